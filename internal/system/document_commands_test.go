@@ -1,0 +1,240 @@
+package system
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	documentCommand = regexp.MustCompile(`^ *(dlo|curl) [-a-z]`)
+	exampleLetter   = regexp.MustCompile(`01a1fa78-7cd6-70b7-9438-fd9bc2a425ee|\$ID`)
+	exampleFile     = regexp.MustCompile(`\b(body\.json|new\.yaml|[a-z]+\.(ndjson|csv))\b`)
+	makeTarget      = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z-]+)")
+)
+
+// runElsewhere are commands that other tests run, with what they need.
+var runElsewhere = map[string]string{
+	"dlo drill --": "TestADrill runs it",
+	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
+	"curl -u user:password -X DELETE":                          "TestDloIsAddedToASiteAndRemoved runs it",
+	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",
+}
+
+// TestTheCommandsOfTheDocuments runs every command of dlo and curl that a document shows in a code
+// block, in the order of the document, against a server with letters like those of the examples.
+// The broker is away, so a command that watches an operation would never end: it does not watch.
+func TestTheCommandsOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if list := shownCommands(string(text)); len(list) > 0 {
+			t.Run(strings.TrimPrefix(path, "../../"), func(t *testing.T) {
+				t.Parallel()
+				d := newDocument(t)
+				for _, command := range list {
+					d.run(command)
+				}
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheTargetsOfTheDocuments checks that the Makefile has every target that a document names.
+func TestTheTargetsOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	rules, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(documents) == 0 {
+		t.Fatal("no documents", err)
+	}
+	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makeTarget.FindAllSubmatch(text, -1) {
+			if !regexp.MustCompile(`(?m)^` + string(m[1]) + `:`).Match(rules) {
+				t.Errorf("%s names make %s, which is no target", path, m[1])
+			}
+		}
+	}
+}
+
+// shownCommands returns the commands of the code blocks of a document, without their comments.
+func shownCommands(text string) (list []string) {
+	text = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(text, "")
+	fenced := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+			continue
+		}
+		if (fenced || strings.HasPrefix(line, "    ")) && documentCommand.MatchString(line) {
+			command, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
+			command, _, _ = strings.Cut(command, " # ")
+			list = append(list, strings.TrimSpace(command))
+		}
+	}
+	return list
+}
+
+// document is a server with what the examples of one document are about.
+type document struct {
+	t       *testing.T
+	p       *child
+	dir     string
+	letters int
+	said    string // by the last command
+}
+
+func newDocument(t *testing.T) *document {
+	d := &document{t: t, p: serve(t, "", away, nil).child, dir: t.TempDir()}
+	for name, text := range map[string]string{"body.json": `{"number": 7}`, "new.yaml": "rules: [{name: all, match: {queue: \"*\"}, retry: {delays: [5s]}}]\n"} {
+		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.take("emails", "sms", "billing.invoices", "orders", "payments")
+	return d
+}
+
+// take imports, for each queue, a letter that was received now and one that was received 40 days
+// ago. It returns the id and the group of the newest letter.
+func (d *document) take(queues ...string) (id, group string) {
+	d.t.Helper()
+	var lines strings.Builder
+	for _, queue := range queues {
+		lines.WriteString(exportLine(d.letters, queue, 60*24*40) + exportLine(d.letters+1, queue, 0))
+		d.letters += 2
+	}
+	d.p.dlo(d.t.Context(), 0, lines.String(), "letters", "import", "-")
+	var out string
+	eventually(d.t, "the letters are classified: they are claimed once a second", func() bool {
+		out, _ = d.p.dlo(d.t.Context(), 0, "", "letters", "list", "-o", "jsonl", "--limit", "1")
+		return d.p.letters("received") == 0 && field(out, "group") != ""
+	})
+	return field(out, "id"), field(out, "group")
+}
+
+// field returns the text of a field in a line of JSON.
+func field(line, name string) string {
+	m := regexp.MustCompile(`"` + name + `":"([^"]*)"`).FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// run runs a command with what it names in place of the examples.
+func (d *document) run(command string) {
+	d.t.Helper()
+	for part := range runElsewhere {
+		if strings.HasPrefix(command, part) {
+			return
+		}
+	}
+	filled := d.fill(command)
+	if strings.HasPrefix(command, "curl ") {
+		out, err := exec.CommandContext(d.t.Context(), "sh", "-c", strings.Replace(filled, "curl ", "curl --fail-with-body ", 1)).CombinedOutput()
+		if err != nil {
+			d.t.Errorf("%s: %v\n%s", filled, err, out)
+		}
+		d.said = string(out)
+		return
+	}
+	filled, file, _ := strings.Cut(filled, " < ")
+	input := ""
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		input = string(text)
+	}
+	filled, _, _ = strings.Cut(filled, " | ")
+	filled, _, _ = strings.Cut(filled, " > ")
+	split, err := exec.Command("bash", "-c", "printf '%s\\0' "+filled).Output()
+	if err != nil {
+		d.t.Fatalf("%s is not one command to a shell", command)
+	}
+	args := strings.Split(strings.TrimSuffix(string(split), "\x00"), "\x00")[1:]
+	args = slices.DeleteFunc(args, func(a string) bool { return a == "--watch" })
+	if slices.Contains([]string{"requeue", "discard", "release", "edit", "apply"}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
+		args = append(args, "--yes") // there is no terminal to ask on
+	}
+	code := 0
+	if strings.Contains(command, "doubt:") && args[1] != "list" {
+		code = 2 // no letter of this server is in doubt
+	}
+	out, errs := d.p.dlo(d.t.Context(), code, input, args...)
+	if d.said = out + errs; code == 2 && !strings.Contains(errs, "no letter is selected") {
+		d.t.Errorf("%s: %s", command, errs)
+	}
+}
+
+// fill puts letters, groups, operations and files of this server into a command.
+func (d *document) fill(command string) string {
+	d.t.Helper()
+	for example, queue := range map[string]string{"G-418": "emails", "G-402": "sms"} {
+		if strings.Contains(command, example) {
+			_, group := d.take(queue)
+			command = strings.ReplaceAll(command, example, group)
+		}
+	}
+	if exampleLetter.MatchString(command) {
+		id, _ := d.take("emails")
+		command = exampleLetter.ReplaceAllString(command, id)
+	}
+	if strings.Contains(command, "O-77") {
+		command = strings.ReplaceAll(command, "O-77", d.operation(command))
+	}
+	if strings.Contains(command, "undo 12") {
+		command = strings.Replace(command, "undo 12", "undo "+regexp.MustCompile(`groups undo (\d+)`).FindStringSubmatch(d.said)[1], 1)
+	}
+	if strings.Contains(command, `"expect":12480`) { // the plan before it said how many
+		now := time.Now().UTC()
+		count := regexp.MustCompile(`"letters":(\d+)`).FindStringSubmatch(d.said)
+		command = strings.NewReplacer("12480", count[1], "2026-11-20T12:03:10.482Z", now.Add(-2*time.Hour).Format(time.RFC3339), "2026-11-20T14:03:10.482Z", now.Format(time.RFC3339Nano)).Replace(command)
+	}
+	command = strings.ReplaceAll(command, "localhost:8672", strings.TrimPrefix(d.p.url, "http://"))
+	return exampleFile.ReplaceAllString(command, d.dir+"/$1")
+}
+
+// operation begins an operation in the state that a command needs.
+func (d *document) operation(command string) string {
+	d.t.Helper()
+	id, _ := d.take("emails")
+	verb := "requeue"
+	if strings.Contains(command, "watch") {
+		verb = "hold" // it ends, although the broker is away
+	}
+	out, _ := d.p.dlo(d.t.Context(), 0, "", "letters", verb, id, "--yes", "-o", "json")
+	operation := regexp.MustCompile(`"id": "(O-\d+)"`).FindStringSubmatch(out)[1]
+	if strings.Contains(command, "resume") || strings.Contains(command, "take-over") {
+		d.p.dlo(d.t.Context(), 0, "", "operations", "pause", operation)
+	}
+	return operation
+}
