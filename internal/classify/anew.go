@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Again decides by the rules in use about letters that wait for their retry, in their order, and
-// changes nothing. Due times and ages count from the death that a letter waits for, so rules that
-// have not changed decide as they did. It takes the memory of one decoded body, and stops when ctx
-// ends.
+// Anew decides again, by the current rules, about letters that wait for a retry. It returns one
+// decision per letter in the given order and changes nothing. Due times and ages count from the
+// death after which a letter began to wait, so unchanged rules decide as before. Anew needs the
+// memory of one decoded body at a time and stops when ctx ends.
 func (c *Classifier) Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error) {
 	decided := make([]deadletter.Anew, 0, len(letters))
 	for i := range letters {
@@ -46,8 +46,8 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	facts := c.Facts(&l.Letter)
 	facts.Age = l.Since.Sub(l.ReceivedAt)
 	d := c.o.Rules.Set().Decide(facts)
-	// Without words of a rule it waits until its queue or its broker takes it, or a person released
-	// it: no rule said when it is due, and none does now.
+	// A letter without a reason waits because its queue or its broker refused it, or because a
+	// person released it. No rule set its due time, so no rule changes it now.
 	same := d.Why == l.Why || l.Why == ""
 	retried := d.Outcome == deadletter.RuleRetry
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {
@@ -70,7 +70,7 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	return a
 }
 
-// Applied says that decisions of Again are recorded.
+// Applied reports that decisions of Anew have been recorded.
 func (c *Classifier) Applied(recorded []deadletter.Anew) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {

@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reports are the annotations that the letters of one batch may take, the surest and newest first,
-// and which were taken.
+// reports holds the annotations that match the letters of one batch, the most certain and newest
+// first, and records which ones have been used.
 type reports struct {
 	of    map[deadletter.ID][]deadletter.Annotation
 	taken map[int64]bool
 }
 
-// reports asks the store what consumers said of a batch. Without an answer letters are read without
-// it: what was said is joined when they are recorded.
+// reports loads what consumers said about the letters of a batch. If that fails, the letters are
+// read without annotations; those are joined when the verdicts are recorded.
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
@@ -25,9 +25,10 @@ func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *
 	return &reports{found, map[int64]bool{}}
 }
 
-// annotate gives a letter what its consumer said of this death, the newest that nobody else has; an
-// annotation is of this very death, so it wins over headers. A letter that was decided elsewhere,
-// or that cannot be read, has none. It says whether it did.
+// annotate attaches to l the first annotation that fits its death and that no other letter has
+// used, and reports whether there was one. An annotation for many deaths can be used again. An
+// annotation describes this very death, so it takes precedence over headers. Letters that were
+// decided elsewhere or already have an annotation get none.
 func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool {
 	if l.Annotation != nil || l.Imported != "" || len(s.of[l.ID]) == 0 {
 		return false
@@ -43,16 +44,16 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 	return true
 }
 
-// unexplained notes the keys of a death that nothing says the reason of, for an annotation that
-// comes later.
+// unexplained records the keys of a death without a known reason, so that an annotation that
+// arrives later can be matched to it.
 func unexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	if v.Error == "" && l.Annotation == nil && l.Imported == "" {
 		v.Unexplained = l.DeathKeys()
 	}
 }
 
-// annotated is what a consumer said of a death, masked. Who says nothing but a stack is taken at
-// its first line.
+// annotated returns a consumer's account of a death, masked. If the consumer sent only a stack, its
+// first line becomes the message.
 func (c *Classifier) annotated(a *deadletter.Failure) deadletter.Failure {
 	f := *a
 	for _, text := range []*string{&f.Type, &f.Message, &f.Stack} {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said runs one step over letters of which consumers said something.
+// said runs one step over letters for which consumers have sent annotations.
 func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
 	store := &fake{letters: letters, annotations: annotations}
@@ -18,8 +18,8 @@ func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, l
 	return store.verdicts
 }
 
-// What a consumer says of this death wins over what headers say, under the same masks; and what
-// nobody says waits for a word.
+// TestTheErrorOfAnAnnotation checks that a consumer's annotation takes precedence over headers and
+// is masked in the same way, and that an unexplained death waits for an annotation.
 func TestTheErrorOfAnAnnotation(t *testing.T) {
 	t.Parallel()
 	header := deadletter.Table{"x-error-message": "of a header"}
@@ -68,7 +68,8 @@ func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 	}
 }
 
-// Of one annotation of one death two letters of a batch do not both have it.
+// TestAnAnnotationIsTakenOnce checks that two letters in a batch do not both get an annotation that
+// describes one death.
 func TestAnAnnotationIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	one, other := died("sms", "rejected", nil), died("sms", "rejected", nil)

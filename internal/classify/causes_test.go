@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// causes are 40 reasons for which letters die: the headers of each, and of some the body, with what
-// varies in brackets. Many differ in little.
+// causes lists 40 reasons for which letters die: the headers of each, and the body of some. The
+// variable parts are in brackets. Many causes differ only slightly.
 var causes = []struct {
 	headers map[string]string
 	body    string
@@ -66,7 +66,7 @@ var causes = []struct {
 	{headers: map[string]string{"lang": "py", "task": "shop.place"}, body: `{"n":[n]}`},
 }
 
-// filled puts something else for each bracket.
+// filled replaces each bracketed placeholder with a random value.
 func filled(text string, r *rand.Rand) string {
 	for {
 		before, rest, ok := strings.Cut(text, "[")
@@ -118,8 +118,9 @@ var (
 	hosts = []string{"shop", "mail-2", "api.eu", "x", "db7"}
 )
 
-// 5,000 letters of 40 causes, with ids and numbers in them, are 40 groups, none of them mixed; also
-// when dlo is stopped in the middle, and when all are grouped again.
+// TestLettersOfFortyCausesAreFortyGroups checks that 5,000 letters with 40 causes, containing ids
+// and numbers, form exactly 40 unmixed groups. That also holds if dlo is stopped halfway, and after
+// all letters are grouped again.
 func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
 	const letters, inWindow = 5000, 250
@@ -175,7 +176,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 			cause[id] = of[i]
 		}
 		c := classify.New(s, o)
-		if n == letters/2 { // in the middle of a batch, too
+		if n == letters/2 { // and in the middle of a batch
 			if _, err := c.Step(ctx); err != nil {
 				t.Fatal(err)
 			}

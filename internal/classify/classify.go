@@ -1,7 +1,7 @@
-// Package classify reads letters after they are stored: it decodes them under a budget, writes the
-// masked summary and error that lists show, finds where they died and what they fail of, and
-// decides by the rules what becomes of them. A letter that kills the process is tried once more,
-// alone, and then left as "undecodable (crash)".
+// Package classify reads letters after they are stored. It decodes them under a budget, writes the
+// masked summary and error that lists show, determines where and why they died, and applies the
+// rules to decide what happens to them. A letter that kills the process is tried once more, alone,
+// and then left as "undecodable (crash)".
 package classify
 
 import (
@@ -17,49 +17,49 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Store is what the classifier needs of the store.
+// Store is the part of the store that the classifier needs.
 type Store interface {
 	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Reading notes that a letter is being read, "" that none is any more.
+	// Reading notes that a letter is being read; "" means that none is.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	// Priors says how likely types are on a queue and routing key, from the letters that were there
-	// before.
+	// Priors returns how likely each type is on a queue and routing key, judged by earlier letters.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	// OnlyType is the type that all newest letters of a queue were of; "" = of several.
+	// OnlyType returns the type that all of a queue's newest letters had; "" = several types.
 	OnlyType(ctx context.Context, o deadletter.Origin) (string, error)
-	// Annotations says what consumers said lately of the deaths of letters: the surest first, then
-	// the newest.
+	// Annotations returns what consumers recently said about the deaths of letters: the most
+	// certain first, then the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 
 // Options are the settings of a Classifier.
 type Options struct {
-	Decoder func() *payload.Decoder                // how bodies are read now
-	Picks   func() map[[32]byte]string             // types that people picked for groups, by their key; nil = none
-	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
+	Decoder func() *payload.Decoder                // how bodies are currently decoded
+	Picks   func() map[[32]byte]string             // types that people picked for groups, by group key; nil = none
+	Mask    func(name, text string) (string, bool) // one header value; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
 	Now     func() time.Time
 	Log     *slog.Logger
-	Crash   func(point string) // called at the named points; nil in the product
-	Busy    func() bool        // letters are waiting to be stored; nil = never
+	Crash   func(point string) // called at the named points; nil in production
+	Busy    func() bool        // reports whether letters are waiting to be stored; nil = never
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 
-	// Given is the origin that the configuration gives to the letters of an inbox; nil = none has one.
+	// Given returns the origin that the configuration assigns to letters from an inbox; nil = no
+	// inbox has one.
 	Given func(broker, vhost, inbox string) string
-	// Onward asks the broker of an origin about its queue, in which a letter expired that came by
-	// route; nil = nobody can be asked.
+	// Onward asks the broker about a queue in which a letter that arrived by route expired; nil =
+	// the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
-	Made  func(l *deadletter.Letter) bool // whether dlo made the letter for a trial, by its mark; nil = it makes none
-	Tried func(l *deadletter.Letter)      // told of such a letter that has arrived
+	Made  func(l *deadletter.Letter) bool // whether the letter's mark shows that dlo made it for a trial; nil = no trials
+	Tried func(l *deadletter.Letter)      // called for each trial letter that has arrived
 
-	FirstName func(broker string) string // by which its groups are found, whatever it is called now; nil = as it is called
+	FirstName func(broker string) string // first name of a broker, by which its groups are found; nil = its current name
 }
 
-// Metrics counts verdicts, and how long bodies took to be read for them.
+// Metrics counts verdicts and measures how long bodies took to read.
 type Metrics struct {
 	readings *prometheus.CounterVec
 	seconds  *prometheus.CounterVec
@@ -70,7 +70,7 @@ type Metrics struct {
 	reasons  deadletter.Labels
 }
 
-// NewMetrics registers the collectors of the classifier.
+// NewMetrics creates and registers the classifier's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_readings_total", Help: "Bodies that were read for a verdict, by how they were read."}, []string{"reading"}),
@@ -88,11 +88,11 @@ type Classifier struct {
 	loop
 	store Store
 	o     Options
-	hand  sync.RWMutex // held while a letter is read: for writing by the reading of one that dlo may have died of
-	types sync.RWMutex // held for reading by each step, from the first look at a body to the record of what it is; for writing by a change of what is known of types
+	hand  sync.RWMutex // held while a letter is read: exclusively if dlo may have died reading it
+	types sync.RWMutex // held for reading by each step, from reading a body to recording the result; exclusively while the known types change
 }
 
-// New returns a Classifier; Run works.
+// New returns a Classifier. Call Run to start it.
 func New(store Store, o Options) *Classifier {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -118,7 +118,7 @@ func New(store Store, o Options) *Classifier {
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
-	// A flood is stored first: a letter is safe once it is stored, and its verdict can follow.
+	// During a flood, storing goes first: a stored letter is safe, and its verdict can follow.
 	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("classify", "err", err) }}
 	return &Classifier{loop: work, store: store, o: o}
 }
@@ -167,7 +167,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
-			if letters[i].Imported != "" || v.Tried { // it died elsewhere, or nothing failed
+			if letters[i].Imported != "" || v.Tried { // it died elsewhere, or it is a trial
 				continue
 			}
 			if letters[i].Attempts > 0 {
@@ -182,11 +182,11 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is how long after all retries of a letter should be over people are told that it still
-// waits.
+// toldAfter is the time after a letter's last expected retry at which people are told that it is
+// still waiting.
 const toldAfter = time.Minute
 
-// verdict decides about one letter.
+// verdict decides what happens to one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
 	bad := unwrap(l, &v)
@@ -237,7 +237,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	return v
 }
 
-// facts are what the rules may look at.
+// facts returns everything that rules can match on.
 func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *payload.Document) rules.Facts {
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{

@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
-// fake is a store of received letters; what fails is staged.
+// fake is a store of received letters with scripted failures.
 type fake struct {
 	letters  []deadletter.Letter
 	verdicts []deadletter.Classified
@@ -62,8 +62,9 @@ func (f *fake) Reading(id deadletter.ID) error {
 	return f.fail
 }
 
-// options are those of a classifier that retries twice, allows the queues sms and email-*, masks
-// the header secret and long numbers, and whose broker says that people consume all queues.
+// options returns the options of a classifier that retries twice, allows the queues sms and
+// email-*, and masks the header secret and long numbers. Its broker reports that every queue has a
+// consumer.
 func options() classify.Options {
 	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
 	targets := &rules.Targets{}
@@ -77,7 +78,7 @@ func options() classify.Options {
 	}
 }
 
-// died is a received letter that died in queue.
+// died returns a received letter that died in queue.
 func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
 	table := deadletter.Table{}
 	for k, v := range headers {
@@ -90,7 +91,7 @@ func died(queue, reason string, headers deadletter.Table) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: "dlo.letters", Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Properties: p, Arrived: p, Body: []byte(`{"user":"x"}`)}
 }
 
-// verdicts classifies letters and returns what was recorded.
+// verdicts classifies letters and returns the recorded verdicts.
 func verdicts(t testing.TB, o classify.Options, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
 	f := &fake{letters: letters}
@@ -109,7 +110,7 @@ func TestVerdicts(t *testing.T) {
 		name   string
 		letter deadletter.Letter
 		change func(l *deadletter.Letter)
-		want   deadletter.Classified // To, DueAt and Why
+		want   deadletter.Classified // only To, DueAt and Why
 	}{
 		{"the first death is retried", died("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
 		{"the second a little later", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
@@ -175,14 +176,15 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
 		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
-		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // its delays, and a minute
+		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // its delays plus a minute
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// The newest arrival decides where it died and of what, the first one how it was published.
+// TestALetterThatCameBackIsReadAnew checks that the newest arrival determines where and why a
+// letter died, and the first arrival how it was published.
 func TestALetterThatCameBackIsReadAnew(t *testing.T) {
 	t.Parallel()
 	l := died("sms", "rejected", nil)
@@ -201,14 +203,14 @@ func TestALetterThatCameBackIsReadAnew(t *testing.T) {
 	}
 }
 
-// Where the headers do not say where a letter died, it is what its inbox was given, or the queue
-// that dlo had sent it to; nothing else is claimed of its death.
+// TestALetterWhoseHeadersDoNotSayWhereItDied checks that the origin is then the one given to the
+// inbox, or the queue to which dlo had sent the letter. Nothing else is assumed about the death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := died("", "", deadletter.Table{"x-error": "boom"})
 	parked.Origin.Queue = "sms"
 	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
-	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // of its stay in the inbox
+	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // describes its time in the inbox
 	lying.Origin.Queue = "sms"
 	back := died("", "", nil)
 	back.Attempts = 1
@@ -414,8 +416,8 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// FuzzVerdict: whatever the headers and the body are, there is a verdict, its texts are bounded and
-// on one line, and its target is one that is allowed.
+// FuzzVerdict checks that any headers and body lead to a verdict, that the verdict's texts are
+// bounded and on one line, and that its target is allowed.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
@@ -444,8 +446,8 @@ func FuzzVerdict(f *testing.F) {
 	})
 }
 
-// TestARenamedBrokerKeepsItsGroups: a group is found by the first name of its broker, also where a
-// rule has a group of its own, and where nothing can be read.
+// TestARenamedBrokerKeepsItsGroups checks that groups are found by their broker's first name, even
+// if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
 	crashed, plain := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"x-error": "boom"})

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// header returns what rules see of a header: a scalar as text. Tables, lists and what is masked are
-// as if they were not there, as for search.
+// header returns a header as rules see it, with scalars as text. As in search, tables, lists and
+// masked values count as missing.
 func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
 	value, ok := headers[name]
 	if _, list := value.([]any); !ok || list {
@@ -26,9 +26,9 @@ func (c *Classifier) header(headers deadletter.Table, name string) (string, bool
 	return texts[0], true
 }
 
-// fieldValues returns the values at a path of a decoded body, as payload.Document.Value writes
-// them: of all elements of a list where the path names none. Masked ones are as if they were not
-// there; ok says that there are any.
+// fieldValues returns the values at a path of a decoded body, in the format of
+// payload.Document.Value. If the path does not index a list, the values of all its elements are
+// returned. Masked values count as missing. ok reports whether any value was found.
 func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -46,7 +46,7 @@ func fieldValues(nodes []payload.Node, path string) (values []string, ok bool) {
 	return values, len(values) > 0
 }
 
-// below returns the values at a path inside of a node.
+// below returns the values at a path inside a node.
 func below(n *payload.Node, path string) []string {
 	values, _ := fieldValues(n.Children, path)
 	if n.Kind == payload.List {
@@ -57,7 +57,7 @@ func below(n *payload.Node, path string) []string {
 	return values
 }
 
-// leaves returns the value of a node, of a list those of its elements.
+// leaves returns the value of a node, or the values of all elements if it is a list.
 func leaves(n *payload.Node) []string {
 	if n.Kind == payload.List {
 		var values []string

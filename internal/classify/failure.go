@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns what is said beside the body about why a letter was given up, by its consumer or
-// in its headers, masked as masks are now. What its body says is joined to it once that is read; of
-// a letter that was unwrapped it is the body that arrived last.
+// failure returns why a letter was given up, as its consumer's annotation or its headers say it,
+// masked with the current masks. Details from the body are joined later, once the body is read. For
+// an unwrapped letter they come from the body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
@@ -26,11 +26,11 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// named is the type that the framework of a letter names, for a letter that no schema reads; f is
-// what is said of its failure.
+// named returns the type that a letter's framework names, for letters that no schema can read. f is
+// the known failure.
 func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
-	if name == "" && l.Annotation != nil { // its consumer said what failed, and its headers what it is
+	if name == "" && l.Annotation != nil { // the annotation describes the failure, the headers name the type
 		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 		name = said.MessageType
 	}
@@ -38,16 +38,16 @@ func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 }
 
 const (
-	maxType     = 300 // bytes of a type that a framework names
+	maxType     = 300 // bytes of a type named by a framework
 	maxError    = 500 // bytes of an error text in lists and groups
 	importedWhy = "imported: it was "
 )
 
-// said returns the failure that a letter is grouped by, and its error as lists show it: "Type:
-// message", on one line. Of an imported letter the error of its latest death is known from where it
-// comes from, while its headers are those of its first, until it dies here; where both say the
-// same, the headers know more of it. A stored letter whose headers say nothing keeps the error that
-// it has.
+// said returns the failure by which a letter is grouped, and its error as shown in lists: "Type:
+// message", on one line. For an imported letter, the source knows the error of the latest death,
+// while the headers describe the first death, until the letter dies here. If the two agree, the
+// headers are used because they contain more detail. A stored letter whose headers say nothing
+// keeps its error.
 func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived
@@ -59,7 +59,7 @@ func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadlette
 	return f, text
 }
 
-// errorLine is an error on one line, of at most maxError bytes.
+// errorLine returns an error on one line, cut to maxError bytes.
 func errorLine(f *deadletter.Failure) string {
 	text := f.Message
 	switch {
@@ -75,7 +75,7 @@ func oneLine(text string) string {
 	return deadletter.Cut(deadletter.Visible(deadletter.Cut(text, 4*maxError)), maxError)
 }
 
-// masked returns what may be shown of a text, on one line.
+// masked returns the part of a text that may be shown, on one line.
 func (c *Classifier) masked(name, text string) string {
 	if c.o.Mask != nil {
 		text, _ = c.o.Mask(name, text)

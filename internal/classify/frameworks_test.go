@@ -26,19 +26,19 @@ const (
 	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
 )
 
-// delivered is a letter out of an error queue, as the framework publishes it there.
+// delivered returns a letter from an error queue, as a framework publishes it there.
 func delivered(inbox string, p deadletter.Properties, body string) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
-// frameworks are deliveries of every framework that dlo knows, with the names, types and forms of
-// the framework's own source, and what they say.
+// frameworks has deliveries for every framework that dlo knows, with names, types and formats taken
+// from the framework's source, and the failures they describe.
 var frameworks = []struct {
 	name   string
 	letter deadletter.Letter
-	want   deadletter.Failure // of header and body together
-	error  string             // as lists show it
-	origin deadletter.Origin  // beside broker and vhost
+	want   deadletter.Failure // from headers and body together
+	error  string             // as shown in lists
+	origin deadletter.Origin  // without broker and vhost
 	reason string
 	diedAt time.Time
 }{
@@ -263,8 +263,9 @@ func TestWhatFrameworksSay(t *testing.T) {
 	}
 }
 
-// An error of EasyNetQ goes back as the message in it; the error stays that of the envelope, and of
-// the envelope in which it came back.
+// TestErrorsOfEasyNetQAreUnwrapped checks that the message inside an EasyNetQ error is what gets
+// sent back. The error itself stays the one in the envelope, also after the letter came back in
+// another envelope.
 func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	envelope := func(exception, message string) string {
@@ -296,8 +297,8 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	}
 }
 
-// The type that a framework names is that of the letter, for lists, rules and queries. The keys of
-// groups are those that they were stored with.
+// TestTheTypeThatAFrameworkNames checks that lists, rules and queries use the type that a framework
+// names. Group keys stay as stored.
 func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {
@@ -334,7 +335,8 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	}
 }
 
-// TestEveryFrameworkOfTheManualHasADelivery, and nobody forgets the letters that are stored.
+// TestEveryFrameworkOfTheManualHasADelivery checks that every framework in the manual has a test
+// delivery. It also reminds whoever adds a framework to regroup the stored letters.
 func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/grouping.md")
@@ -360,8 +362,8 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 }
 
-// A header that is masked shows nowhere: not in what is derived from another header that repeats
-// it, nor in the title of the group.
+// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that a masked header is not shown anywhere: not
+// in values derived from another header that repeats it, and not in the group's title.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"
@@ -375,7 +377,7 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				}
 				headers := table{}
 				for k, v := range c.letter.Arrived.Headers {
-					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a message or a type is repeated by the stack; a stack that is masked alone repeats what is shown
+					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; a stack that alone is masked repeats text that is shown
 						v = strings.ReplaceAll(s, secret, canary)
 					}
 					headers[k] = v

@@ -8,24 +8,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// GroupVersion is stored with each group: a better way to group gets the next number, and the
-// letters of groups of lower ones are grouped again in the background. Version 1 knew the error
-// text only, 2 took the types that frameworks name for no types of letters: their keys are the
-// same.
+// GroupVersion is stored with each group. Increase it when grouping improves: letters in groups
+// with a lower version are grouped again in the background. Version 1 used only the error text.
+// Version 2 did not treat types named by frameworks as letter types; its keys are the same.
 const GroupVersion = 3
 
-const ownFrames = 3 // of a stack that tell causes apart; what lies further out is how all letters of a queue come in
+const ownFrames = 3 // stack frames that distinguish causes; frames further out are shared by all letters of a queue
 
-// cause is what tells the groups of an origin apart, besides reason and type.
+// cause distinguishes the groups within an origin, in addition to reason and type.
 type cause struct {
 	schema  string // the type that a schema reads it as; "" = none does
-	group   string // that the rule gives: then nothing else counts
+	group   string // set by the rule; nothing else counts then
 	failure deadletter.Failure
-	form    []string // of a letter that says nothing of an error: how it was published, and what it looks like
+	form    []string // for letters without an error: how it was published and the shape of its body
 }
 
-// causeOf is the cause of a letter whose origin, reason and type are known. A message that its
-// publisher names needs no look at its body.
+// causeOf returns the cause of a letter whose origin, reason and type are known. If the publisher
+// names the message's type, the body is not examined.
 func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Document, group string) cause {
 	c := cause{schema: doc.Type, group: group, failure: *f}
 	if group == "" && !f.Said() {
@@ -37,7 +36,7 @@ func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Docum
 	return c
 }
 
-// parts are the texts that letters of one cause have in common.
+// parts returns the texts that all letters with this cause have in common.
 func (c *cause) parts() []string {
 	if !c.failure.Said() {
 		return append([]string{"form"}, c.form...)
@@ -47,9 +46,9 @@ func (c *cause) parts() []string {
 	return append(parts, frames[:min(len(frames), ownFrames)]...)
 }
 
-// grouped fills in the group of a verdict: letters that fail for one cause, which is origin queue
-// with its broker and vhost, reason, type and the normalised error; or where a rule has a group of
-// its own, the origin and that. A broker that is renamed keeps its groups.
+// grouped fills in the verdict's group. Letters with one cause belong together: same origin queue,
+// broker, vhost, reason, type and normalised error. If the rule sets a group, only the origin and
+// that group count. Groups survive a renamed broker.
 func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Classified {
 	broker := c.o.FirstName(v.Origin.Broker)
 	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}
@@ -67,8 +66,8 @@ func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Class
 	return v
 }
 
-// title names a group in a list: of a type that a schema reads by its short name, of one that only
-// a framework names by all of it, as what stands before its last word is no package.
+// title returns a group's name in lists. Types read by a schema are shortened to their last part.
+// Types named only by a framework are shown in full, because their first parts are not a package.
 func title(v deadletter.Classified, schema string) string {
 	switch {
 	case v.Error != "":

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A rule's own group holds what the rule matches of one origin, whatever it failed of; it is named
-// after it.
+// TestTheGroupOfARule checks that a rule's own group holds all letters from one origin that the
+// rule matches, whatever their error, and that its title begins with the rule's group name.
 func TestTheGroupOfARule(t *testing.T) {
 	t.Parallel()
 	o := options()

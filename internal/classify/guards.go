@@ -6,9 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// foregone applies what was decided on a letter before it was read, and says whether anything
-// was. An imported letter stays what it was, and a suspect is held. No rule changes that, nor that
-// the letter cannot be read: a suspect that anybody could requeue as dead might be sent twice.
+// foregone applies a decision that was made about a letter before it was read, and reports whether
+// there was one. An imported letter keeps its state, and a suspect is held. Neither a rule nor a
+// failure to read the letter changes that: if a suspect became dead, anybody could requeue it and
+// it might be sent twice.
 func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":
@@ -25,17 +26,17 @@ func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
 	return true
 }
 
-// guard keeps a letter from being sent where it may not go, against what its rule decided. A letter
-// that a person released from a guard is not held by one again: it needs a person. question is what
-// is not known of where it died.
+// guard overrides a rule's decision if the letter must not be sent to its target. A letter that a
+// person has released from a guard is not held by a guard again: it becomes dead and needs a
+// person. question is what dlo does not know about where the letter died.
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
-	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it by itself
+	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it automatically
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded && v.Unpublishable != "" && decided == deadletter.RuleRetry:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, v.Unpublishable, time.Time{}
 	case l.Unguarded:
-	case decided == deadletter.RuleDiscard: // it needs no target
+	case decided == deadletter.RuleDiscard: // no target needed
 	case question != "":
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedHold, question, time.Time{}
 	case v.Origin.Queue == "":

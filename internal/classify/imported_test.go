@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnImportedLetterStaysWhatItWas: neither rules nor guards decide again about a letter that
-// another dlo had decided on, and where it died last is what that one says.
+// TestAnImportedLetterStaysWhatItWas checks that rules and guards do not decide again about a
+// letter that another dlo has already decided on. That dlo also determines where the letter died
+// last.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheLetterInHandIsNoted: one letter at a time is noted while it is read, and none is when
-// their verdicts are recorded. Where it cannot be noted, nothing is read.
+// TestTheLetterInHandIsNoted checks that exactly one letter at a time is noted while it is read,
+// and none while the verdicts are recorded. If a letter cannot be noted, it is not read.
 func TestTheLetterInHandIsNoted(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -44,12 +44,12 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 }
 
-// notes are what two who read have noted at a moment.
+// notes records which letters two readers have noted at any moment.
 type notes struct {
 	t    *testing.T
 	mu   sync.Mutex
 	of   [2]deadletter.ID
-	died map[deadletter.ID]bool // read when dlo died before
+	died map[deadletter.ID]bool // was being read when dlo died
 }
 
 func (n *notes) note(at int, id deadletter.ID) {
@@ -75,8 +75,8 @@ type notingUnread struct {
 
 func (u *notingUnread) Rereading(id deadletter.ID) error { u.note(1, id); return nil }
 
-// TestWhatDloMayHaveDiedOfIsReadAlone: the classifier and the reader read at the same time, but not
-// while one of them has a letter that was noted when dlo died.
+// TestWhatDloMayHaveDiedOfIsReadAlone checks that the classifier and the reader work in parallel,
+// except while either of them reads a letter that was noted when dlo died.
 func TestWhatDloMayHaveDiedOfIsReadAlone(t *testing.T) {
 	t.Parallel()
 	const letters = 60

@@ -15,10 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// IndexStore is what the indexer needs of the store.
+// IndexStore is the part of the store that the indexer needs.
 type IndexStore interface {
-	// IndexAnew lists all letters for the indexer again when version is not what they were indexed
-	// by.
+	// IndexAnew queues all letters for indexing again unless they were indexed under version.
 	IndexAnew(ctx context.Context, version string) (int, error)
 	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
@@ -26,25 +25,25 @@ type IndexStore interface {
 
 // IndexerOptions are the settings of an Indexer.
 type IndexerOptions struct {
-	Decoder func() *payload.Decoder                // how bodies are read now
-	Mask    func(name, text string) (string, bool) // of one header value; nil = nothing is masked
+	Decoder func() *payload.Decoder                // how bodies are currently decoded
+	Mask    func(name, text string) (string, bool) // one header value; nil = nothing is masked
 	Hide    func(text string) (string, bool)       // masks text; nil = nothing is masked
-	Masks   []string                               // what is masked, in words: a change of it indexes all letters anew
-	Text    bool                                   // words of bodies are found
-	Fields  []string                               // paths of bodies that queries can ask for
+	Masks   []string                               // the masks as text: all letters are indexed again if they change
+	Text    bool                                   // index the words of bodies
+	Fields  []string                               // paths in bodies that queries can search
 	Busy    func() bool                            // more urgent work waits; nil = never
 	Log     *slog.Logger
 }
 
-// Indexer tells search what letters are found by, in the background: after a letter is decided, and
-// again when what is to be found, or masked, has changed.
+// Indexer maintains the search index in the background. It indexes letters after they are decided,
+// and again when the masks or the indexed fields change.
 type Indexer struct {
 	loop
 	store IndexStore
 	o     IndexerOptions
 }
 
-// NewIndexer returns an Indexer; Run works.
+// NewIndexer returns an Indexer. Call Run to start it.
 func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
@@ -53,12 +52,12 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	return &Indexer{loop: work, store: store, o: o}
 }
 
-// indexVersion changes with what this file puts into the index.
+// indexVersion must change whenever this file puts something else into the index.
 const indexVersion = 2
 
-// version names what is indexed now; what is masked stands before the colon.
+// version identifies what is currently indexed. The part before the colon identifies the masks.
 func (x *Indexer) version() string {
-	// Texts, numbers and booleans always encode.
+	// Strings, numbers and booleans can always be encoded.
 	masks, _ := json.Marshal(x.o.Masks)
 	text, _ := json.Marshal([]any{indexVersion, x.o.Text, x.o.Fields})
 	return fmt.Sprintf("%x:%x", sha256.Sum256(masks), sha256.Sum256(text))
@@ -100,7 +99,7 @@ func (x *Indexer) Step(ctx context.Context) (int, error) {
 	return len(list), x.store.Index(context.WithoutCancel(ctx), list)
 }
 
-// entry is what one letter is found by.
+// entry returns the index entry of one letter.
 func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	e := deadletter.Indexed{Letter: l.ID, AsOf: l.ChangedAt}
 	add := func(name, value string) {
@@ -164,8 +163,8 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value as queries write it; of an array each of its values. Tables,
-// and what could not be read, have no text.
+// headerTexts returns a header's value as queries write it, or all values if it is an array. Tables
+// and unreadable values have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:

@@ -11,13 +11,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// indexed are the names that entry writes, by the version of the index that began with them.
+// indexed lists the names that entry writes, by the index version that introduced them.
 var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
-// TestWhatALetterIsFoundBy: of a letter that has everything, entry writes each field that a query
-// finds through the index, and letters are indexed again when it writes others than before.
+// TestWhatALetterIsFoundBy checks that entry writes every field that queries find through the
+// index, given a letter that has them all. If it writes other fields than before, the index version
+// must change.
 func TestWhatALetterIsFoundBy(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

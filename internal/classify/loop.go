@@ -7,19 +7,19 @@ import (
 
 const (
 	batch     = 200
-	idle      = time.Second // without a wake: look all the same
+	idle      = time.Second // look for work even without a wake
 	yieldStep = 10 * time.Millisecond
 )
 
-// loop repeats a step in the background, and sleeps while there is nothing to do.
+// loop repeats a step in the background and sleeps while there is nothing to do.
 type loop struct {
 	wake  chan struct{}
-	busy  func() bool   // more urgent work waits
-	yield time.Duration // how long that goes first, at most: a lasting flood slows the loop, and does not stop it
+	busy  func() bool   // reports whether more urgent work is waiting
+	yield time.Duration // how long to wait for urgent work, at most: a lasting flood slows the loop but does not stop it
 	fail  func(err error)
 }
 
-// Wake says that there is something to do.
+// Wake signals that there is work to do.
 func (l *loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -27,7 +27,7 @@ func (l *loop) Wake() {
 	}
 }
 
-// run repeats step, which says whether it did something, until ctx ends.
+// run repeats step until ctx ends. step reports whether it did anything.
 func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, error)) {
 	for ctx.Err() == nil {
 		more, err := step(ctx)
@@ -44,7 +44,7 @@ func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, er
 	}
 }
 
-// rest waits for a wake, and not for long.
+// rest waits for a wake or until idle has passed.
 func (l *loop) rest(ctx context.Context) {
 	select {
 	case <-l.wake:

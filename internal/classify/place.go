@@ -8,29 +8,29 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// skew is how far the clocks of a broker and of a consumer may be apart.
+// skew is the tolerated difference between the clocks of a broker and a consumer.
 const skew = time.Minute
 
-// place fills in where a letter died, of what and when. In this order:
+// place fills in where, why and when a letter died. It uses the first source that applies:
 //
-//  1. The origin that the configuration gives to its inbox: whoever wrote that knows the worker.
-//  2. x-death, which the broker writes and no consumer can get wrong: the newest death outside of
-//     our own queues, unless it is that of a delay queue; then see behind.
-//  3. Of a letter without it, what l.Origin has: the queue that dlo had sent it to, or the origin
-//     that was given to a drain.
-//  4. Otherwise the queue that the framework says it failed in. Error queues of frameworks are
-//     filled by publishing again, which takes x-death off, so that nothing else can say it.
+//  1. The origin that the configuration assigns to the inbox. Whoever wrote it knows the worker.
+//  2. x-death, which the broker writes and no consumer can get wrong: the newest death outside our
+//     own queues, unless it happened in a delay queue. In that case, see behind.
+//  3. Without x-death, l.Origin: the queue to which dlo had sent the letter, or the origin given
+//     for a drain.
+//  4. Otherwise, the queue in which the framework says the letter failed. Frameworks publish again
+//     to fill their error queues. That removes x-death, so nothing else can name the queue.
 //
-// But one death of x-death tells less than the framework: when the newest is "expired", in another
-// queue than the one the framework names. That is the delay queue of a retry recipe: the message
-// waited there, went back to work, and failed for good in the framework's queue. Unless the death
-// is the later of the two: then somebody had moved the message on after the failure, and it expired
-// there.
+// There is one exception: the framework takes precedence over x-death if the newest death is
+// "expired" and in a queue other than the framework's. That is the delay queue of a retry recipe:
+// the message waited there, went back to work, and failed for good in the framework's queue.
+// x-death still applies if its death is the later one: then somebody moved the message on after the
+// failure, and it expired there.
 //
-// A framework that reports an error had it from a consumer that refused the message; so where
-// x-death does not say why, the reason is "rejected". Headers that are nobody's in particular may
-// be from an earlier life of the message: they give no reason. It is the caller who asks whether a
-// letter may be sent to its origin. place returns what only people can say of it, "" = nothing.
+// A framework that reports an error got it from a consumer that rejected the message. So if x-death
+// gives no reason, the reason is "rejected". Headers that belong to no particular framework may
+// come from an earlier life of the message and give no reason. The caller checks whether a letter
+// may be sent to its origin. place returns the question that only people can answer; "" = none.
 func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
@@ -70,10 +70,10 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // it came back from dlo's own requeue: how it was first published is what people and bindings know it by
+	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // it came back from dlo's own requeue: people and bindings know it by how it was first published
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
 	}
-	if l.Imported != "" && l.Origin.Queue != "" { // where it comes from they knew its latest death; its headers here are those of its first
+	if l.Imported != "" && l.Origin.Queue != "" { // the source dlo knew its latest death; its headers here describe its first
 		origin = l.Origin
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}
@@ -81,7 +81,7 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	return d.question
 }
 
-// refused is the reason and the time of a death that a framework tells of.
+// refused returns the reason and time of a death that a framework reports.
 func refused(f *deadletter.Failure) (reason string, at time.Time) {
 	if !f.Said() {
 		return "", time.Time{}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Where x-death and a framework do not agree.
+// TestWhereALetterDied covers letters whose x-death and framework headers disagree.
 func TestWhereALetterDied(t *testing.T) {
 	t.Parallel()
 	death := func(queue, reason string, at time.Time) table {
@@ -67,7 +67,8 @@ func TestWhereALetterDied(t *testing.T) {
 	}
 }
 
-// The origin that only the body names decides how the body is read.
+// TestABindingOfAQueueThatOnlyTheBodyNames checks that an origin named only by the body still
+// determines how the body is read.
 func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	t.Parallel()
 	o := options()

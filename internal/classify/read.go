@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// read decodes the body of a letter, and fills in what the verdict says of it, its group too; f is
-// what its headers say of its failure. It returns what decide makes of it. A pick for the group
-// that it would be in counts, and it stays in that group: so the pick is found again.
+// read decodes a letter's body and fills in the verdict's type, error, summary and group. f is the
+// failure found in the headers. read returns the decision made by decide. If a person has picked a
+// type for the letter's group, the body is decoded again with that type. The letter stays in that
+// group, so that the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked
@@ -20,7 +21,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	_, body := l.Current()
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
-	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: of that queue it is read
+	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: read it as a letter of that queue
 		c.place(l, &f, v, k)
 		k.heed(&h, v.Origin)
 		doc = c.decode(body, h)
@@ -40,7 +41,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	return d
 }
 
-// decode reads a body, and counts how long that took.
+// decode decodes a body and records how long that took.
 func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	began := c.o.Now()
 	doc := c.o.Decoder().Decode(body, h, nil)
@@ -52,8 +53,8 @@ func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	return doc
 }
 
-// groupPick is the type that a person picked for a group. Of a letter that was grouped by an older
-// version, the pick for its old group goes on to count: the store takes it along.
+// groupPick returns the type that a person picked for a group. If the letter was grouped by an
+// older version, the pick for its old group still counts; the store moves it to the new group.
 func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	picked := c.o.Picks()[key]
 	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {
@@ -62,28 +63,28 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known keeps what was asked for one batch: the past of the queues, and where queues lead on.
+// known caches what was looked up for one batch: the history of queues, and where queues lead.
 type known struct {
 	c       *Classifier
 	ctx     context.Context
 	past    map[deadletter.Origin]past
 	fail    bool
 	leads   map[asked]deadletter.Onward
-	reports *reports // nil = nobody is asked: the verdict is not recorded
+	reports *reports // nil = no broker is asked: the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
-// past is what the letters of a queue and routing key were read as.
+// past is the types that earlier letters with one queue and routing key had.
 type past struct {
 	priors map[string]float64
 	only   string
 }
 
-// heed fills in what a queue says of the bodies of its letters. Without that the body alone
-// decides.
+// heed adds what a queue's history says about its bodies. If the history cannot be loaded, the body
+// alone decides.
 func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
 	found, ok := k.past[o]
 	if !ok && !k.fail {

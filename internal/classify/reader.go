@@ -9,20 +9,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// ReaderStore is what the reader needs of the store.
+// ReaderStore is the part of the store that the reader needs.
 type ReaderStore interface {
-	// ListUnread lists the next letters that are to be read again; more says that there are further
-	// ones to look at.
+	// ListUnread queues the next letters that need reading again. more reports whether there are
+	// further letters to check.
 	ListUnread(ctx context.Context) (more bool, err error)
 	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Rereading notes that a letter is being read, "" that none is any more.
+	// Rereading notes that a letter is being read; "" means that none is.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
-// Reader reads the bodies of letters again, in the background, after what is known of types has
-// changed. It decides nothing: a letter stays what and where it is. What is to be read is in
-// the store, so a crash loses none of it.
+// Reader reads letter bodies again in the background after the known types have changed. It makes
+// no decisions: each letter keeps its state and place. The list of letters to read is in the store,
+// so nothing is lost in a crash.
 type Reader struct {
 	loop
 	store ReaderStore
@@ -30,15 +30,15 @@ type Reader struct {
 	read  func() // called after each commit; wakes the indexer
 }
 
-// NewReader returns a Reader that reads as c does; Run works.
+// NewReader returns a Reader that reads as c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading anew", "err", err) }}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between runs a change of what is known of types while no letter is classified or read again, and
-// then has read what it asked the store for: so no letter is read by what was known before, after
-// the store has listed which are to be read again.
+// Between runs change, which modifies the known types, while no letter is being classified or read.
+// It then wakes the reader to process what change asked the store to read again. So once the store
+// has listed those letters, none is read with the old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
@@ -47,13 +47,13 @@ func (r *Reader) Between(change func() error) error {
 	return err
 }
 
-// Run reads until ctx ends.
+// Run reads letters until ctx ends.
 func (r *Reader) Run(ctx context.Context) error {
 	r.run(ctx, r.Step)
 	return nil
 }
 
-// Step lists, or reads one batch, and says whether there was something to do.
+// Step lists letters or reads one batch, and reports whether there was anything to do.
 func (r *Reader) Step(ctx context.Context) (bool, error) {
 	r.c.types.RLock()
 	defer r.c.types.RUnlock()
@@ -83,9 +83,9 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anewRead is what a stored letter is now found to be. Its failure is read again too, under the
-// masks of today; it stays where it died. Its rule decided long ago: of that only the group counts,
-// as the rule has it now.
+// anewRead returns what is now found in a stored letter. Its failure is read again with the current
+// masks, but the letter keeps the place where it died. Its rule is not applied again: only the
+// group that the rule now gives it counts.
 func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
@@ -93,7 +93,7 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 	v.DiedAt, v.Channels, v.Tried = l.DiedAt, c.o.Rules.Set().Told(l.Rule), l.Tried()
 	group := c.o.Rules.Set().Group(l.Rule)
 	v.Unpublishable = unwrap(l, &v.Classified)
-	if l.Annotation != nil && l.Error == "" { // it came after the letter was classified
+	if l.Annotation != nil && l.Error == "" { // it arrived after the letter was classified
 		v.Late = true
 	}
 	if l.Undecodable() {
@@ -101,7 +101,7 @@ func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
 		said := c.failure(l)
 		v.Type = c.named(l, &said)
 		f := deadletter.Failure{Message: l.Error}
-		if l.Annotation != nil { // what its consumer said needs no look at the body
+		if l.Annotation != nil { // an annotation can be used without decoding the body
 			f = said
 			v.Error = errorLine(&f)
 		}

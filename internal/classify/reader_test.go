@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// unread is a store of letters that are to be read again.
+// unread is a store of letters that need reading again.
 type unread struct {
-	list    int // how often there is more to list
+	list    int // how many more times ListUnread has letters to list
 	letters []deadletter.Letter
 	read    []deadletter.Read
 	fail    error
@@ -43,7 +43,7 @@ func (u *unread) Read(_ context.Context, list []deadletter.Read) error {
 	return u.fail
 }
 
-// twins are two types that read the same bodies.
+// twins returns two types that decode the same bodies.
 func twins(t *testing.T) *descriptor.Registry {
 	t.Helper()
 	types := descriptor.NewRegistry()
@@ -57,8 +57,9 @@ message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil
 
 const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
 
-// What was on a queue before decides between types that read a body alike; without it nothing is
-// picked. A pick of a person for the group counts, and the letter stays in its group.
+// TestPriorsAndPicks checks that a queue's history decides between types that decode a body alike.
+// Without a history, no type is picked. A person's pick for the group counts, and the letter stays
+// in its group.
 func TestPriorsAndPicks(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}
@@ -99,7 +100,8 @@ func TestPriorsAndPicks(t *testing.T) {
 	}
 }
 
-// A body with a field that no type has is of the type that all newest letters of its queue were of.
+// TestTheOnlyTypeOfAQueueReadsNewFields checks that a body with a field unknown to all types gets
+// the type of all of the queue's newest letters.
 func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// deathOf is where and of what a letter died, as far as x-death and its broker tell.
+// deathOf is where and why a letter died, according to x-death and the broker.
 type deathOf struct {
 	origin   deadletter.Origin
 	reason   string
@@ -16,14 +16,14 @@ type deathOf struct {
 	question string // what nobody knows of it, and people have to say; "" = nothing
 }
 
-// by is what one entry of x-death tells.
+// by returns the death that one entry of x-death describes.
 func by(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue is the death of a letter in a queue which, as others say, rejected it. Where x-death has
-// no word of that, the letter was published to its inbox after it had come back out of a delay
-// queue: only a consumer does that.
+// inQueue returns the death of a letter in a queue that rejected it according to another source. If
+// x-death does not mention that, the letter came out of a delay queue and was then published to the
+// inbox: only a consumer does that.
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {
@@ -35,10 +35,10 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 	return deathOf{origin: deadletter.Origin{Queue: queue}}
 }
 
-// behind finds the queue that rejected a letter whose newest death may be that of a delay queue. It
-// asks the broker about that queue: one that is consumed, or that leads to the inbox, is where the
-// letter died. Otherwise it is the queue that x-death has behind it, or else the one that it leads
-// to, or that dlo had sent the letter to.
+// behind finds the queue that rejected a letter whose newest death may have happened in a delay
+// queue. It asks the broker about the queue of that death. If the queue is consumed, or leads to
+// the inbox, the letter died there. Otherwise it died in the queue that x-death lists behind it, or
+// else in the queue to which it leads, or to which dlo had sent the letter.
 func (c *Classifier) behind(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.onward(l, newest)
 	switch home := l.Origin.Queue; {
@@ -58,17 +58,17 @@ func (c *Classifier) behind(l *deadletter.Letter, k *known, deaths []deadletter.
 	return d
 }
 
-// asked is a question about a queue, and how the letter came from there.
+// asked is a question about a queue, including how the letter left it.
 type asked struct {
 	queue deadletter.Origin
 	route deadletter.Route
 }
 
-// maxAsked is how many queues one batch may ask about. Recipes have a few delay queues, and only
-// hostile letters have hundreds.
+// maxAsked is the number of queues that one batch may ask about. Retry recipes have a few delay
+// queues; only hostile letters name hundreds.
 const maxAsked = 50
 
-// onward asks about the queue of a death, once for each batch.
+// onward asks the broker about the queue of a death, once per batch.
 func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onward {
 	if k.c.o.Onward == nil || k.reports == nil {
 		return deadletter.Onward{Why: "nobody can be asked"}
@@ -76,7 +76,7 @@ func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onw
 	var q asked
 	q.queue = d.Origin()
 	q.queue.Broker, q.queue.VHost, q.queue.Exchange = l.Origin.Broker, l.Origin.VHost, ""
-	if l.Attempts == 0 { // of a letter that came back only its first way is known
+	if l.Attempts == 0 { // if it came back, only its first route is known
 		q.route.Exchange = l.ArrivedBy.Exchange
 	}
 	on, ok := k.leads[q]

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// carried is a received letter with an x-death of "queue reason" entries, most recent first, all of
-// the last hour.
+// carried returns a received letter with an x-death of "queue reason" entries, most recent first,
+// all from an hour ago.
 func carried(deaths ...string) deadletter.Letter {
 	l := died("", "", nil)
 	var entries []any
@@ -30,8 +30,9 @@ const (
 		". Give inbox dlo.letters an origin in the configuration, send it to the queue where it failed, or release it if it failed in wait"
 )
 
-// TestADelayQueueIsNoOrigin: reason, time and target are those of the queue that rejected the
-// letter, by x-death, by what its broker says, by the configuration; else people are asked.
+// TestADelayQueueIsNoOrigin checks that reason, time and target are taken from the queue that
+// rejected the letter. That queue is found by x-death, the broker or the configuration; otherwise
+// people are asked.
 func TestADelayQueueIsNoOrigin(t *testing.T) {
 	t.Parallel()
 	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
@@ -106,7 +107,8 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 	}
 }
 
-// TestAQueueIsAskedAboutOnce for all letters of a batch, and a flood of made-up names is bounded.
+// TestAQueueIsAskedAboutOnce checks that the broker is asked about a queue once per batch, and that
+// a flood of invented names is bounded.
 func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	t.Parallel()
 	o, asks := options(), map[string]int{}
@@ -129,8 +131,8 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// TestAGroupIsOneWhoeverKnowsTheQueue: letters of one recipe are one group, whether x-death, the
-// broker or the configuration says where they failed.
+// TestAGroupIsOneWhoeverKnowsTheQueue checks that letters of one recipe form one group, whether
+// x-death, the broker or the configuration says where they failed.
 func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	keys := map[[32]byte]string{}
@@ -155,8 +157,8 @@ func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	}
 }
 
-// TestAStoredLetterStaysWhereItDied: what was found out about its queue is not asked again, and the
-// rules see it as it is stored.
+// TestAStoredLetterStaysWhereItDied checks that the broker is not asked again about a stored
+// letter's queue, and that the rules see the stored origin.
 func TestAStoredLetterStaysWhereItDied(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -9,15 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Facts returns what the rules would look at if a stored letter, whole, came to be classified now:
-// decoded with the types of today, its error under the masks of today. It is safe for concurrent
-// use, and takes the memory of one decoded body. Of a letter that may not be decoded it tells what
-// is known without its body.
+// Facts returns what the rules would see if a complete stored letter were classified now: decoded
+// with the current types, its error masked with the current masks. It is safe for concurrent use
+// and needs the memory of one decoded body. For a letter that must not be decoded, Facts returns
+// what is known without its body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
 	mine := *l
 	l = &mine
-	if l.State == deadletter.StateReceived { // nobody has read where it died yet
+	if l.State == deadletter.StateReceived { // nobody has determined yet where it died
 		v = c.verdict(l, c.known(context.Background()))
 	}
 	at := *l

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFactsAreWhatTheClassifierSees holds the facts of a stored letter to the verdict that it was
-// given: whoever asks why gets the answer to what was decided.
+// TestFactsAreWhatTheClassifierSees compares the facts of a stored letter with its verdict, so that
+// whoever asks for the reason sees what was decided.
 func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -10,8 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// TestALetterOfATrial is decided by the rule of trials, goes back to its queue, and is counted as
-// no death. What only died in that queue is a letter like any other, and held.
+// TestALetterOfATrial checks that a trial letter is decided by the trial rule, goes back to its
+// queue, and is not counted as a death. Other letters that died in that queue are normal letters,
+// and held.
 func TestALetterOfATrial(t *testing.T) {
 	t.Parallel()
 	var told []deadletter.ID

@@ -2,9 +2,9 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// unwrap makes of a letter that is an error of EasyNetQ what its consumer can read: the message in
-// it, as a revision, which is sent instead of the envelope. why says why there is none: then only
-// people can send it, once they have edited it.
+// unwrap turns an EasyNetQ error letter into one that its consumer can read: the message inside it
+// becomes a revision and is sent instead of the envelope. If the error contains no usable message,
+// why is the reason, and only people can send the letter, after editing it.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (why string) {
 	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""

@@ -15,13 +15,13 @@ import (
 
 var (
 	zipMagic = []byte("PK\x03\x04")
-	zipEntry = []byte("PK\x01\x02") // before each entry of the directory of a zip file
+	zipEntry = []byte("PK\x01\x02") // starts each entry of a zip file's directory
 )
 
-// openZip opens a zip file. A bomb is refused by what its directory claims, before anything is
-// unpacked; no file is read beyond its claim.
+// openZip opens a zip file. Zip bombs are rejected by the sizes that the directory claims, before
+// anything is unpacked. No file is read beyond its claimed size.
 func openZip(b []byte) (fs.FS, error) {
-	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories stand there, too; reading the entries takes ten times their size
+	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories count, too; parsing the entries takes ten times their size
 		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
@@ -48,8 +48,8 @@ func openZip(b []byte) (fs.FS, error) {
 	return z, nil
 }
 
-// gunzipped returns what is in gzip, as buf writes *.binpb.gz, or b itself when it is not. It is
-// measured before it is unpacked.
+// gunzipped returns the unpacked content of b if it is gzip, as buf writes *.binpb.gz, and b itself
+// otherwise. The size is measured before anything is unpacked.
 func gunzipped(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil
@@ -76,4 +76,4 @@ func gunzipped(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-var GzipMagic = []byte{0x1f, 0x8b, 0x08} // RFC 1952, 2.3.1: two bytes, and the only method there is
+var GzipMagic = []byte{0x1f, 0x8b, 0x08} // RFC 1952, 2.3.1: two bytes, and the only defined method

@@ -10,30 +10,30 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Change is what a schema would change as the newest version of a set. Types are messages and
-// enums, by full name, sorted.
+// Change describes what a schema would change as the newest version of a set. Types are messages
+// and enums, sorted by full name.
 type Change struct {
 	Set, Version string
 	Known        string // "" = a new version, KnownCurrent, KnownOlder
 	Added        []string
-	Enums        int // of those that are added
+	Enums        int // enums among Added
 	Changed      []TypeChange
-	Removed      []string // their older versions stay, for bodies that name them
+	Removed      []string // their older versions remain for bodies that name them
 	Conflicts    []Conflict
-	Affected     []string // those that are added, changed or removed, and those that hold one of them: what bodies may be read differently by
+	Affected     []string // types that are added, changed or removed, and types that contain them: their bodies may be read differently
 }
 
-// What a content is when the set had it before.
+// How the set already knows the content.
 const (
 	KnownCurrent = "current"
 	KnownOlder   = "older"
 )
 
-// TypeChange is what becomes of a type.
+// TypeChange describes how a type changes.
 type TypeChange struct {
 	Type        string
 	Differences []string // in words, at most 20: "field 7 added: string note"
-	More        int      // that are left out
+	More        int      // differences left out
 }
 
 // Conflict is a type that another set defines differently. Bodies are read by whichever definition
@@ -45,10 +45,11 @@ type Conflict struct {
 
 const (
 	maxDifferences = 20     // of a type
-	maxCompared    = 10_000 // differences of all types; beyond, a type is only said to have changed
+	maxCompared    = 10_000 // differences in all types; after that, a type is only reported as changed
 )
 
-// Compare says what s would change as the newest version of the set name; nothing is changed by it.
+// Compare returns what s would change as the newest version of the set called name. It changes
+// nothing itself.
 func (r *Registry) Compare(name string, s *Schema) Change {
 	c := Change{Set: name, Version: s.hash}
 	var old *Schema
@@ -106,7 +107,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// affect fills in Affected, from the types as they would be.
+// affect fills in Affected. next has the types after the change.
 func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -167,7 +168,7 @@ func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	return list
 }
 
-// differ writes differences in words, as many as are left.
+// differ describes differences in words, as many as left allows.
 type differ struct{ left int }
 
 func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {
@@ -237,7 +238,7 @@ func numbers(lists ...protoreflect.FieldDescriptors) []protoreflect.FieldNumber 
 	return slices.Compact(all)
 }
 
-// typeWords is the type of a field as .proto has it: "repeated acme.v1.Item", "map<string, int32>",
+// typeWords returns a field's type in .proto syntax: "repeated acme.v1.Item", "map<string, int32>",
 // "optional string".
 func typeWords(fd protoreflect.FieldDescriptor) string {
 	if fd.IsMap() {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// compiled is a schema of one .proto file.
+// compiled returns the schema of one .proto file.
 func compiled(t testing.TB, source string) *Schema {
 	t.Helper()
 	s, err := ReadUpload(t.Context(), "m.proto", []byte("syntax = \"proto3\";\n"+source))

@@ -27,14 +27,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// The compiler takes time that its source does not show: a file of 1 MB whose fields, options,
-// extensions or methods are in one place can take minutes, and nothing stops it midway. So it
-// works in a process of its own, this program started once more, which is ended when nobody waits
-// for it any more, and when it has taken too long.
+// The compiler can take far longer than its input suggests: a 1 MB file with all its fields,
+// options, extensions or methods in one place can take minutes, and nothing can stop it midway. It
+// therefore runs in a process of its own, a second instance of this program. That process is killed
+// when nobody waits for it any more, or when it has taken too long.
 const (
-	compileCPU  = 10 // seconds of processor time; the largest tree that is taken needs three (2026-11-23)
+	compileCPU  = 10 // seconds of processor time; the largest accepted tree needs three (2026-11-23)
 	compileWait = time.Minute
-	compiles    = "DLO_COMPILES_PROTO" // the environment of that process: its seconds
+	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: its seconds
 )
 
 func init() {
@@ -43,22 +43,23 @@ func init() {
 	}
 }
 
-// compilation is what the process reads.
+// compilation is the input of the process.
 type compilation struct {
-	Text     map[string][]byte // of a tree, by the names that importers say
-	Files    []string          // that are wanted, with what they import
+	Text     map[string][]byte // of a tree, by the names used in imports
+	Files    []string          // to compile, with their imports
 	Comments bool
 }
 
-// outcome is what it answers: a set, or what is wrong with each file; "" = with none of them.
+// outcome is the output of the process: a set, or the error for each file; "" = for none in
+// particular.
 type outcome struct {
 	Set    []byte
 	Failed map[string]string
 }
 
-// compileFor is the whole life of that process.
+// compileFor is the main function of that process.
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
-	// The kernel ends it at the limit, whatever it is doing.
+	// The kernel ends the process at the limit, whatever it is doing.
 	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
 		return 1
@@ -73,8 +74,8 @@ func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 	return 0
 }
 
-// apart runs c in a process of its own, for so many seconds of processor time. Errors wrap
-// ErrSchemaTooLarge where it takes more, and are those of ctx where that ends.
+// apart runs c in a process of its own, limited to the given seconds of processor time. The error
+// wraps ErrSchemaTooLarge if that is not enough, and is ctx.Err() if ctx ends.
 func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) {
 	waiting, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
@@ -83,14 +84,14 @@ func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) 
 		return nil, err
 	}
 	if runtime.GOOS == "linux" {
-		program = "/proc/self/exe" // also when the file was replaced by another version
+		program = "/proc/self/exe" // works even if the file was replaced by another version
 	}
 	var in, out bytes.Buffer
 	if err := gob.NewEncoder(&in).Encode(c); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(waiting, program)
-	cmd.Env = []string{compiles + "=" + strconv.Itoa(seconds), "GOMAXPROCS=1"} // the rest of the machine is for everybody else
+	cmd.Env = []string{compiles + "=" + strconv.Itoa(seconds), "GOMAXPROCS=1"} // leaves the other CPUs to everybody else
 	cmd.Stdin, cmd.Stdout = &in, &out
 	err = cmd.Run()
 	var ended *exec.ExitError
@@ -140,7 +141,8 @@ func (c *compilation) compile() (out outcome) {
 	}
 	fds, err := p.ParseFiles(c.Files...)
 	if err != nil && len(failed) == 0 {
-		// An error without a position, such as an import that is not there: ask file by file.
+		// This error has no position, for example for a missing import. Parse file by file to
+		// locate it.
 		for _, f := range c.Files {
 			if len(c.Files) == 1 {
 				fail(f, deadletter.Visible(err.Error()))
@@ -164,7 +166,7 @@ func (c *compilation) compile() (out outcome) {
 	return outcome{Set: set}
 }
 
-// withImports is a set of files and all that they import.
+// withImports returns the set of the given files and everything they import.
 func withImports(files []*desc.FileDescriptor) *descriptorpb.FileDescriptorSet {
 	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
 	var add func(*desc.FileDescriptor)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// slow is a file of 1 MB that takes the compiler minutes: what is done for options grows with the
-// square of their number.
+// slow returns a 1 MB file that takes the compiler minutes, because the work for options grows with
+// the square of their number.
 func slow() *compilation {
 	options := strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",")
 	return &compilation{Files: []string{"m.proto"}, Text: map[string][]byte{"m.proto": []byte(`syntax = "proto2"; message M { optional string a = 1 [` + options + `]; }`)}}

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Complete fills in what some reflection servers leave out of their files, such as that of the
-// package @grpc/reflection for Node: the list of what a file imports, and the first part of the
-// names of types. A type that no file has stays unresolved. Errors are those of ReadSet.
+// Complete fills in what some reflection servers, such as the package @grpc/reflection for Node,
+// leave out of their files: the list of imports, and the first part of type names. A type that no
+// file defines stays unresolved. Complete returns the same errors as ReadSet.
 func Complete(set []byte) ([]byte, error) {
 	files, err := splitSet(set)
 	if err != nil {
@@ -38,7 +38,7 @@ func Complete(set []byte) ([]byte, error) {
 	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
 }
 
-// scopeOf is the package of a file with a dot in front, "" where it has none.
+// scopeOf returns a file's package with a leading dot, or "" if it has none.
 func scopeOf(f *descriptorpb.FileDescriptorProto) string {
 	if f.GetPackage() == "" {
 		return ""
@@ -47,9 +47,9 @@ func scopeOf(f *descriptorpb.FileDescriptorProto) string {
 }
 
 type completion struct {
-	in      map[string]string // the file of each type, by its name with a dot in front
+	in      map[string]string // the file of each type, by type name with a leading dot
 	file    *descriptorpb.FileDescriptorProto
-	imports map[string]bool // what it imports, and itself
+	imports map[string]bool // what file imports, and file itself
 }
 
 func (c *completion) types(f *descriptorpb.FileDescriptorProto, scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
@@ -79,9 +79,9 @@ func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorPr
 	}
 }
 
-const maxScope = 100 // parts of a scope; a name in a deeper one stays as it is
+const maxScope = 100 // parts of a scope; names in deeper scopes stay as they are
 
-// name makes the name of a type whole, as it is found from a scope, and imports its file.
+// name completes a type's name, resolved from scope, and imports the type's file.
 func (c *completion) name(scope string, name *string) {
 	if name == nil || *name == "" {
 		return
@@ -101,7 +101,7 @@ func (c *completion) name(scope string, name *string) {
 	}
 }
 
-// fileOf is the file that has a type, "" where none has.
+// fileOf returns the file that defines a type, or "" if none does.
 func (c *completion) fileOf(name string) string {
 	if file, ok := c.in[name]; ok {
 		return file

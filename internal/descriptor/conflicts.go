@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Conflicts says of each set which others define one of its types differently, as their newest
-// versions stand. Bodies are read by whichever definition fits.
+// Conflicts returns, for each set, the other sets that define one of its types differently. It
+// compares the newest versions. Bodies are read by whichever definition fits.
 func (r *Registry) Conflicts() map[string][]string {
 	if r == nil {
 		return nil
@@ -43,9 +43,9 @@ func (r *Registry) Conflicts() map[string][]string {
 	return known
 }
 
-// differs says whether a schema defines one of the types differently.
+// differs reports whether other defines one of the types differently.
 func differs(types map[protoreflect.FullName]protoreflect.Descriptor, other *Schema) bool {
-	d := &differ{} // that they differ is enough
+	d := &differ{} // one difference is enough
 	for name, is := range types {
 		was, err := other.types.Files.FindDescriptorByName(name)
 		if err == nil && len(d.compare(was, is).Differences) > 0 {

@@ -19,24 +19,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Caps of one set, checked before anything is expanded. Google's own API definitions, all of them,
-// are some 6,000 files and 30,000 types.
+// Limits of one set, checked before anything is expanded. All of Google's own API definitions
+// together have about 6,000 files and 30,000 types.
 const (
 	maxSetBytes  = 64 << 20
 	MaxFiles     = 10_000
 	maxSetTypes  = 50_000
-	maxSetFields = 2_000_000 // wire fields of the descriptors, comments not counted
-	maxSetDepth  = 64        // types in types, and options in options
-	maxSetMemory = 1 << 30   // by the estimate for dynamic messages; the generated ones used here take about a fifth
+	maxSetFields = 2_000_000 // wire fields of the descriptors, without comments
+	maxSetDepth  = 64        // nesting of types, and of options
+	maxSetMemory = 1 << 30   // as estimated for dynamic messages; the generated ones used here need about a fifth
 )
 
-// ErrSchemaTooLarge is what a set above a cap is refused with.
+// ErrSchemaTooLarge is returned for a set that exceeds a limit.
 var ErrSchemaTooLarge = errors.New("the schema is too large")
 
 // AddSet adds a serialised FileDescriptorSet (`buf build -o`, `protoc --descriptor_set_out
-// --include_imports`) as the newest version of the set name, and returns the full names of its
-// message types, sorted, without the package google.protobuf. On an error nothing has changed. See
-// ReadSet.
+// --include_imports`) as the newest version of the set called name. It returns the full names of
+// the set's message types, sorted, without the package google.protobuf. On error nothing is
+// changed. See ReadSet.
 func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, error) {
 	s, err := ReadSet(fileDescriptorSet)
 	if err != nil {
@@ -46,7 +46,8 @@ func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, erro
 	return s.Types(), nil
 }
 
-// splitSet reads the files of a set one by one, without what does not say how bodies are read.
+// splitSet parses the files of a set one by one. It skips everything that does not affect how
+// bodies are read.
 func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
@@ -84,7 +85,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	for i := range raw {
 		files[i] = new(descriptorpb.FileDescriptorProto)
 		err := eachPart(raw[i], func(part []byte) error {
-			// Options may hold extensions of anybody; an empty resolver keeps them as unknown
+			// Options may contain anybody's extensions. An empty resolver keeps them as unknown
 			// fields.
 			return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, files[i])
 		})
@@ -97,7 +98,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 
 var errNoSet = errors.New("this is not a descriptor set")
 
-// Caps counts the files of a set against its caps, without expanding them.
+// Caps checks the files of a set against the limits without expanding them.
 type Caps struct {
 	budget *budget.Budget
 	scan   *Scan
@@ -111,8 +112,8 @@ func NewCaps() *Caps {
 	return &Caps{budget: limits, scan: &Scan{Budget: limits, Types: WellKnown()}}
 }
 
-// Take counts one more file; ErrSchemaTooLarge when that is too much, another error when it is no
-// file.
+// Take counts one more file. It returns ErrSchemaTooLarge if a limit is exceeded, and another error
+// if file is not a file descriptor.
 func (c *Caps) Take(file []byte) error {
 	c.files++
 	c.bytes += len(file)
@@ -143,15 +144,15 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// Fields of a file that do not say how bodies are read: comments and positions (often more than
-// half of it), and what buf knows of a file in an image.
+// File fields that do not affect how bodies are read: comments and positions, often more than half
+// of a file, and what buf records about a file in an image.
 const (
 	sourceInfoField = 9
 	bufField        = 8042
 )
 
-// eachPart calls f for the runs of fields between those. A message may be read from its parts, one
-// after the other.
+// eachPart calls f for the runs of fields between those two fields. A message can be parsed from
+// its parts in sequence.
 func eachPart(file []byte, f func(part []byte) error) error {
 	from := 0
 	for at := 0; at < len(file); {
@@ -175,8 +176,8 @@ func eachPart(file []byte, f func(part []byte) error) error {
 	return nil
 }
 
-// countTypes counts the messages in well-formed b, with those nested in them. Field is 4
-// (message_type) in a file and 3 (nested_type) in a message.
+// countTypes counts the messages in well-formed b, including nested ones. field is 4 (message_type)
+// in a file and 3 (nested_type) in a message.
 func countTypes(b []byte, field protowire.Number) int {
 	total := 0
 	for len(b) > 0 {
@@ -194,8 +195,8 @@ func countTypes(b []byte, field protowire.Number) int {
 	return total
 }
 
-// linkSet makes a schema of parsed files. A file that is given twice with one content counts once;
-// of the well-known ones, which compilers bring in their own edition, the first does.
+// linkSet turns parsed files into a schema. Duplicate files with the same content count once. For
+// well-known files, which compilers bring in their own edition, the first copy counts.
 func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode
@@ -221,7 +222,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	}
 	v = &Schema{hash: hashFiles(hashes), files: len(set.File)}
 	linked, err := link(set, true)
-	if err != nil { // a set may have its own copy of a well-known type under another path
+	if err != nil { // a set may contain its own copy of a well-known type under another path
 		var again error
 		if linked, again = link(set, false); again != nil {
 			return nil, PlainError(err)
@@ -237,7 +238,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	return v, nil
 }
 
-// hashFiles is the version of a set: independent of the order of its files.
+// hashFiles returns the version of a set, independent of the order of its files.
 func hashFiles(hashes map[string][32]byte) string {
 	all := sha256.New()
 	for _, n := range slices.Sorted(maps.Keys(hashes)) {
@@ -259,7 +260,7 @@ func link(set *descriptorpb.FileDescriptorSet, bring bool) (*protoregistry.Files
 		}
 		with := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
 		for _, f := range slices.Backward(wellKnownFiles) {
-			// Api and Type import others of these.
+			// Api and Type import other well-known files.
 			if !have[f.Path()] && (want[f.Path()] || want["google/protobuf/api.proto"] || want["google/protobuf/type.proto"]) {
 				with.File = append(with.File, protodesc.ToFileDescriptorProto(f))
 			}

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LoadDir adds what a directory of schemas holds, as ReadDir finds it.
+// LoadDir adds the schemas in a directory, as found by ReadDir.
 //
-// A bad file does not hinder the others. The error, from errors.Join, has one line for each file
-// that was refused, with its name; nil when all were taken.
+// A bad file does not affect the others. The error, built by errors.Join, has one line with the
+// file's name for each rejected file. It is nil if all files were accepted.
 func (r *Registry) LoadDir(fsys fs.FS) error {
 	found, errs := ReadDir(context.Background(), fsys)
 	for _, f := range found {
@@ -27,15 +27,15 @@ func (r *Registry) LoadDir(fsys fs.FS) error {
 // Found is one set of a directory.
 type Found struct {
 	Name   string
-	Schema *Schema // nil: no file of a tree can be read
-	Part   bool    // files of a tree are left out, as they cannot be read
+	Schema *Schema // nil: no file of the tree can be compiled
+	Part   bool    // some files of the tree are left out because they cannot be compiled
 }
 
-// ReadDir reads a directory of schemas, at any depth: descriptor sets (*.binpb, *.pb, *.desc,
-// *.protoset, also with .gz behind), each a set of its path; trees of .proto files, each a set of
-// the directory from which its imports resolve ("protos" for the top); and zip files (*.zip) of
-// these. Names that begin with a dot are passed over, other names as well (a README). There is one
-// error for each file that was refused, with its name.
+// ReadDir reads a directory of schemas at any depth. It reads descriptor sets (*.binpb, *.pb,
+// *.desc, *.protoset, optionally with .gz), each as a set named by its path; trees of .proto files,
+// each as a set named by the directory from which its imports resolve ("protos" for the top); and
+// zip files (*.zip) of these. It skips names that begin with a dot and all other files, such as a
+// README. It returns one error with the file's name for each rejected file.
 func ReadDir(ctx context.Context, fsys fs.FS) ([]Found, []error) {
 	l := &reader{}
 	l.read(ctx, fsys, "", true)
@@ -52,7 +52,7 @@ func (l *reader) fail(name string, err error) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %w", withoutPath(name), err))
 }
 
-// read reads one file system, whose names are shown behind prefix ("bundle.zip/").
+// read reads one file system. prefix ("bundle.zip/") is prepended to the names shown.
 func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool) {
 	src := newSources()
 	sourcesFull := false
@@ -131,7 +131,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	}
 	behind(src.bad)
 	if sourcesFull {
-		return // half of a tree would decode as something else than the whole
+		return // half a tree would decode bodies differently from the whole
 	}
 	for _, t := range src.trees() {
 		set := prefix + t.root
@@ -144,7 +144,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	}
 }
 
-// fileKind is what a file of schemas holds, by its name.
+// fileKind is the kind of a schema file, derived from its name.
 type fileKind int
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PlainError is an error of the protobuf module as people read it. Its texts vary between a space
-// and a no-break space on purpose.
+// PlainError makes an error of the protobuf module readable. Its texts deliberately vary between a
+// space and a no-break space.
 func PlainError(err error) error {
 	s := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 	return errors.New(deadletter.Cut(deadletter.Visible(strings.TrimPrefix(s, "proto: ")), 300))

@@ -7,18 +7,19 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Hit is a type, or a field of one, whose name holds a word.
+// Hit is a type, or a field of one, whose name contains a word.
 type Hit struct {
 	Type  string
 	Set   string
 	Field string // "" = the type itself
-	Is    string // the type of the field, as .proto has it
+	Is    string // the field's type in .proto syntax
 }
 
 const maxHits = 200
 
-// Find looks for a word in the names of message types and their fields, in the newest version of
-// each set, whatever its case: types first, then by name; at most 200, and whether there are more.
+// Find looks for a word, ignoring case, in the names of message types and their fields, in the
+// newest version of each set. It returns types first, then fields, both sorted by name; at most 200
+// hits. more reports whether there are more.
 func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	if r == nil || word == "" {
 		return nil, false

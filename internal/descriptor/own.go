@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Own is the schema of the types that dlo brings along: those of the letters that it makes for
-// trials. It is in no set: its types are found by their full names only, so no body of anybody else
-// is taken for one of them, and no list has them.
+// Own returns the schema of dlo's own types, used in the letters that it makes for trials. The
+// schema is in no set, and its types are only found by their full names. So nobody else's body is
+// mistaken for one of them, and no list shows them.
 var Own = sync.OnceValue(func() *Schema {
 	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: &name, JsonName: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
@@ -33,5 +33,5 @@ var Own = sync.OnceValue(func() *Schema {
 	panic("descriptor: the types of dlo: " + PlainError(err).Error()) // constant input
 })
 
-// ownSet is what the types of dlo are said to come from.
+// ownSet is shown as the set of dlo's own types.
 const ownSet = "dlo"

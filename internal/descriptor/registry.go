@@ -1,7 +1,7 @@
-// Package descriptor holds the protobuf types that bodies are read by: it reads descriptor sets,
-// .proto files and archives of both into schemas, keeps schemas in a registry with their versions,
-// finds types in them, compares versions, and tells what decoding a body along a type would cost.
-// What it reads is handed to it as bytes or as an fs.FS. It reads no body, and asks no server.
+// Package descriptor manages the protobuf types by which bodies are read. It reads descriptor sets,
+// .proto files and archives of both into schemas, keeps schemas and their versions in a registry,
+// finds types in them, compares versions, and estimates the cost of decoding a body as a type. Its
+// input is bytes or an fs.FS. It decodes no bodies and contacts no server.
 package descriptor
 
 import (
@@ -16,17 +16,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Registry holds descriptor sets by name, each with the versions it had. Two sets may define one
-// type differently; nothing is merged. It is safe for concurrent use, and the nil *Registry knows
-// no types.
+// Registry holds descriptor sets by name, each with its versions. Two sets may define one type
+// differently; nothing is merged. It is safe for concurrent use. The nil *Registry knows no types.
 type Registry struct {
 	mu    sync.RWMutex
 	sets  map[string][]*version // oldest version first
 	full  map[protoreflect.FullName][]*Type
 	short map[string]map[protoreflect.FullName]bool
 
-	made      map[any]any         // of memo; empty after a change
-	conflicts map[string][]string // between sets; nil until they are asked for, and after a change
+	made      map[any]any         // used by Memo; empty after a change
+	conflicts map[string][]string // between sets; nil until requested, and after a change
 	changes   int64               // counted
 }
 
@@ -36,8 +35,8 @@ type version struct {
 	about deadletter.SchemaVersion // without content
 }
 
-// MaxVersions is how many versions of a set are kept at hand, the newest: each takes the memory of
-// its descriptors.
+// MaxVersions is the number of versions of a set that are kept in memory, newest first. Each needs
+// the memory of its descriptors.
 const MaxVersions = 20
 
 // NewRegistry returns a registry that knows no types.
@@ -50,8 +49,8 @@ func NewRegistry() *Registry {
 	}
 }
 
-// Memo returns what make makes of the newest version of every set under a key, in the order of the
-// names of the sets. It is made once for each change of the sets. The nil registry keeps nothing.
+// Memo returns the result of make for the newest version of every set, ordered by set name. The
+// result is cached under key until the sets change. The nil registry caches nothing.
 func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 	if r == nil {
 		return make(nil)
@@ -101,11 +100,11 @@ func (r *Registry) Sets() []Set {
 	return list
 }
 
-// setNames returns the names of the sets, sorted. The caller holds the lock.
+// setNames returns the names of the sets, sorted. The caller must hold the lock.
 func (r *Registry) setNames() []string { return slices.Sorted(maps.Keys(r.sets)) }
 
-// Current returns the schema that is the newest version of a set, and how it came; nil when there
-// is no such set.
+// Current returns the newest version of a set and its description, or nil if there is no set of
+// that name.
 func (r *Registry) Current(name string) (*Schema, deadletter.SchemaVersion) {
 	if r == nil {
 		return nil, deadletter.SchemaVersion{}
@@ -138,9 +137,9 @@ func (r *Registry) Types() []string {
 	return list
 }
 
-// Add makes a schema the newest version of the set about.Name. A content that the set has already
-// is moved, not doubled; it keeps the time at which it came first. The version and content of about
-// do not count. Of more than 20 versions of a set, the oldest is forgotten.
+// Add makes a schema the newest version of the set about.Name. If the set already has this content,
+// it is moved, not duplicated, and keeps the time at which it was first added. Add ignores the
+// version and content in about. If a set has more than 20 versions, the oldest is dropped.
 func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
@@ -148,7 +147,7 @@ func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	r.add(&version{s, about})
 }
 
-// add is Add with the lock held.
+// add is Add for callers that hold the lock.
 func (r *Registry) add(v *version) {
 	r.changed()
 	name := v.about.Name
@@ -168,15 +167,15 @@ func (r *Registry) add(v *version) {
 	r.names(v)
 }
 
-// changed forgets what was made of the sets. The caller holds the lock.
+// changed drops everything derived from the sets. The caller must hold the lock.
 func (r *Registry) changed() {
 	clear(r.made)
 	r.conflicts = nil
 	r.changes++
 }
 
-// Changes counts how often the sets have changed, to know whether what was read by them still
-// holds.
+// Changes counts the changes of the sets. Callers use it to check whether an earlier result still
+// applies.
 func (r *Registry) Changes() int64 {
 	if r == nil {
 		return 0
@@ -186,7 +185,7 @@ func (r *Registry) Changes() int64 {
 	return r.changes
 }
 
-// names makes the types of a version findable.
+// names registers the types of a version for look-ups.
 func (r *Registry) names(v *version) {
 	v.types.RangeMessages(func(md protoreflect.MessageDescriptor) {
 		name := md.FullName()
@@ -201,7 +200,7 @@ func (r *Registry) names(v *version) {
 	})
 }
 
-// define makes the types of all versions findable again.
+// define registers the types of all versions again.
 func (r *Registry) define() {
 	clear(r.full)
 	clear(r.short)
@@ -212,7 +211,7 @@ func (r *Registry) define() {
 	}
 }
 
-// Remove forgets a set with all its versions, and says whether there was one.
+// Remove removes a set with all its versions and reports whether it existed.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,8 +224,8 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// With returns a registry that has a schema as the newest version of a set besides what r has, to
-// try it.
+// With returns a copy of r in which s is the newest version of the set called name. It is used to
+// try out a schema.
 func (r *Registry) With(name string, s *Schema) *Registry {
 	trial := NewRegistry()
 	if r != nil {
@@ -241,7 +240,7 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion reports whether holds is true of the types of any version of any set.
+// AnyVersion reports whether holds is true for the types of any version of any set.
 func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	if r == nil {
 		return false
@@ -256,9 +255,10 @@ func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	return false
 }
 
-// Lookup returns the definitions of a type by its full or unique short name, in any of its
-// spellings: current versions first, then by name of the set, newest first. When a short name
-// belongs to several types it returns their full names, sorted, and no definition.
+// Lookup returns the definitions of a type by its full name, or by its short name if that is
+// unique, in any spelling. Current versions come first, then the others by set name, newest first.
+// If a short name belongs to several types, Lookup returns their sorted full names and no
+// definition.
 func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	name = TypeName(name)
 	full := protoreflect.FullName(name)
@@ -296,7 +296,7 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	return defs, nil
 }
 
-// ordered copies defs into the order that find promises. The caller holds the lock.
+// ordered copies defs into the order that Lookup promises. The caller must hold the lock.
 func (r *Registry) ordered(defs []*Type) []*Type {
 	type place struct {
 		set string

@@ -22,17 +22,17 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Resolver finds the messages and extensions of one version of a set, then the well-known types. It
-// does not change, and it never looks at the global registry, where every package of the program
-// leaves its types. It serves proto.Unmarshal and protojson.
+// Resolver finds the messages and extensions of one version of a set, and after those the
+// well-known types. It is immutable. It never uses the global registry, in which every package of
+// the program registers its types. It can be used with proto.Unmarshal and protojson.
 type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
 
-	made sync.Map // key -> func() any, of memo
+	made sync.Map // key -> func() any; used by Memo
 }
 
-// Memo returns what make makes of the types under a key. It is made once.
+// Memo returns the result of make for the types, cached under key. make is called once per key.
 func (t *Resolver) Memo(key any, make func() any) any {
 	made, ok := t.made.Load(key)
 	if !ok {
@@ -65,8 +65,8 @@ func newResolver(files *protoregistry.Files) *Resolver {
 	return t
 }
 
-// RangeMessages calls f for each message type, nested ones too, map entries not. The order is not
-// defined.
+// RangeMessages calls f for each message type, including nested ones but not map entries. The order
+// is undefined.
 func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	var walk func(protoreflect.MessageDescriptors)
 	walk = func(list protoreflect.MessageDescriptors) {
@@ -83,15 +83,15 @@ func (t *Resolver) RangeMessages(f func(protoreflect.MessageDescriptor)) {
 	})
 }
 
-// RangeExtensions calls f for each extension, with the message type that it extends. The order is
-// not defined.
+// RangeExtensions calls f for each extension and the message type that it extends. The order is
+// undefined.
 func (t *Resolver) RangeExtensions(f func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor)) {
 	for key, x := range t.exts {
 		f(key.message, x.TypeDescriptor())
 	}
 }
 
-// Message returns nil when there is none of that name.
+// Message returns the message type with that name, or nil if none exists.
 func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescriptor {
 	if d, err := t.Files.FindDescriptorByName(name); err == nil {
 		md, _ := d.(protoreflect.MessageDescriptor)
@@ -103,7 +103,7 @@ func (t *Resolver) Message(name protoreflect.FullName) protoreflect.MessageDescr
 	return nil
 }
 
-// Field returns the field of md with that number, or the extension, or nil. It does not allocate.
+// Field returns the field or extension of md with that number, or nil. It does not allocate.
 func (t *Resolver) Field(md protoreflect.MessageDescriptor, n protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	if fd := md.Fields().ByNumber(n); fd != nil {
 		return fd
@@ -153,7 +153,7 @@ func (t *Resolver) FindExtensionByNumber(m protoreflect.FullName, n protoreflect
 	return nil, protoregistry.NotFound
 }
 
-// wellKnownFiles are the files that schemas import without bringing them.
+// wellKnownFiles lists the files that schemas import without including them.
 var wellKnownFiles = []protoreflect.FileDescriptor{
 	anypb.File_google_protobuf_any_proto,
 	sourcecontextpb.File_google_protobuf_source_context_proto,
@@ -168,12 +168,12 @@ var wellKnownFiles = []protoreflect.FileDescriptor{
 	descriptorpb.File_google_protobuf_descriptor_proto,
 }
 
-// wellKnownFile is the place of the file of that name, or -1.
+// wellKnownFile returns the index of the file with that name, or -1.
 func wellKnownFile(name string) int {
 	return slices.IndexFunc(wellKnownFiles, func(f protoreflect.FileDescriptor) bool { return f.Path() == name })
 }
 
-// WellKnown is the resolver of google.protobuf.
+// WellKnown returns the resolver of google.protobuf.
 var WellKnown = sync.OnceValue(func() *Resolver {
 	files := new(protoregistry.Files)
 	for _, f := range wellKnownFiles {
@@ -184,5 +184,5 @@ var WellKnown = sync.OnceValue(func() *Resolver {
 	return newResolver(files)
 })
 
-// withoutPath names a file as errors show it.
+// withoutPath returns a file's name as shown in errors.
 func withoutPath(name string) string { return deadletter.Visible(strings.TrimPrefix(name, "./")) }

@@ -10,41 +10,42 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What dynamicpb and protojson allocate, in bytes, rounded up from measurements with protobuf
-// 1.36.12 on Go 1.26: a sub-message 369 empty, 658 with a field, plus 300 in JSON; an element 129
-// to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
+// Memory that dynamicpb and protojson allocate, in bytes, rounded up from measurements with
+// protobuf 1.36.12 on Go 1.26. A sub-message takes 369 if empty and 658 with a field, plus 300 in
+// JSON; an element 129 to 145, plus 25; a map entry 165, plus 624; an unknown field 63.
 const (
 	CostMessage  = 1000
 	CostField    = 200
 	costMapEntry = 800
 	costUnknown  = 80
 
-	// Bytes of unknown fields, each: of the first of a message, and of further ones, for which a
-	// slice grows by a quarter whenever it is full (6.2 measured, of 16 MiB).
+	// Memory per byte of unknown fields: for the first one in a message, and for further ones.
+	// Those are appended to a slice that grows by a quarter whenever it is full (6.2 measured, at
+	// 16 MiB).
 	costUnknownByte = 4
 	costUnknownMore = 7
 )
 
-// Scan walks a body along its type, at the level of the wire: it finds what the decoder would find,
-// without allocating, and adds up what decoding would cost. It stops with a *tooLargeError when a
-// limit of the budget is passed, or a *malformedError where the decoder would.
+// Scan walks a body along its type at the wire level. It finds what the decoder would find, without
+// allocating, and adds up what decoding would cost. It stops with a *budget.TooLargeError if a
+// limit of the budget is exceeded, or with a *malformedError if the decoder would fail.
 type Scan struct {
 	Budget *budget.Budget
 	Types  *Resolver
 
-	whole int // cap of the body: positions are differences of caps, as sub-slices keep theirs
+	whole int // cap of the body; positions are differences of caps
 
 	Known, Unknown int   // fields
-	Entered        bool  // a known sub-message or packed list, which count as known when they are over
-	UnknownBytes   int64 // with their tags
-	Memory         int64 // estimate for dynamicpb, protojson and the tree
-	JsonBytes      int64 // estimate for compact protojson
-	factor         int64 // how often this part is decoded: more inside google.protobuf.Any
+	Entered        bool  // it saw a known sub-message or packed list; those count as known only once they are complete
+	UnknownBytes   int64 // including their tags
+	Memory         int64 // estimated bytes for dynamicpb, protojson and the tree
+	JsonBytes      int64 // estimated size of compact protojson
+	factor         int64 // times this part is decoded; more in google.protobuf.Any
 }
 
-// malformedError is where and how a body does not follow the wire format.
+// malformedError describes where and how a body violates the wire format.
 type malformedError struct {
-	at   int // byte in the body
+	at   int // byte offset in the body
 	what string
 }
 
@@ -60,7 +61,7 @@ func (s *Scan) malformed(b []byte, what string) error {
 	return &malformedError{at: s.whole - cap(b), what: what}
 }
 
-// wireError names what protowire reports as a negative length.
+// wireError turns a negative length from protowire into an error.
 func (s *Scan) wireError(b []byte, n int) error {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return s.malformed(b, "truncated")
@@ -68,8 +69,7 @@ func (s *Scan) wireError(b []byte, n int) error {
 	return s.malformed(b, "it breaks the wire format")
 }
 
-// message walks the fields of md in b until b ends, or until the end of the group, and returns what
-// follows.
+// message walks the fields of md in b until b or the group ends, and returns the rest of b.
 func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, group protowire.Number) ([]byte, error) {
 	if err := s.Budget.Enter(depth); err != nil {
 		return nil, err
@@ -128,10 +128,9 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
 		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// A content that cannot be read is shown as bytes; only one that is too large ends the
-			// scan.
+			// Unreadable content is shown as bytes. The scan ends only if the content is too large.
 			before := *s
-			s.factor = min(s.factor*3, 27) // decoded for the tree, for the JSON and by protojson once more
+			s.factor = min(s.factor*3, 27) // decoded for the tree, for the JSON, and again by protojson
 			_, err := s.message(content, inner, depth+1, 0)
 			s.factor = before.factor
 			if _, bad := err.(*malformedError); bad {
@@ -144,15 +143,15 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 	return b, nil
 }
 
-// value walks one value and returns what follows it, and whether the decoder would take it as a
-// value of fd.
+// value walks one value. It returns the bytes after the value, and whether the decoder would accept
+// it as a value of fd.
 func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
 	if fd == nil {
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err
 	}
 	kind, n := fd.Kind(), 0
-	var p []byte // of what is length-delimited
+	var p []byte // content of a length-delimited value
 	if typ == protowire.BytesType {
 		if p, n = protowire.ConsumeBytes(b); n < 0 {
 			return nil, false, s.wireError(b, n)
@@ -214,7 +213,7 @@ func (s *Scan) packed(p []byte, typ protowire.Type) error {
 	return nil
 }
 
-// jsonSize is the length of p as a JSON string.
+// jsonSize returns the length of p as a JSON string.
 func jsonSize(p []byte) int64 {
 	n := int64(len(p)) + 2
 	for _, c := range p {
@@ -236,7 +235,8 @@ func Packable(k protoreflect.Kind) bool {
 	return k.IsValid()
 }
 
-// WireType of a field that is not packed; -1 for a kind that is not known (an unresolved import).
+// WireType returns the wire type of a field that is not packed, or -1 for an unknown kind (an
+// unresolved import).
 func WireType(k protoreflect.Kind) protowire.Type {
 	switch k {
 	case protoreflect.BoolKind, protoreflect.EnumKind, protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind,

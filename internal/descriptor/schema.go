@@ -4,19 +4,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Schema is the content of a descriptor set, linked. It does not change, and is in no registry by
-// itself.
+// Schema is the linked content of a descriptor set. It is immutable and not tied to a registry.
 type Schema struct {
-	hash   string // SHA-256 of the files without their comments, hex
+	hash   string // SHA-256 of the files without comments, in hex
 	types  *Resolver
-	names  []string // of the message types, sorted, without google.protobuf
+	names  []string // message types, sorted, without google.protobuf
 	files  int
-	packed []byte // the serialised FileDescriptorSet as it came, comments included; zstd
+	packed []byte // the FileDescriptorSet as received, with comments; zstd
 }
 
-// ReadSet reads a serialised google.protobuf.FileDescriptorSet, or an image of buf. Imports that it
-// does not contain are left unresolved, except for the well-known types, which are brought.
-// ErrSchemaTooLarge says that a cap was passed.
+// ReadSet reads a serialised google.protobuf.FileDescriptorSet or a buf image. Missing imports are
+// left unresolved, except for the well-known types, which are added. ErrSchemaTooLarge means that a
+// limit was exceeded.
 func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	files, err := splitSet(fileDescriptorSet)
 	if err != nil {
@@ -32,24 +31,24 @@ func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 	return s, nil
 }
 
-// Version is the SHA-256 of the content, 64 hex digits. Comments do not count.
+// Version returns the SHA-256 of the content as 64 hex digits. Comments do not count.
 func (s *Schema) Version() string { return s.hash }
 
 // Types returns the full names of the message types, sorted, without map entries and without the
 // package google.protobuf.
 func (s *Schema) Types() []string { return append([]string(nil), s.names...) }
 
-// Resolver finds the types of the set.
+// Resolver returns the resolver for the types of the set.
 func (s *Schema) Resolver() *Resolver { return s.types }
 
-// Files is how many files the set has.
+// Files returns the number of files in the set.
 func (s *Schema) Files() int { return s.files }
 
-// Content returns the set as a serialised FileDescriptorSet: of sources, what they compile to, with
-// their comments.
+// Content returns the set as a serialised FileDescriptorSet. For sources, that is what they compile
+// to, with comments.
 func (s *Schema) Content() ([]byte, error) { return unpacked(s.packed) }
 
-// packed makes a content small: descriptors compress to a fifth or less, and are asked for seldom.
+// packed compresses a set: descriptors shrink to a fifth or less and are rarely needed.
 func packed(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {

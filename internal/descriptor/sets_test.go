@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// schemas returns a registry of the schemas that the tests of payload read by.
+// schemas returns a registry with the schemas that the tests of package payload use.
 var schemas = sync.OnceValue(func() *Registry {
 	r := NewRegistry()
 	if _, err := r.AddSource("acme", os.DirFS("../payload/testdata/schemas")); err != nil {
@@ -34,7 +34,7 @@ var wantTypes = []string{
 	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart", "acme.shop.v1.Order", "acme.shop.v1.Owner",
 }
 
-// descriptorSet serialises the files of testdata/schemas; with those of google.protobuf or without.
+// descriptorSet serialises the files of testdata/schemas, with or without those of google.protobuf.
 func descriptorSet(t testing.TB, google bool) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
@@ -235,7 +235,7 @@ func TestManyBadFilesDoNotHinderAGoodOne(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	// As Kubernetes mounts a ConfigMap: the files are links into a hidden directory.
+	// The files are links into a hidden directory, as when Kubernetes mounts a ConfigMap.
 	dir := t.TempDir()
 	for _, err := range []error{
 		os.Mkdir(dir+"/..data", 0o700),

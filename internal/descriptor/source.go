@@ -20,19 +20,19 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Limits of a type that is shown as .proto.
+// Limits for showing a type as .proto.
 const (
 	maxPrinted       = 256 << 10 // bytes of text; the rest is left out
-	maxPrintedFields = 5_000     // with the values of its enums, and those of nested types
-	maxPrintedFrom   = 8 << 20   // bytes of its file and all that this imports, comments not counted
-	maxComments      = 2 << 20   // bytes of comments and positions of its file; above it they are left out
+	maxPrintedFields = 5_000     // including enum values and the fields of nested types
+	maxPrintedFrom   = 8 << 20   // bytes of its file and all imports, without comments
+	maxComments      = 2 << 20   // bytes of comments and positions in its file; larger ones are left out
 )
 
 // Definition is one definition of a type.
 type Definition struct {
 	Set     string
 	Version string
-	Current bool   // of the newest version of its set
+	Current bool   // belongs to the newest version of its set
 	File    string // its name in the set
 	Fields  int
 }
@@ -40,15 +40,15 @@ type Definition struct {
 // Source is a type as .proto.
 type Source struct {
 	Type        string
-	Text        string       // with comments and nested types, at most 256 KiB, as the set has it: hostile
-	Cut         bool         // a part of the text is left out
-	Definitions []Definition // the first is shown; current ones first
+	Text        string       // with comments and nested types, at most 256 KiB; untrusted, as in the set
+	Cut         bool         // part of the text is left out
+	Definitions []Definition // Text shows the first one; current ones first
 }
 
-// ErrNoType says that no set defines a type.
+// ErrNoType means that no set defines a type.
 var ErrNoType = errors.New("no set defines this type")
 
-// Source shows a type, by its full or unique short name, as .proto.
+// Source returns a type as .proto. typ is its full name, or its short name if that is unique.
 func (r *Registry) Source(typ string) (Source, error) {
 	defs, ambiguous := r.Lookup(typ)
 	if len(ambiguous) > 0 {
@@ -79,8 +79,8 @@ func (r *Registry) Source(typ string) (Source, error) {
 	return out, nil
 }
 
-// definitions are where the sets define a type; shown is the schema of the first, nil where it was
-// removed since.
+// definitions lists where the sets define a type. shown is the schema of the first definition, or
+// nil if that has since been removed.
 func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -131,7 +131,7 @@ func (s *Schema) print(md protoreflect.MessageDescriptor) (text string, err erro
 	return p.PrintProtoToString(m)
 }
 
-// elements counts what is printed of a message.
+// elements counts the parts of a message that are printed.
 func elements(md protoreflect.MessageDescriptor) int {
 	n := md.Fields().Len() + md.Extensions().Len()
 	for i := range md.Enums().Len() {
@@ -143,8 +143,8 @@ func elements(md protoreflect.MessageDescriptor) int {
 	return n
 }
 
-// importedBy reads a file of a set with its comments, and all that it imports without theirs; that
-// file is the last. What is missing in the set is empty.
+// importedBy returns a file of a set with its comments, and everything it imports without comments.
+// The file itself comes last. Files that the set lacks are returned empty.
 func importedBy(content []byte, name string) (files, missing []*descriptorpb.FileDescriptorProto, err error) {
 	raw := make(map[string][]byte)
 	for b := content; len(b) > 0; {
@@ -203,7 +203,7 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 	return files, missing, err
 }
 
-// FileName reads the name of a serialised FileDescriptorProto.
+// FileName returns the name in a serialised FileDescriptorProto.
 func FileName(b []byte) (name string) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)
@@ -220,7 +220,7 @@ func FileName(b []byte) (name string) {
 	return name
 }
 
-// Imports says whether a serialised FileDescriptorProto names a file that it imports.
+// Imports reports whether a serialised FileDescriptorProto imports any file.
 func Imports(b []byte) bool {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)

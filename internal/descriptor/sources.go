@@ -15,21 +15,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Caps of one tree of .proto files, checked before it is parsed: a syntax tree takes some fifty
-// times its source, and deep nesting takes the stack.
+// Limits of one tree of .proto files, checked before parsing: a syntax tree needs about fifty times
+// the memory of its source, and deep nesting uses up the stack.
 const (
 	maxSourceBytes      = 16 << 20
 	maxSourceDepth      = 64
 	maxSourceStatements = 500_000
-	maxCommented        = 4 << 20 // bytes of the tree; comments of a larger one are left out, as what is kept of them takes some ten times the source
+	maxCommented        = 4 << 20 // bytes of a tree whose comments are kept; keeping them needs about ten times the memory of the source
 )
 
 const errEdition = "edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)"
 
-// AddSource adds a tree of .proto files as the newest version of the set name, and returns the full
-// names of its message types, sorted. Imports are found from the directory, anywhere in the tree,
-// from which all of them resolve; the well-known types need not be there. Files of edition 2024 are
-// refused: upload a descriptor set. On an error nothing has changed.
+// AddSource adds a tree of .proto files as the newest version of the set called name, and returns
+// the sorted full names of its message types. Imports are resolved from the one directory in the
+// tree from which all of them can be found. The tree need not contain the well-known types. Files
+// of edition 2024 are rejected: upload a descriptor set instead. On error nothing is changed.
 func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	src, err := readSources(fsys)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	return s.Types(), nil
 }
 
-// one compiles sources that have to be one tree, whole.
+// one compiles sources that must form a single tree without errors.
 func (s *sources) one(ctx context.Context) (*Schema, error) {
 	trees := s.trees()
 	switch {
@@ -63,11 +63,11 @@ func (s *sources) one(ctx context.Context) (*Schema, error) {
 	return schema, nil
 }
 
-// sources are the .proto files of a directory by their path in it.
+// sources holds the .proto files of a directory by path.
 type sources struct {
 	text    map[string][]byte
 	imports map[string][]string
-	bad     []error // files that were refused before parsing
+	bad     []error // files rejected before parsing
 	total   int
 }
 
@@ -75,7 +75,7 @@ func newSources() *sources {
 	return &sources{text: make(map[string][]byte), imports: make(map[string][]string)}
 }
 
-// readSources reads all .proto files. Any that is refused is an error.
+// readSources reads all .proto files. It returns an error if any file is rejected.
 func readSources(fsys fs.FS) (*sources, error) {
 	s := newSources()
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -95,14 +95,15 @@ func readSources(fsys fs.FS) (*sources, error) {
 	return s, err
 }
 
-// hiddenName: names with a dot in front are not looked at. Kubernetes keeps the files of a mounted
-// ConfigMap below "..data" and links to them.
+// hiddenName reports whether a name begins with a dot. These names are skipped: Kubernetes keeps
+// the files of a mounted ConfigMap below "..data" and links to them.
 func hiddenName(name string) bool {
 	base := path.Base(name)
 	return base != "." && strings.HasPrefix(base, ".")
 }
 
-// read takes one file. Passing a cap of the whole is an error, a bad file goes to s.bad.
+// read reads one file. It returns an error if a total limit is exceeded; a bad file is added to
+// s.bad.
 func (s *sources) read(fsys fs.FS, name string) error {
 	if len(s.text) == MaxFiles {
 		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
@@ -124,8 +125,9 @@ func (s *sources) read(fsys fs.FS, name string) error {
 	return nil
 }
 
-// readRegular reads a regular file (or a link to one, where the file system follows links) of at
-// most limit bytes, and never more than it claims: the size in a zip file may be a lie.
+// readRegular reads a regular file of at most limit bytes, or a link to one if the file system
+// follows links. It never reads more than the claimed size, because the size in a zip file may be a
+// lie.
 func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -142,7 +144,7 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, info.Size()+1) // at once: growing would take several times as much
+	b := make([]byte, info.Size()+1) // one allocation: growing would take several times as much
 	n, err := io.ReadFull(f, b)
 	switch {
 	case err == nil:
@@ -153,7 +155,7 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// checkSource counts what a parser would have to nest and to keep.
+// checkSource counts what a parser would have to nest and store.
 func checkSource(b []byte) error {
 	depth, statements, types := 0, 0, 0
 	for i := 0; i < len(b); i++ {
@@ -205,8 +207,8 @@ func hasWord(b []byte, word string) bool {
 	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
 }
 
-// importsOf finds the imports of a source by line, good enough to find the root of a tree; the
-// parser has the last word.
+// importsOf finds the imports of a source line by line. That is good enough to find the root of a
+// tree; the parser decides in the end.
 func importsOf(b []byte) []string {
 	var list []string
 	for line := range bytes.Lines(b) {
@@ -229,8 +231,8 @@ func importsOf(b []byte) []string {
 	return list
 }
 
-// sourceTree is a directory from which imports resolve, and the files that belong to it, by their
-// names as importers say them.
+// sourceTree is a directory from which imports resolve, with its files by the names used in
+// imports.
 type sourceTree struct {
 	root  string // "." or a path
 	files []string
@@ -238,10 +240,10 @@ type sourceTree struct {
 
 func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 
-// trees finds from which directories the imports resolve. A file with imports belongs to the
-// outermost directory above it from which all of them are found (or most of them, when none has
-// all). A file without imports belongs to the innermost such directory above it, or to the top.
-// Trees are ordered by root, their files by name.
+// trees finds the directories from which imports resolve. A file with imports belongs to the
+// outermost directory above it from which all of them can be found, or most of them if no directory
+// has all. A file without imports belongs to the innermost such directory above it, or to the top.
+// Trees are sorted by root, their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // file -> root
@@ -288,12 +290,12 @@ func (s *sources) trees() []sourceTree {
 	return list
 }
 
-// importsOwn says whether a file imports anything that is not well known.
+// importsOwn reports whether a file imports anything that is not well known.
 func (s *sources) importsOwn(name string) bool {
 	return slices.ContainsFunc(s.imports[name], func(i string) bool { return !isWellKnownFile(i) })
 }
 
-// above returns the directories that contain a file, outermost first.
+// above returns the directories above a file, outermost first.
 func above(name string) []string {
 	list := []string{"."}
 	for i, c := range name {
@@ -306,8 +308,8 @@ func above(name string) []string {
 
 func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
-// compile makes a schema of a tree. Files that do not compile, and those that import them, are left
-// out and returned as errors, each with position; the schema is nil when no file is left.
+// compile compiles a tree into a schema. Files that do not compile, and those that import them, are
+// left out and returned as errors with positions. The schema is nil if no file is left.
 func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) {
 	var bad []error
 	files := t.files
@@ -320,7 +322,7 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 			return nil, append(bad, err)
 		}
 		if len(failed) == 0 {
-			v, err := ReadSet(set) // as any other: its version does not depend on where it came from
+			v, err := ReadSet(set) // read like any other set: its version does not depend on its source
 			if err != nil {
 				return nil, append(bad, fmt.Errorf("%s: %w", withoutPath(t.root), err))
 			}
@@ -331,9 +333,9 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 				bad = append(bad, err)
 			}
 		}
-		bad = append(bad, s.followers(t, files, failed)...) // behind the causes, whatever the order of the files and of the parser, which has several threads
+		bad = append(bad, s.followers(t, files, failed)...) // listed after the causes, regardless of the order of files and of the multi-threaded parser
 		left := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return failed[f] != nil })
-		if len(left) == len(files) || round == 100 { // an error in no file that we asked for
+		if len(left) == len(files) || round == 100 { // the error is in none of the requested files
 			for _, err := range failed {
 				bad = append(bad, err)
 			}
@@ -344,7 +346,8 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 	return nil, bad
 }
 
-// followers adds the files that import one that failed, however far away, and returns their errors.
+// followers adds the files that import a failed file, directly or indirectly, and returns their
+// errors.
 func (s *sources) followers(t sourceTree, files []string, failed map[string]error) (bad []error) {
 	for again := true; again; {
 		again = false
@@ -360,8 +363,8 @@ func (s *sources) followers(t sourceTree, files []string, failed map[string]erro
 	return bad
 }
 
-// parse compiles files of a tree with all they import to a set, or returns the error of each file
-// that has one. What it cannot get done is the error of the whole.
+// parse compiles the given files and their imports into a descriptor set. It returns one error for
+// each file that does not compile; err is set only if parsing could not run at all.
 func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set []byte, failed map[string]error, err error) {
 	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
 	for name, text := range s.text {

@@ -10,8 +10,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// standIns returns files with an empty type for each that files refer to and none of them has, and
-// lets the missing files import them in public: so what refers to them can be linked, to be shown.
+// standIns returns files with an empty type for each type that files refer to but do not define. It
+// makes the missing files import them publicly, so that the files referring to those types can be
+// linked and shown.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil
@@ -44,10 +45,10 @@ func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descr
 	return made
 }
 
-// references are the types that files have and refer to, with a dot in front.
+// references holds the types that files define and refer to, with a leading dot.
 type references struct {
 	defined map[string]bool
-	enums   map[string]bool // of the types referred to: whether it is an enum
+	enums   map[string]bool // types referred to: true for an enum
 }
 
 func (r *references) file(f *descriptorpb.FileDescriptorProto) {

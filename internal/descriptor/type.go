@@ -2,7 +2,7 @@ package descriptor
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// Type is one version of one message type, with what resolves the types it refers to.
+// Type is one version of one message type, with the resolver for the types it refers to.
 type Type struct {
 	Desc  protoreflect.MessageDescriptor
 	Types *Resolver

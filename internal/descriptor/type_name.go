@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// TypeName: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and "acme.v1.X, Acme.Contracts" name
-// acme.v1.X.
+// TypeName returns the plain name of a type: "type.googleapis.com/acme.v1.X", ".acme.v1.X" and
+// "acme.v1.X, Acme.Contracts" all become acme.v1.X.
 func TypeName(name string) string {
 	name = strings.TrimSpace(name)
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -14,10 +14,10 @@ func TypeName(name string) string {
 	return WithoutAssembly(strings.TrimPrefix(name, "."))
 }
 
-// WithoutAssembly takes the assembly off a name of a .NET type: "Acme.Orders.Placed,
-// Acme.Contracts", as EasyNetQ has it in the type property, or "Acme.Orders.Placed:Acme.Contracts",
-// as its LegacyTypeNameSerializer has it. Types with parameters, which have brackets, stay; so do
-// other words with colons.
+// WithoutAssembly removes the assembly from the name of a .NET type. EasyNetQ writes
+// "Acme.Orders.Placed, Acme.Contracts" in the type property; its LegacyTypeNameSerializer writes
+// "Acme.Orders.Placed:Acme.Contracts". Names of types with parameters, which have brackets, stay
+// unchanged, and so do other words with colons.
 func WithoutAssembly(name string) string {
 	if strings.Contains(name, "[") {
 		return name

@@ -11,15 +11,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadUpload reads one file as one set: a FileDescriptorSet, an image of buf, a .proto file, or a
-// zip file of these. What it is shows in its first bytes; the name counts where they leave it open,
-// and as the name of a .proto file. A file in gzip is unpacked. One bad file in a zip file refuses
-// the whole.
+// ReadUpload reads one file as one set: a FileDescriptorSet, a buf image, a .proto file, or a zip
+// file of these. The first bytes determine the format. The file name decides only if they do not,
+// and names a .proto file. A gzip file is unpacked first. One bad file in a zip file makes the
+// whole upload fail.
 func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
 	}
-	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // of a path of any system
+	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // from any system's path
 	if bytes.HasPrefix(b, GzipMagic) {
 		var err error
 		if b, err = gunzipped(b); err != nil {
@@ -72,7 +72,7 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 	return nil, err
 }
 
-// readZipped reads what a zip file holds as one set.
+// readZipped reads the contents of a zip file as one set.
 func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	z, err := openZip(b)
 	if err != nil {
@@ -92,7 +92,7 @@ func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 	case len(l.found) == 1:
 		return l.found[0].Schema, nil
 	}
-	var all []byte // sets one behind the other are a set
+	var all []byte // concatenated sets form one set
 	for _, f := range l.found {
 		content, err := f.Schema.Content()
 		if err != nil {

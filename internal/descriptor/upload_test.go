@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// image is a set as `buf build -o image.binpb` writes it: each file has buf's extension, here with
-// a module of its own (8042: {1: is_import, 3: {1: {1: remote}}}).
+// image turns a set into what `buf build -o image.binpb` writes: each file has buf's extension,
+// here with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
 func image(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte
@@ -93,7 +93,8 @@ func TestReadUpload(t *testing.T) {
 	}
 }
 
-// What would take much is refused by what it claims or by a count, before it is expanded.
+// TestDescriptorBombs checks that excessive input is rejected by its claimed size or by a count
+// before it is expanded.
 func TestDescriptorBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	many := func(n int, field func(i int) []byte) (b []byte) {
@@ -110,7 +111,7 @@ func TestDescriptorBombs(t *testing.T) {
 	for i := range MaxFiles + 1 {
 		entries[fmt.Sprintf("%d.proto", i)] = nil
 	}
-	// A directory of a million entries, which nothing stands behind.
+	// A directory of a million entries without any contents.
 	hollow := payloadtest.Zipped(t, map[string][]byte{"a.proto": nil})
 	at := bytes.Index(hollow, zipEntry)
 	end := bytes.Index(hollow, []byte("PK\x05\x06"))
@@ -191,7 +192,7 @@ func FuzzReadUpload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, b []byte) {
 		s, err := ReadUpload(t.Context(), name, b)
 		if err != nil {
-			if strings.Contains(err.Error(), "of its own") { // the parser ended its process
+			if strings.Contains(err.Error(), "of its own") { // the parser crashed its process
 				t.Fatal(err)
 			}
 			return

@@ -2,8 +2,8 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// celery reads the headers of version 2 of Celery's protocol. They say what the task is and how
-// often it was retried, and nothing of its error. origin is who published it.
+// celery reads the headers of version 2 of Celery's protocol. They name the task and count its
+// retries but say nothing about the error. The header origin names the publisher.
 func (r *reading) celery() (f deadletter.Failure, found bool) {
 	if r.text("task") == "" || r.text("lang") == "" {
 		return f, false

@@ -2,7 +2,7 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// Conventions are the names of all of them, in their order.
+// Conventions returns the names of all conventions in their order.
 func Conventions() []string {
 	var names []string
 	for _, c := range conventions {
@@ -11,7 +11,7 @@ func Conventions() []string {
 	return names
 }
 
-// Found are the names of those that find something in headers.
+// Found returns the names of the conventions that find something in headers.
 func Found(headers deadletter.Table) []string {
 	r := &reading{Properties: deadletter.Properties{Headers: headers}, mask: func(_, text string) (string, bool) { return text, false }}
 	var names []string

@@ -1,10 +1,10 @@
-// Package failure reads what a consumer, or its framework, says about why it gave a message up, and
-// finds what of it tells one cause from another. Read reads headers and properties by the
-// conventions of the frameworks, Join adds what an envelope in the body says, Fold takes out of a
-// message what varies from letter to letter, and Frames reduces a stack to its own frames.
+// Package failure reads what a consumer or its framework reports about a message that it gave up,
+// and extracts what distinguishes one cause from another. Read reads headers and properties by the
+// conventions of the frameworks. Join adds what an envelope in the body reports. Fold removes the
+// parts of an error text that vary from letter to letter. Frames reduces a stack to its own frames.
 //
-// It is pure: no input, no output, no clock, and all that it reads is hostile. Every function is
-// total, its work is linear in what it is given, and what it returns is bounded.
+// The package has no I/O and no clock, and treats all its input as hostile. Every function is
+// total, its work is linear in its input, and its result is bounded.
 package failure
 
 import (
@@ -13,23 +13,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounds of what is kept of a failure, bytes. Masks see the whole text: a cut before them could
-// leave half of a value that they would have found.
+// Limits on what is kept of a failure, in bytes. Masks are applied to the whole text first: cutting
+// earlier could leave half of a value that a mask would have found.
 const (
-	maxName    = 300     // of types, queues, exchanges, services
-	maxMessage = 8 << 10 // of an error
+	maxName    = 300     // types, queues, exchanges, services
+	maxMessage = 8 << 10 // error messages
 	maxStack   = 64 << 10
 )
 
-// convention is one way to say why a message was given up.
+// convention is one way to report why a message was given up.
 type convention struct {
 	name string
 	read func(r *reading) (f deadletter.Failure, found bool)
 }
 
-// conventions are those of headers and properties, the most specific first: those that say what
-// went wrong by names of their own, then the plain headers that anybody may use, then those that
-// tell only what the message is or where it comes from.
+// conventions lists the conventions for headers and properties, the most specific first: those with
+// their own header names for errors, then the plain headers that anybody may use, then those that
+// only tell what the message is or where it comes from.
 var conventions = []convention{
 	{"NServiceBus", (*reading).nServiceBus},
 	{"MassTransit", (*reading).massTransit},
@@ -47,16 +47,16 @@ var conventions = []convention{
 	{"Shovel", (*reading).shovel},
 }
 
-// Read returns what the headers and properties of an arrival say: of the first convention that
-// reports an error, else of the first that says anything. Where others say something that it leaves
-// out, that is filled in: what the message is, where it failed. inbox is the queue that it was
-// drained from, for conventions that name error queues after the queue; route is how it was
-// delivered there.
+// Read returns what the headers and properties of an arrival report. The first convention that
+// reports an error is used, or else the first that reports anything. The others fill in what it
+// omits, such as the message type or where it failed. inbox is the queue from which the message was
+// drained, for conventions that name error queues after the original queue. route is how the
+// message reached the inbox.
 //
-// mask hides what people must not see, under the name of the header that a text is in; nil
-// hides nothing. Type, Message, Stack, MessageType, ID, Service and Version have gone through it,
-// and nothing that is derived from a header shows what is masked in another. Queues, exchanges,
-// routing keys and times are not masked: they decide where a letter goes.
+// mask hides what people must not see. Its name is the header that contains the text; a nil mask
+// hides nothing. Type, Message, Stack, MessageType, ID, Service and Version are masked, and nothing
+// derived from one header shows what is masked in another. Queues, exchanges, routing keys and
+// times are not masked, because they decide where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
@@ -88,9 +88,9 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 	return f
 }
 
-// Join returns what the headers say, filled in by what the body says. An error in the body's
-// envelope is more specific than one in a plain header, and less than one in the headers of a
-// framework.
+// Join returns what the headers report, completed with what the body reports. An error in the
+// body's envelope is more specific than one in a plain header, and less specific than one in a
+// framework's headers.
 func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
@@ -105,8 +105,8 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f what only other says. An error stays in one piece, and so does a place: the
-// message of one and the stack of another would tell of a failure that nobody saw.
+// fill adds to f what only other reports. An error is only taken as a whole, and so is a place: a
+// message from one source with a stack from another would describe a failure that never happened.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

@@ -14,7 +14,7 @@ import (
 
 type table = deadletter.Table
 
-// headerNames are all headers that are read.
+// headerNames lists all headers that the conventions read.
 var headerNames = []string{
 	"x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey", "__TypeId__", "__ContentTypeId__", "retry-count", "MT-Reason", "MT-Fault-ExceptionType", "MT-Fault-Message", "MT-Fault-StackTrace",
 	"MT-Fault-Timestamp", "MT-Fault-InputAddress", "MT-Fault-MessageType", "MT-MessageType", "MT-Fault-RetryCount", "MT-Host-ProcessName", "NServiceBus.FailedQ", "NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus.ExceptionInfo.Message",
@@ -27,7 +27,7 @@ var headerNames = []string{
 	"id", "name", "NServiceBus.MessageId", "rbs2-msg-id", "_watermill_message_uuid",
 }
 
-// headerValues are what may be in any of them.
+// headerValues lists values that any header may have.
 var headerValues = []any{
 	nil, true, int8(-1), uint8(255), int16(-1), int32(3), uint32(1 << 31), int64(-1 << 63), float32(1), float64(1e300),
 	deadletter.Decimal{Scale: 255, Value: -1},
@@ -64,7 +64,7 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	rows = strings.Replace(rows, "| any |", "| "+failure.Plain+" |", 1)
 	var got []string
 	for _, row := range strings.Split(rows, "\n| ")[1:] {
-		if !strings.HasPrefix(row, "EasyNetQ |") { // a body says it
+		if !strings.HasPrefix(row, "EasyNetQ |") { // its error is in the body
 			got = append(got, row)
 		}
 	}
@@ -79,8 +79,8 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	}
 }
 
-// TestEveryConventionReadsHeaderNames: whatever is read is in the list that the property test draws
-// from.
+// TestEveryConventionReadsHeaderNames checks that every header the conventions read is in the list
+// used by the property test.
 func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -100,7 +100,7 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// bounded says what is wrong with a failure, whatever it was read from.
+// bounded returns what is wrong with a failure, whatever its source.
 func bounded(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:
@@ -141,8 +141,8 @@ func TestReadOfNothing(t *testing.T) {
 	}
 }
 
-// The most specific convention that reports an error has it as a whole, and the others fill in what
-// it leaves out.
+// TestSeveralConventions checks that the most specific convention that reports an error provides
+// the whole error, and that the others fill in what it omits.
 func TestSeveralConventions(t *testing.T) {
 	t.Parallel()
 	read := func(headers table) deadletter.Failure {
@@ -191,7 +191,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// The head of a stack says type and message, in the way of its language.
+// TestHeadsOfStacks checks that type and message are read from the head of a stack in each
+// language.
 func TestHeadsOfStacks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, stack, typ, message string }{
@@ -216,8 +217,8 @@ func TestHeadsOfStacks(t *testing.T) {
 	}
 }
 
-// Of a stack beside a message that is masked, the frames are left, without what they were called
-// with.
+// TestAStackBesideWhatIsMasked checks that next to a masked message, only the stack's frames are
+// kept, without their arguments.
 func TestAStackBesideWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	mask := func(name, text string) (string, bool) {

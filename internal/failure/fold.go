@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	maxFolded   = 1000     // bytes of what is left of an error
-	maxUnfolded = 64 << 10 // of an error that is looked at
+	maxFolded   = 1000     // bytes of a folded error
+	maxUnfolded = 64 << 10 // bytes of an error that are examined
 	maxTokens   = 4096
 )
 
-// Fold returns the text of an error without what varies from letter to letter, so that one cause
-// has one text: numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes,
-// JSON and quoted values become #, and white space is one space. Words stay, in their case, and so
-// do names in quotes that are part of the cause: see fold_quotes.go. The result has at most 1,000
-// bytes, Fold of it is itself, and the work is linear in the text.
+// Fold removes from an error the parts that vary from letter to letter, so that one cause has one
+// text. Numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes, JSON and
+// quoted values become #, and white space becomes one space. Words are kept, with their case
+// unchanged. Quoted names that are part of the cause are kept, too: see fold_quotes.go. The result
+// has at most 1,000 bytes, folding it again changes nothing, and the work is linear in the text.
 //
-// Two texts that differ in words do not fall together. Two that differ in numbers only always do,
-// except where a number is what hides in a word of the letters a to f: see foldWord.
+// Texts with different words stay different. Texts that differ only in numbers always become equal,
+// unless a number is hidden in a word of the letters a to f: see foldWord.
 func Fold(text string) string {
 	f := folder{src: text[:min(len(text), maxUnfolded)]}
 	if !utf8.ValidString(f.src) {
@@ -32,16 +32,16 @@ func Fold(text string) string {
 	return f.text()
 }
 
-// folder walks over a text and collects what is left of it.
+// folder walks over a text and collects what remains of it.
 type folder struct {
 	src  string
 	at   int
 	out  []token
-	glue bool              // something in quotes has just been put down: what follows without a space gets one
-	none [len(quotes)]bool // quotes that are not closed any more
+	glue bool              // a quoted piece was just added: the next piece is separated by a space
+	none [len(quotes)]bool // quotes with no closing quote left in the text
 }
 
-// token is a piece of what is left.
+// token is a piece of the folded text.
 type token struct {
 	kind kind
 	text string
@@ -56,7 +56,7 @@ const (
 	mark   // punctuation
 )
 
-// step takes the next piece.
+// step processes the next piece.
 func (f *folder) step() {
 	r, size := utf8.DecodeRuneInString(f.src[f.at:])
 	switch {
@@ -73,11 +73,11 @@ func (f *folder) step() {
 	}
 }
 
-// separates says whether a character stands between words. The others join into what foldChunk
-// looks at as one: addresses, paths, names with dots.
+// separates reports whether a character separates words. Other characters are part of what
+// foldChunk treats as one: addresses, paths, names with dots.
 func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
-// chunk takes what stands up to the next space, separator or quote.
+// chunk consumes the text up to the next space, separator or quote.
 func (f *folder) chunk() {
 	from := f.at
 	for f.at < len(f.src) {
@@ -98,7 +98,7 @@ func (f *folder) chunk() {
 	f.putChunk(f.src[from:f.at])
 }
 
-// url takes the rest of a URL whose scheme ends here, and puts down what stood before the scheme.
+// url consumes the rest of a URL whose scheme ends here, and first adds the text before the scheme.
 func (f *folder) url(from int) {
 	scheme := f.at
 	for scheme > from && letter(f.src[scheme-1]) {
@@ -116,7 +116,7 @@ func (f *folder) url(from int) {
 	f.put(varies, "#")
 }
 
-// putChunk puts a chunk down, folded; dots and colons at its end are punctuation.
+// putChunk folds and adds a chunk. Dots and colons at its end are punctuation.
 func (f *folder) putChunk(chunk string) {
 	core := strings.TrimRight(chunk, ".:")
 	if core != "" {
@@ -134,7 +134,7 @@ func (f *folder) putChunk(chunk string) {
 	}
 }
 
-// spaced puts a space before what would else grow together with the word before it.
+// spaced adds a space if the next piece would otherwise be joined to the word before it.
 func (f *folder) spaced() {
 	if n := len(f.out); n > 0 && f.out[n-1].kind != space {
 		if last := f.out[n-1].text; f.out[n-1].kind != mark || last == "." || last == ":" {
@@ -143,8 +143,8 @@ func (f *folder) spaced() {
 	}
 }
 
-// put adds a piece. Where several pieces are one value, such as a date and a time, or a number and
-// its unit, they are one.
+// put adds a piece. Several pieces that form one value, such as a date and a time or a number and
+// its unit, are merged.
 func (f *folder) put(k kind, text string) {
 	n := len(f.out)
 	f.glue = false
@@ -176,8 +176,8 @@ func (f *folder) put(k kind, text string) {
 	f.out = append(f.out, token{k, text})
 }
 
-// before is the place of the last piece that is neither a space nor a comma, -1 when there is none;
-// more than three of these keep pieces apart.
+// before returns the index of the last piece that is neither a space nor a comma, or -1. It looks
+// back four pieces; anything further away is not merged.
 func (f *folder) before() int {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		if t := f.out[i]; t.kind != space && t.text != "," {
@@ -187,7 +187,7 @@ func (f *folder) before() int {
 	return -1
 }
 
-// text joins the pieces, up to the limit.
+// text joins the pieces up to the limit.
 func (f *folder) text() string {
 	var b strings.Builder
 	for _, t := range f.out {
@@ -199,10 +199,10 @@ func (f *folder) text() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// calendar are the names in times, in the case in which they are written there.
+// calendar has the names used in times, with their usual case.
 var calendar = set("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 
-// units follow a number that varies; the same amount is written with one or another.
+// units has words that follow a varying number; an amount can be written with different units.
 var units = set("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
 
 func set(words string) map[string]bool {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// blob takes JSON, or what Python and Ruby print of a dictionary or a list, that is in a text:
-// it holds values. Brackets stay, and between them what it says of the error by a member such as
-// "code", as answers of other services do: {"code": "card_declined", "charge": "ch_17"} is
-// {card_declined}. What is cut off goes to the end of the text.
+// blob consumes JSON, or a dictionary or list as printed by Python or Ruby, inside a text: its
+// contents are values. The brackets stay, with the values of members such as "code" between them,
+// which other services use to report errors: {"code": "card_declined", "charge": "ch_17"} becomes
+// {card_declined}. An incomplete blob extends to the end of the text.
 func (f *folder) blob() bool {
 	open := f.src[f.at]
 	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
@@ -38,17 +38,16 @@ func (f *folder) blob() bool {
 			f.putChunk(w)
 		}
 	}
-	f.put(mark, string(open+2)) // } and ] are two after { and [
+	f.put(mark, string(open+2)) // } and ] come two code points after { and [
 	return true
 }
 
-// telling are the members that say what went wrong.
+// telling lists the members that describe an error.
 var telling = set("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
-// scanBlob returns the values of members that tell, where these are words, and how long the blob
-// is.
+// scanBlob returns the values of telling members that consist of words, and the length of the blob.
 func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	depth, key, colon := 0, "", false
 	for i := 0; i < len(s); i++ {
@@ -82,7 +81,7 @@ func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	return said, len(s)
 }
 
-// isWords says whether a text is one or more words and nothing that varies.
+// isWords reports whether a text consists of words only, with nothing that varies.
 func isWords(s string) bool {
 	if s == "" || len(s) > 80 || strings.Trim(s, " ._-") == "" {
 		return false

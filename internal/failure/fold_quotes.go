@@ -6,19 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and two causes may
-// differ in nothing else: `column "emial" does not exist`. So what is in quotes is taken out,
-// unless it is the name of something in the source or the schema, which shows in one of these:
+// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and they can be the
+// only difference between two causes: `column "emial" does not exist`. So quoted text is removed
+// unless it is a name in the source code or the schema. It counts as a name in these cases:
 //
-//   - a word before it says what it names, or a word behind it: column "a", property 'name',
-//     "email" is required
-//   - it has the form of a name of a class: Acme.Orders.Placed, App\Message\Placed, Net::HTTP,
+//   - a word before or after it says what it names: column "a", property 'name', "email" is
+//     required
+//   - it has the form of a class name: Acme.Orders.Placed, App\Message\Placed, Net::HTTP,
 //     OrderPlaced
-//   - it is all that there is: KeyError says 'user_id' and nothing else
+//   - it is the whole text: KeyError says 'user_id' and nothing else
 //
-// A name stays without its quotes.
+// Names are kept without their quotes.
 
-// quotes are the pairs, opening and closing. Ruby before 3.4 closes a backquote with an apostrophe.
+// quotes lists the pairs of opening and closing quotes. Ruby before 3.4 closes a backquote with an
+// apostrophe.
 var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }

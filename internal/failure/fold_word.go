@@ -3,15 +3,15 @@ package failure
 import "strings"
 
 const (
-	maxChunk   = 256 // bytes of a chunk that is left: longer is data
+	maxChunk   = 256 // bytes of a folded chunk: anything longer is data
 	maxSegment = 64
-	joints     = `._:-/+@%&~*\^$` // between the segments of a chunk
+	joints     = `._:-/+@%&~*\^$` // separate the segments of a chunk
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds what stands between spaces: "#" when all of it varies. Everything here treats #
-// like a digit, so that what is folded folds to itself: after a second or third time, since what is
-// left of an id may be a number.
+// foldChunk folds the text between two spaces. It returns "#" if all of it varies. # is treated as
+// a digit throughout, so that a folded text folds to itself. That can take two or three passes,
+// because the rest of an id may be a number.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)
@@ -82,14 +82,14 @@ func foldOnce(c string) string {
 	return folded
 }
 
-// foldWord folds one word, or what looks like one: a run of digits becomes #, and what no person
-// would call something by becomes # as a whole.
+// foldWord folds one word, or what looks like one. A run of digits becomes #. These words, which
+// nobody would use as a name, become # as a whole:
 //
-//   - hexadecimal of seven letters and digits or more: ids, hashes and addresses. "dead12345678" is
-//     taken for a word with a number behind it
-//   - where letters and digits take turns: a1b2c3, ULIDs
-//   - where large and small letters take turns as in no name: NffrFeUfNV2Hib
-//   - more than 64 bytes without anything between
+//   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678"
+//     is treated as a word followed by a number
+//   - alternating letters and digits: a1b2c3, ULIDs
+//   - upper and lower case alternating as in no name: NffrFeUfNV2Hib
+//   - more than 64 bytes without a separator
 func foldWord(s string) string {
 	c := s
 	if strings.ContainsAny(s, numbers) {
@@ -107,11 +107,11 @@ func foldWord(s string) string {
 	return c
 }
 
-// hexWords are words of the letters a to f that a number may follow.
+// hexWords lists words of the letters a to f that may be followed by a number.
 var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled looks at where the kind of letter changes; that a small letter follows a large one is
-// how words begin.
+// scrambled reports whether the kinds of characters change as in no name. An upper-case letter
+// followed by a lower-case one does not count: that is how words begin.
 func scrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
 	for i := 0; i < len(c); i++ {
@@ -156,7 +156,7 @@ func kindOf(b byte) byte {
 	return 'a'
 }
 
-// numberless is a word with a # for each run of digits.
+// numberless replaces each run of digits in a word with #.
 func numberless(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -170,8 +170,8 @@ func numberless(s string) string {
 	return b.String()
 }
 
-// numeric says whether a chunk is a number, a time, a version, an IPv4 address with a port, or a
-// range of such.
+// numeric reports whether a chunk is a number, a time, a version, an IPv4 address with a port, or a
+// range of these.
 func numeric(c string) bool {
 	if c[0] == '-' || c[0] == '+' {
 		c = c[1:]
@@ -182,7 +182,7 @@ func numeric(c string) bool {
 	return strings.Trim(c, numbers+"-+.:/_TZeE%") == ""
 }
 
-// email says whether a chunk is an address of electronic mail.
+// email reports whether a chunk is an e-mail address.
 func email(c string) bool {
 	at := strings.IndexByte(c, '@')
 	if at <= 0 || strings.LastIndexByte(c, '@') != at {
@@ -200,7 +200,7 @@ func email(c string) bool {
 	return true
 }
 
-// ipv6 says whether a chunk is an IPv6 address, or another of numbers with colons between.
+// ipv6 reports whether a chunk is an IPv6 address or other numbers separated by colons.
 func ipv6(c string) bool {
 	colons, numbers := 0, 0
 	for i := 0; i < len(c); i++ {
@@ -217,16 +217,17 @@ func ipv6(c string) bool {
 	return colons >= 2 && numbers > 0
 }
 
-// encoded returns how many bytes of a chunk are encoded ones, in base64 of any alphabet, also with
-// the dots of a JWT: 16 or more in which kinds of letters change as they do in no name. 0 when it
-// does not begin with such. What begins with a word is looked at behind that word.
+// encoded returns the length of the encoded data with which a chunk begins, or 0. Encoded data is
+// base64 in any alphabet, also with the dots of a JWT: at least 16 bytes in which the kinds of
+// characters change as in no name. If the chunk begins with a word, foldOnce continues after that
+// word.
 func encoded(c, first string) int {
-	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, and not the Ab of Ab/cD+
+	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, but not the Ab of Ab/cD+
 		return 0
 	}
 	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
 	end := 0
-	for ; end < len(c) && end < maxChunk; end++ { // the beginning decides, or a long chunk would be looked through from each of its segments
+	for ; end < len(c) && end < maxChunk; end++ { // the beginning decides; otherwise, a long chunk would be scanned again from each of its segments
 		b := c[end]
 		if strings.IndexByte("+/-_.", b) >= 0 {
 			joined++
@@ -257,7 +258,7 @@ func encoded(c, first string) int {
 	return end
 }
 
-// changed says whether the kind changes between two letters or digits in another way than at the
+// changed reports whether two adjacent letters or digits are of different kinds, other than at the
 // beginning of a word.
 func changed(before, b byte) bool {
 	if !letter(before) && !number(before) {
@@ -267,7 +268,7 @@ func changed(before, b byte) bool {
 	return k != was && (was != 'A' || k != 'a')
 }
 
-// isWord says whether a segment is a word, or several LikeThis, or in capitals.
+// isWord reports whether a segment is a word, several words LikeThis, or upper case.
 func isWord(s string) bool {
 	upper := 0
 	for i := 0; i < len(s); i++ {
@@ -290,7 +291,7 @@ func isWord(s string) bool {
 	return len(s) > 1
 }
 
-// uuid says whether a text begins with one.
+// uuid reports whether a text begins with a UUID.
 func uuid(s string) bool {
 	if len(s) < 36 || len(s) > 36 && (letter(s[36]) || number(s[36])) {
 		return false
@@ -307,8 +308,8 @@ func uuid(s string) bool {
 	return true
 }
 
-// hexadecimal says whether a word has only digits and the letters a to f, and at least one of both,
-// or eight letters.
+// hexadecimal reports whether a word has only digits and the letters a to f, and contains a digit
+// or has at least eight characters.
 func hexadecimal(s string) bool {
 	return hexOnly(s) && (len(s) >= 8 || strings.ContainsAny(s, numbers))
 }

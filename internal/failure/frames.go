@@ -9,25 +9,25 @@ import (
 
 const (
 	maxFrames   = 5
-	maxFrame    = 200 // bytes of the name of one
+	maxFrame    = 200 // bytes of a frame's name
 	maxLine     = 1000
 	maxSections = 50
-	maxSecrets  = 20 // lines of what is masked that are looked for in a stack
+	maxSecrets  = 20 // masked lines that are searched for in a stack
 )
 
-// Frames reduces a stack trace to its own frames: the names of the functions, innermost first, at
-// most five, without what differs from build to build or from run to run (lines, addresses, numbers
-// of lambdas, generated suffixes). Left out are the frames of runtimes, standard libraries, and
-// well-known frameworks and drivers. Where there are several exceptions, that which caused the
-// others comes first. It knows Java and its kin, .NET, Python, Node, Ruby, PHP, Go, Elixir and
-// Rust; of what it does not know it returns nothing.
+// Frames reduces a stack trace to its own frames: at most five function names, innermost first. It
+// removes whatever differs between builds or runs (lines, addresses, numbers of lambdas, generated
+// suffixes). It omits the frames of runtimes, standard libraries, and well-known frameworks and
+// drivers. If there are several exceptions, the one that caused the others comes first. Frames
+// knows Java and other JVM languages, .NET, Python, Node, Ruby, PHP, Go, Elixir and Rust. It
+// returns nothing for other traces.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // what follows the last
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // nothing follows the last line
 	for i, line := range all[:len(all)-1] {
 		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
-		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the place of the frame before
+		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the position of the previous frame
 			rust = false
 			continue
 		}
@@ -42,22 +42,23 @@ func Frames(stack string) []string {
 	return s.frames()
 }
 
-// frame is one call of a stack.
+// frame is one call in a stack.
 type frame struct {
 	name   string
 	own    bool
 	python bool
 	rust   bool
-	panics bool // of Go: what stands above it only reports what happened below
+	panics bool // Go only: the frames above it merely report the panic
 }
 
-// isFrame says whether a line is a frame, as far as it can be told without the next one.
+// isFrame reports whether a line is a frame, as far as that can be decided without the next line.
 func isFrame(line string) bool {
 	_, ok := parseFrame(line[:min(len(line), maxLine)], "")
 	return ok
 }
 
-// parseFrame reads one line. The next tells Go's from any other text, and where Rust's lie.
+// parseFrame parses one line. The next line distinguishes Go frames from other text, and shows
+// where Rust frames are located.
 func parseFrame(line, next string) (frame, bool) {
 	t := strings.TrimSpace(line)
 	if len(t) < 4 {
@@ -83,16 +84,15 @@ func parseFrame(line, next string) (frame, bool) {
 	return frame{}, false
 }
 
-// sections are the exceptions of a trace, in the order in which they stand there, each with its own
-// frames.
+// sections holds the exceptions of a trace in their original order, each with its own frames.
 type sections struct {
 	list   [][]string
-	caused bool // each is the cause of the one before
+	caused bool // each one caused the previous one
 	python bool // innermost last
-	hidden bool // a suppressed exception is passed over
+	hidden bool // a suppressed exception is being skipped
 }
 
-// mark begins an exception where a line says that one begins.
+// mark starts a new exception if the line announces one.
 func (s *sections) mark(line string) bool {
 	switch {
 	case strings.HasPrefix(line, "Caused by:") || strings.HasPrefix(line, "[cause]:"):
@@ -123,9 +123,9 @@ func (s *sections) add(f frame) {
 		return
 	}
 	f.name = deadletter.Cut(f.name, maxFrame)
-	if i := slices.Index(*at, f.name); f.python && i >= 0 { // it counts where it is innermost
+	if i := slices.Index(*at, f.name); f.python && i >= 0 { // only its innermost position counts
 		*at = slices.Delete(*at, i, i+1)
-	} else if !f.own || f.name == "" || i >= 0 { // a recursion counts once
+	} else if !f.own || f.name == "" || i >= 0 { // recursive calls count once
 		return
 	}
 	switch {
@@ -154,8 +154,8 @@ func (s *sections) frames() []string {
 	return out
 }
 
-// bare returns only the frames of a stack, without what they were called with: what is masked
-// elsewhere may be in the rest. Of the frames, those are left out in which it stands as well.
+// bare returns only the frames of a stack, without arguments: the rest may contain what is masked
+// elsewhere. It also omits frames that contain one of the secrets.
 func bare(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {
@@ -166,12 +166,12 @@ func bare(stack string, secrets ...string) string {
 		}
 	}
 	var b strings.Builder
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // what follows the last
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // nothing follows the last line
 	for i, line := range all[:len(all)-1] {
 		if _, ok := parseFrame(line[:min(len(line), maxLine)], all[i+1]); !ok {
 			continue
 		}
-		if t := strings.TrimSpace(line); t[0] == '#' { // PHP writes arguments
+		if t := strings.TrimSpace(line); t[0] == '#' { // PHP prints arguments
 			if j := strings.Index(line, "): "); j >= 0 {
 				if k := strings.IndexByte(line[j+1:], '('); k >= 0 {
 					line = line[:j+1+k] + "()"

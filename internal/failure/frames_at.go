@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// afterAt cuts the word off that Java, .NET and Node begin a frame with. .NET writes it in the
-// language of the machine.
+// afterAt removes the word with which Java, .NET and Node begin a frame. .NET writes it in the
+// machine's language.
 func afterAt(t string) (string, bool) {
 	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
 		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
@@ -16,7 +16,7 @@ func afterAt(t string) (string, bool) {
 	return "", false
 }
 
-// atFrame reads what follows "at":
+// atFrame parses what follows "at":
 //
 //	com.acme.orders.OrderService.place(OrderService.java:42)
 //	Acme.Orders.PlaceHandler.Handle(Place message, IContext context) in /src/PlaceHandler.cs:line 42
@@ -39,7 +39,7 @@ func atFrame(rest string) (frame, bool) {
 	if strings.ContainsAny(rest, " \t") && !strings.Contains(rest, "[") {
 		return frame{}, false
 	}
-	if strings.Contains(rest, "$$Lambda") { // only leads to the lambda, which has a frame of its own
+	if strings.Contains(rest, "$$Lambda") { // only calls the lambda, which has its own frame
 		return frame{}, true
 	}
 	rest = rest[strings.LastIndexByte(rest, '/')+1:] // java.base@21/java.lang.Thread.run, app//com.acme.Main.main
@@ -47,7 +47,7 @@ func atFrame(rest string) (frame, bool) {
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
 
-// dotted is the name of a function of the JVM or of .NET as it is in the source.
+// dotted returns the name of a JVM or .NET function as written in its source.
 func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
@@ -77,17 +77,17 @@ func dotted(name string) string {
 		}
 		kept = append(kept, counters.ReplaceAllString(part, ""))
 	}
-	if n := len(kept); n > 1 && kept[n-1] == "MoveNext" { // of a state machine of async
+	if n := len(kept); n > 1 && kept[n-1] == "MoveNext" { // an async state machine
 		kept = kept[:n-1]
 	}
 	return strings.Join(kept, ".")
 }
 
-// counters are $1, $0 and the like, which compilers count.
+// counters matches numbers added by compilers, such as $1 and $0.
 var counters = regexp.MustCompile(`\$[0-9]+`)
 
-// scriptFrame is a frame of Node: what it calls a function is often only a word, so the file stands
-// before it.
+// scriptFrame parses a Node frame. A function's name is often just one word, so the file name is
+// put before it.
 func scriptFrame(name, at string) (frame, bool) {
 	if name == "" && !strings.Contains(at, ":") && !strings.HasPrefix(at, "<anonymous>") {
 		return frame{}, false
@@ -102,7 +102,7 @@ func scriptFrame(name, at string) (frame, bool) {
 	return frame{name: inFile(path, name), own: own}, true
 }
 
-// withoutPosition takes line and column off a path.
+// withoutPosition removes line and column from a path.
 func withoutPosition(path string) string {
 	for range 2 {
 		i := strings.LastIndexByte(path, ':')
@@ -114,7 +114,8 @@ func withoutPosition(path string) string {
 	return path
 }
 
-// inFile is a function with the name of its file; where that has a hash in it, without.
+// inFile returns a function's name preceded by its file's name. A hash in the file's name is
+// removed.
 func inFile(path, name string) string {
 	path = strings.ReplaceAll(path, `\`, "/")
 	file := foldChunkOf(path[strings.LastIndexByte(path, '/')+1:])

@@ -2,7 +2,7 @@ package failure
 
 import "strings"
 
-// goFrame reads a function, and its file on the next line:
+// goFrame parses a function and its file on the next line:
 //
 //	github.com/acme/shop/orders.(*Handler).Place(0xc000118000, {0x1, 0x2})
 //		/app/orders/handler.go:42 +0x1d
@@ -14,7 +14,7 @@ func goFrame(t, file string) (frame, bool) {
 	}
 	if strings.HasSuffix(t, ")") {
 		depth := 0
-		for i := len(t) - 1; i > 0; i-- { // arguments, not a receiver
+		for i := len(t) - 1; i > 0; i-- { // removes arguments, but not a receiver
 			if t[i] == ')' {
 				depth++
 			} else if t[i] == '(' {
@@ -38,7 +38,7 @@ func goFrame(t, file string) (frame, bool) {
 	if strings.HasPrefix(t, "main.") {
 		own = true
 	}
-	if i := strings.IndexByte(pkg, '['); i >= 0 { // of generic types: [...]
+	if i := strings.IndexByte(pkg, '['); i >= 0 { // type arguments: [...]
 		if j := strings.IndexByte(pkg, ']'); j > i {
 			pkg = pkg[:i] + pkg[j+1:]
 		}
@@ -46,7 +46,7 @@ func goFrame(t, file string) (frame, bool) {
 	return frame{name: withoutClosures(pkg), own: own}, true
 }
 
-// withoutClosures takes .func1, .func1.2, .gowrap1 and .deferwrap1 off.
+// withoutClosures removes the suffixes .func1, .func1.2, .gowrap1 and .deferwrap1.
 func withoutClosures(name string) string {
 	for {
 		i := strings.LastIndexByte(name, '.')
@@ -67,7 +67,7 @@ func withoutClosures(name string) string {
 	}
 }
 
-// rustFrame reads: 4: shop::orders::place::h1a2b3c4d5e6f7a8b, with its file on the next line: at
+// rustFrame parses: 4: shop::orders::place::h1a2b3c4d5e6f7a8b, with its file on the next line: at
 // ./src/orders.rs:42:5
 func rustFrame(t, next string) (frame, bool) {
 	number, name, _ := strings.Cut(t, ": ")
@@ -75,7 +75,7 @@ func rustFrame(t, next string) (frame, bool) {
 		return frame{}, false
 	}
 	name = strings.TrimSpace(name)
-	if rest, ok := strings.CutPrefix(name, "0x"); ok { // an address first, in full backtraces
+	if rest, ok := strings.CutPrefix(name, "0x"); ok { // full backtraces have an address first
 		_, name, _ = strings.Cut(rest, " - ")
 	}
 	if name == "" || strings.Contains(name, ": ") || strings.Contains(name, " ") && !strings.HasPrefix(name, "<") {

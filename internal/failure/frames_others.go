@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// begins says whether a name begins with one of the words.
+// begins reports whether a name begins with one of the words.
 func begins(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
-// dottedOthers are the packages of the JVM and the namespaces of .NET that are nobody's own:
-// runtimes, frameworks, clients and drivers that a stack goes through on its way to the code that
-// failed.
+// dottedOthers lists JVM packages and .NET namespaces that are not an application's own: runtimes,
+// frameworks, clients and drivers through which a stack passes on its way to the failing code.
 var dottedOthers = []string{
 	"java.", "javax.", "jakarta.", "jdk.", "sun.", "com.sun.", "oracle.", "kotlin.", "kotlinx.", "scala.", "groovy.", "clojure.", "akka.", "org.apache.", "org.springframework.", "com.rabbitmq.",
 	"org.hibernate.", "io.netty.", "reactor.", "io.micrometer.", "io.opentelemetry.", "io.quarkus.", "io.micronaut.", "io.vertx.", "io.smallrye.", "org.jboss.", "org.aspectj.", "com.fasterxml.", "org.postgresql.",
@@ -21,28 +20,28 @@ var dottedOthers = []string{
 	"Autofac.", "Castle.", "AutoMapper.", "Dapper.", "Serilog.", "Marten.", "StackExchange.", "Grpc.", "Google.Protobuf.", "MongoDB.", "NHibernate.", "OpenTelemetry.",
 }
 
-// phpOthers are namespaces of frameworks and libraries of PHP.
+// phpOthers lists namespaces of PHP frameworks and libraries.
 var phpOthers = []string{`Symfony\`, `Illuminate\`, `Laravel\`, `Doctrine\`, `PhpAmqpLib\`, `VladimirYuldashev\`, `GuzzleHttp\`, `Monolog\`, `Psr\`, `Composer\`, `Bunny\`, `League\`, `Twig\`, "PDO", "mysqli", "ReflectionMethod", "call_user_func", "Amp\\", "React\\", "Revolt\\"}
 
-// rustOthers are crates of the standard library and of what runs futures.
+// rustOthers lists crates of the standard library and of runtimes and clients.
 var rustOthers = []string{"std::", "core::", "alloc::", "backtrace::", "anyhow::", "tokio::", "futures", "lapin::", "amqprs::", "hyper::", "tower::", "tracing::", "rust_begin_unwind", "__rust", "async_std::"}
 
-// elixirOthers are the applications of Erlang/OTP and Elixir, and of libraries that consumers are
-// written with.
+// elixirOthers lists the applications of Erlang/OTP and Elixir, and of libraries used to write
+// consumers.
 var elixirOthers = map[string]bool{
 	"elixir": true, "stdlib": true, "kernel": true, "erts": true, "logger": true, "mix": true, "ssl": true, "crypto": true, "broadway": true, "broadway_rabbitmq": true, "amqp": true, "amqp_client": true, "gen_stage": true,
 	"ecto": true, "ecto_sql": true, "db_connection": true, "postgrex": true, "myxql": true, "jason": true, "phoenix": true, "plug": true, "telemetry": true, "oban": true, "tesla": true, "finch": true, "mint": true, "req": true,
 }
 
-// goStandard are the first elements of the packages of Go's standard library.
+// goStandard has the first path elements of the packages in Go's standard library.
 var goStandard = map[string]bool{
 	"runtime": true, "net": true, "reflect": true, "sync": true, "testing": true, "encoding": true, "database": true, "context": true, "io": true, "os": true, "bufio": true, "bytes": true, "crypto": true, "errors": true,
 	"fmt": true, "html": true, "log": true, "math": true, "mime": true, "path": true, "regexp": true, "sort": true, "slices": true, "maps": true, "strconv": true, "strings": true, "syscall": true, "text": true, "time": true,
 	"unicode": true, "iter": true, "archive": true, "compress": true, "container": true, "go": true, "hash": true, "image": true, "unsafe": true, "plugin": true, "expvar": true, "flag": true, "embed": true,
 }
 
-// foreign says whether a file belongs to a runtime or was installed, and so is not the consumer's
-// own.
+// foreign reports whether a file belongs to a runtime or an installed package, and so is not the
+// consumer's own.
 func foreign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
 	dirs := []string{

@@ -2,7 +2,7 @@ package failure
 
 import "strings"
 
-// pythonFrame reads: File "/app/orders/handlers.py", line 42, in handle
+// pythonFrame parses: File "/app/orders/handlers.py", line 42, in handle
 func pythonFrame(t string) (frame, bool) {
 	path, rest, ok := strings.Cut(t[len(`File "`):], `"`)
 	if !ok {
@@ -16,8 +16,9 @@ func pythonFrame(t string) (frame, bool) {
 	return frame{name: inFile(path, name), own: !foreign(path), python: true}, true
 }
 
-// phpFrame reads: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)).
-// What has no class has its file. The arguments, which may be cut, are left out.
+// phpFrame parses: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)).
+// Functions without a class get their file's name. The arguments, which may be cut off, are
+// dropped.
 func phpFrame(t string) (frame, bool) {
 	_, rest, ok := strings.Cut(t, " ")
 	if !ok {
@@ -36,12 +37,12 @@ func phpFrame(t string) (frame, bool) {
 			name = name[:i] + name[j:]
 		}
 	}
-	if strings.Contains(name, "{closure") { // since 8.4 with its place: {closure:App\X::y():12}
+	if strings.Contains(name, "{closure") { // since 8.4 with its position: {closure:App\X::y():12}
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The place is that of the call, so the function of a framework that our code calls has our
-	// file: its name decides.
+	// The position is that of the call. So a framework function called by our code has our file,
+	// and its name has to decide.
 	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || foreign(path)
@@ -50,8 +51,8 @@ func phpFrame(t string) (frame, bool) {
 	return frame{name: name, own: !others}, true
 }
 
-// rubyFrame reads: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4: in
-// 'OrderWorker#work'.
+// rubyFrame parses: /app/workers/order_worker.rb:42:in `block (2 levels) in work', and since 3.4:
+// in 'OrderWorker#work'.
 func rubyFrame(t string) (frame, bool) {
 	place, name, _ := strings.Cut(t, ":in ")
 	place = strings.TrimPrefix(place, "from ")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lines are the lines of a text without their ends, at most maxLines of them.
+// lines returns the lines of a text without their line ends, at most maxLines.
 func lines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n := 0; text != "" && n < maxLines; n++ {
@@ -19,10 +19,10 @@ func lines(text string) iter.Seq[string] {
 	}
 }
 
-const maxLines = 2000 // of a stack; deeper recursion tells nothing new
+const maxLines = 2000 // lines of a stack; deeper recursion adds nothing new
 
-// head returns the type and the message that a stack trace begins with, or in Python ends with;
-// only the message where no type is named, nothing where it begins with a frame.
+// head returns the type and message at the beginning of a stack trace, or at its end in Python. It
+// returns only the message if no type is named, and nothing if the trace begins with a frame.
 func head(stack string) (typ, message string) {
 	first, last, python := "", "", false
 	for line := range lines(stack) {
@@ -61,13 +61,13 @@ func head(stack string) (typ, message string) {
 	return typ, message
 }
 
-// dotNetWrappers are exceptions of .NET that only say that there is one inside.
+// dotNetWrappers lists .NET exceptions that only wrap another exception.
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
-// Head splits the line that lists show of an error: the type that it begins with, "" where it names
-// none, and the message.
+// Head splits an error as shown in lists into the type with which it begins, "" if none is named,
+// and the message.
 func Head(line string) (typ, message string) {
-	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // also of Ruby: Mail::Missing
+	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // Ruby types, too: Mail::Missing
 		return typ, message
 	}
 	return headOf(line)
@@ -106,7 +106,8 @@ func headOf(line string) (typ, message string) {
 	return "", line
 }
 
-// withoutPlace takes off where PHP says that an exception was made: " in /app/src/Handler.php:42".
+// withoutPlace removes the position at which PHP says an exception was created: " in
+// /app/src/Handler.php:42".
 func withoutPlace(message string) string {
 	i := strings.LastIndex(message, " in /")
 	if i < 0 {
@@ -119,8 +120,8 @@ func withoutPlace(message string) string {
 	return message[:i]
 }
 
-// isType says whether a text is the name of an error's type: a name with a namespace, or one that
-// says itself that it is an error.
+// isType reports whether a text is the name of an error type: a name with a namespace, or one whose
+// ending says that it is an error.
 func isType(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false

@@ -3,12 +3,12 @@ package failure
 import "encoding/json"
 
 const (
-	maxJSON  = 256 << 10 // bytes of JSON in a header. All headers of a message fit one frame, 128 KiB where nobody has changed it
+	maxJSON  = 256 << 10 // bytes of JSON in a header. All headers of a message fit in one frame, by default 128 KiB
 	maxDepth = 64
 )
 
-// headerJSON reads JSON that is in a header; false when it is none, or deeper or larger than
-// anybody would write.
+// headerJSON decodes JSON in a header. It returns false if the text is not JSON, or is deeper or
+// larger than anybody would write.
 func headerJSON(text string, into any) bool {
 	if text == "" || len(text) > maxJSON {
 		return false
@@ -32,13 +32,13 @@ func headerJSON(text string, into any) bool {
 	return json.Unmarshal([]byte(text), into) == nil
 }
 
-// jsonText is a value that is text, "" otherwise.
+// jsonText returns a value if it is text, and "" otherwise.
 func jsonText(v any) string {
 	text, _ := v.(string)
 	return text
 }
 
-// jsonCount is a value that is a count, 0 otherwise.
+// jsonCount returns a value if it is a count, and 0 otherwise.
 func jsonCount(v any) int {
 	switch v := v.(type) {
 	case float64:

@@ -6,8 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// laravel reads the header of the RabbitMQ queue of Laravel: a table with the attempts before this
-// one. A failed job goes on with the routing key <queue>.failed. The job itself is in the body.
+// laravel reads the header of Laravel's RabbitMQ queue: a table with the number of earlier
+// attempts. A failed job is published with the routing key <queue>.failed. The job itself is in the
+// body.
 func (r *reading) laravel() (f deadletter.Failure, found bool) {
 	table, ok := r.Headers["laravel"].(deadletter.Table)
 	if !ok {

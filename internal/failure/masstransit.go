@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// massTransit reads the headers of what MassTransit moves to <queue>_error and <queue>_skipped.
-// Only MT-Fault-InputAddress is there always: whoever sets TransportHeaderOptions leaves out the
-// rest. The exception is the innermost one. What was skipped has no exception, only MT-Reason:
-// dead-letter.
+// massTransit reads the headers of messages that MassTransit moves to <queue>_error and
+// <queue>_skipped. Only MT-Fault-InputAddress is always present: users who set
+// TransportHeaderOptions omit the rest. The exception is the innermost one. Skipped messages have
+// no exception, only MT-Reason: dead-letter.
 func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	address := r.text("MT-Fault-InputAddress")
 	if address == "" && !r.has("MT-Fault-ExceptionType") && !r.has("MT-Fault-Message") && !r.has("MT-Reason") {
@@ -26,8 +26,8 @@ func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// lastSegment is the last segment of the path of an address:
-// "rabbitmq://localhost/vhost/orders?durable=true" and "queue:orders" are the queue orders.
+// lastSegment returns the last path segment of an address: the queue orders for
+// "rabbitmq://localhost/vhost/orders?durable=true" and for "queue:orders".
 func lastSegment(address string) string {
 	if len(address) > 2048 {
 		return ""
@@ -41,9 +41,9 @@ func lastSegment(address string) string {
 	return short(name)
 }
 
-// trimmed is the name of the inbox without a suffix that a framework gives its error queues; ""
-// when it has none of them. A letter that a shovel brought was in the queue that the shovel took it
-// from.
+// trimmed returns the inbox's name without the suffix that a framework adds to its error queues, or
+// "" if it has none of these suffixes. If a shovel moved the letter, trimmed uses the queue from
+// which the shovel took it.
 func (r *reading) trimmed(suffixes ...string) string {
 	at := cmp.Or(r.shovelledFrom(), r.inbox)
 	for _, s := range suffixes {

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nameko reads the stack of calls of Nameko: a list of service.method.id, the newest last. Nameko
-// acknowledges what fails, so there is never an error.
+// nameko reads Nameko's call stack: a list of service.method.id, the newest last. Nameko
+// acknowledges messages that fail, so there is never an error.
 func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	const header = "nameko.call_id_stack"
 	list, ok := r.Headers[header].([]any)

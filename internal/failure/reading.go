@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reading is one arrival that is read.
+// reading is one arrival being read.
 type reading struct {
 	deadletter.Properties
 	inbox string
@@ -16,14 +16,14 @@ type reading struct {
 	mask  func(name, text string) (string, bool)
 }
 
-// has says whether a header is there, whatever it holds.
+// has reports whether a header exists, whatever its value.
 func (r *reading) has(name string) bool {
 	_, ok := r.Headers[name]
 	return ok
 }
 
-// text returns a header that is text, as it stands: for places and times only. Some clients write
-// text as bytes.
+// text returns a text header unmasked; use it for places and times only. Some clients write text as
+// bytes.
 func (r *reading) text(name string) string {
 	switch v := r.Headers[name].(type) {
 	case string:
@@ -36,8 +36,8 @@ func (r *reading) text(name string) string {
 	return ""
 }
 
-// place is a header that names a queue, an exchange or a routing key; "" when it could not be one.
-// None in AMQP 0-9-1 has more than 255 bytes.
+// place returns a header that names a queue, an exchange or a routing key, or "" if it cannot be
+// one. In AMQP 0-9-1, none of these is longer than 255 bytes.
 func (r *reading) place(name string) string { return short(r.text(name)) }
 
 func short(name string) string {
@@ -47,12 +47,12 @@ func short(name string) string {
 	return name
 }
 
-// label is a header with a short name that people see, such as a type; "" when something in it is
-// masked.
+// label returns a header with a short name that people see, such as a type. It returns "" if any
+// part of it is masked.
 func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
 
-// unmasked is a text that is in a header, as a short name that people see; "" when something in
-// it is masked.
+// unmasked returns a text from a header as a short name that people see. It returns "" if any part
+// of it is masked.
 func (r *reading) unmasked(header, text string) string {
 	if text == "" {
 		return ""
@@ -64,7 +64,7 @@ func (r *reading) unmasked(header, text string) string {
 	return deadletter.Cut(shown, maxName)
 }
 
-// number returns a header that is a count, also one that is written as text; 0 when it is none.
+// number returns a header that is a count, even if written as text, or 0.
 func (r *reading) number(name string) int { return count(r.Headers[name]) }
 
 func count(v any) int {
@@ -87,16 +87,16 @@ func count(v any) int {
 	case string:
 		n, _ = strconv.ParseInt(strings.TrimSpace(v[:min(len(v), 32)]), 10, 64)
 	}
-	if n < 0 || n > 1_000_000 { // no consumer has tried so often
+	if n < 0 || n > 1_000_000 { // no consumer has tried that often
 		return 0
 	}
 	return int(n)
 }
 
-// part is a text in a header, to be shown.
+// part is a text from a header that is to be shown.
 type part struct{ header, text string }
 
-// header is all of a header.
+// header returns the whole text of a header.
 func (r *reading) header(name string) part { return part{name, r.text(name)} }
 
 func (r *reading) shown(p part) (text string, masked bool) {
@@ -106,9 +106,8 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// fails fills in the error. The stack often repeats type and message, so where one of these is
-// masked, of the stack only its frames are left. Where neither is said, the head of the stack says
-// both.
+// fails fills in the error. A stack often repeats type and message, so if either of them is masked,
+// only the stack's frames are kept. If neither exists, both are read from the head of the stack.
 func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
 	f.Type, hiddenType = r.shown(typ)

@@ -7,15 +7,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// rebus reads the headers of what Rebus moves to its error queue. All of the error is one text, cut
-// at a length that people set, in one of three forms:
+// rebus reads the headers of messages that Rebus moves to its error queue. The whole error is one
+// text, cut at a configurable length, in one of three forms:
 //
 //	5 unhandled exceptions: 11/20/2026 10:11:12 +00:00: System.X: boom ...
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
 //	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ...
 //
-// The first form names each attempt, and the third is that of Rebus 8. The error is that of the
-// first attempt.
+// The first form lists each attempt; the third is used by Rebus 8. The first attempt's error is
+// used.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))
@@ -30,7 +30,7 @@ func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// rebusHead finds the type and the message of the first attempt's error.
+// rebusHead returns the type and message of the first attempt's error.
 func rebusHead(details string) (typ, message string) {
 	if _, inner, ok := strings.Cut(details, "---> "); ok {
 		if typ, message = head(inner); typ != "" {
@@ -39,7 +39,7 @@ func rebusHead(details string) (typ, message string) {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(details), "\n")
 	line = strings.TrimSpace(line)
-	for rest := line; rest != ""; { // what stands before the type is a count and a time, with colons
+	for rest := line; rest != ""; { // the type follows a count and a time, which contain colons
 		if typ, message = head(rest); typ != "" {
 			return typ, message
 		}

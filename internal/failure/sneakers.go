@@ -8,10 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sneakers reads retry_info, which the Maxretry handler of Sneakers and Kicks puts on what it
-// publishes to <queue>-error: JSON, an object, or once it has failed before, a list whose first
-// element is the newest. It keeps no other header. Without an exception, error is the reason:
-// "reject" or "timeout". The backtrace is a list of lines, or one text with commas in old versions.
+// sneakers reads retry_info, which the Maxretry handler of Sneakers and Kicks adds to messages that
+// it publishes to <queue>-error. It is a JSON object or, after repeated failures, a list whose
+// first element is the newest. The handler keeps no other header. Without an exception, error is
+// the reason: "reject" or "timeout". The backtrace is a list of lines, or in old versions one text
+// with commas.
 func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	const header = "retry_info"
 	text := r.text(header)

@@ -7,12 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// spring reads what RepublishMessageRecoverer of Spring AMQP adds to what it republishes, and the
-// type header of its converters. The message is that of the cause, the stack that of the exception
-// around it, whose type is always the same. Exchange and key are those of the delivery that failed;
-// which queue that was is not said, unless it was published to the default exchange, where the key
-// is the queue. Since 4.0.5 the stack may be left out; without message and stack there is no error,
-// and still a place.
+// spring reads the headers added by Spring AMQP's RepublishMessageRecoverer, and the type header of
+// its converters. The message comes from the cause. The stack comes from the exception around it,
+// whose type is always the same. Exchange and key belong to the failed delivery. The queue is not
+// named, unless the message was published to the default exchange: then the key is the queue. Since
+// 4.0.5 the stack may be omitted. Without message and stack there is a place but no error.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
@@ -30,8 +29,8 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// springType is the type of the exception that a listener threw: of the cause, where the stack
-// begins with what Spring wraps each in.
+// springType returns the type of the exception that a listener threw. If the stack begins with the
+// exception in which Spring wraps all others, the cause's type is returned.
 func springType(stack string) string {
 	typ, _ := head(stack)
 	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timeRFC3339 reads the form of ISO 8601 that most write: with any number of fractional digits, as
-// .NET's round-trip format has seven.
+// timeRFC3339 parses the most common form of ISO 8601, with any number of fractional digits: .NET's
+// round-trip format has seven.
 func timeRFC3339(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}
@@ -15,8 +15,8 @@ func timeRFC3339(text string) time.Time {
 	return sane(at)
 }
 
-// timeNServiceBus reads NServiceBus' form, which has a colon before the microseconds: "2026-11-20
-// 10:11:12:123456 Z".
+// timeNServiceBus parses NServiceBus's format, which has a colon before the microseconds:
+// "2026-11-20 10:11:12:123456 Z".
 func timeNServiceBus(text string) time.Time {
 	const colon = len("2006-01-02 15:04:05")
 	if len(text) <= colon || len(text) > 64 || text[colon] != ':' {
@@ -26,7 +26,7 @@ func timeNServiceBus(text string) time.Time {
 	return sane(at)
 }
 
-// timeUnixMilli reads milliseconds since 1970 that are written as text.
+// timeUnixMilli parses milliseconds since 1970, written as text.
 func timeUnixMilli(text string) time.Time {
 	ms, err := strconv.ParseInt(text[:min(len(text), 20)], 10, 64)
 	if err != nil || ms <= 0 {
@@ -35,7 +35,7 @@ func timeUnixMilli(text string) time.Time {
 	return sane(time.UnixMilli(ms))
 }
 
-// sane is a time that can be stored and shown, in UTC; zero when it is none of such.
+// sane returns a time in UTC if it can be stored and shown, and the zero time otherwise.
 func sane(at time.Time) time.Time {
 	if y := at.Year(); y < 1970 || y > 9999 {
 		return time.Time{}

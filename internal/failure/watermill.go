@@ -2,9 +2,9 @@ package failure
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// watermill reads the metadata that the middleware PoisonQueue of Watermill adds. The topic is the
-// queue, with the names that Watermill generates by default. Its component for commands and events
-// has their type in name.
+// watermill reads the metadata added by Watermill's PoisonQueue middleware. The topic is the queue,
+// if Watermill generates the names by default. Its component for commands and events puts their
+// type in name.
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false

@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wolverine reads what Wolverine stamps on envelopes that it moves to a dead-letter queue.
-// exception-type and exception-message are names that others use too: it is Wolverine's when one of
-// its own names is there.
+// wolverine reads the headers that Wolverine adds to envelopes that it moves to a dead-letter
+// queue. Others use exception-type and exception-message, too: the headers are Wolverine's only if
+// one of its own names is present.
 func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	const destination, failedAt, stack = "original-destination", "failed-at", "exception-stack"
 	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {

@@ -10,20 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AlertmanagerOptions are the keys of an Alertmanager channel.
+// AlertmanagerOptions are the settings of an Alertmanager channel.
 type AlertmanagerOptions struct {
-	URL          string // of the Alertmanager, without /api
+	URL          string // the Alertmanager's address, without /api
 	AllowPrivate bool
-	Now          func() time.Time // time.Now when nil
+	Now          func() time.Time // nil = time.Now
 }
 
-// Alertmanager keeps alerts, one a group, by the API v2.
+// Alertmanager sends alerts, one per group, through API v2.
 //
-// An Alertmanager ends an alert by itself when its endsAt is reached, and forgets all of them when
-// it restarts. A dead letter does not go away like that, nor because dlo is down. So an alert is
-// given a week, and whoever runs this calls Repeat every few minutes with all that is open: that
-// renews the week, and tells an Alertmanager that has forgotten. What was only told once ends after
-// an hour.
+// An Alertmanager ends an alert when its endsAt is reached, and forgets all alerts when it
+// restarts. A dead letter does not disappear in either case, nor while dlo is down. So each alert
+// lasts a week, and the caller must call Repeat every few minutes with everything that is open.
+// Repeat renews the week and restores alerts that the Alertmanager has forgotten. Messages that are
+// only told, with no later end, expire after an hour.
 type Alertmanager struct {
 	client *client
 	now    func() time.Time
@@ -34,13 +34,13 @@ const (
 	alertTold = time.Hour
 )
 
-// NewAlertmanager checks the options.
+// NewAlertmanager checks the options and returns an Alertmanager.
 func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	c, err := newClient(o.URL, o.AllowPrivate)
 	if err != nil {
 		return nil, err
 	}
-	u, _ := url.Parse(o.URL) // as newClient did
+	u, _ := url.Parse(o.URL) // newClient has checked it
 	c.url = u.JoinPath("api", "v2", "alerts").String()
 	if o.Now == nil {
 		o.Now = time.Now
@@ -48,15 +48,15 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	return &Alertmanager{client: c, now: o.Now}, nil
 }
 
-// Channel is how an Alertmanager wants to be told: it groups by itself.
+// Channel returns the channel's settings: an Alertmanager groups alerts itself.
 func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
 
-// Send begins, renews or ends the alert of a message.
+// Send starts, renews or ends the alert of a message.
 func (a *Alertmanager) Send(ctx context.Context, m Message) error {
 	return a.post(ctx, alertsOf(&m, a.now()))
 }
 
-// Repeat renews the alerts of what is open. Messages that resolve are left out.
+// Repeat renews the alerts of all open messages. It skips messages that resolve.
 func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 	now := a.now()
 	var all []alert
@@ -70,7 +70,7 @@ func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 
 const alertsAtOnce = 300
 
-// post sends alerts, some at a time: the same ones may be sent again.
+// post sends alerts in batches. Sending an alert again is harmless.
 func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
 	for some := range slices.Chunk(alerts, alertsAtOnce) {
 		got, err := a.client.postJSON(ctx, some)
@@ -92,10 +92,10 @@ type alert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// alertsOf returns the alerts of a message: one of each severity, of which at most one is not over.
-// An alert is its labels, and people change the severity of a group: so the alert of the severity
-// that it had before ends, and a resolve finds whichever is open. Alertmanager tells nobody of an
-// end without a beginning.
+// alertsOf returns a message's alerts: one per severity, of which at most one is still active. An
+// alert is identified by its labels, and people can change a group's severity. So the alert with
+// the previous severity ends, and a resolve ends whichever alert is open. Alertmanager notifies
+// nobody of an end without a start.
 func alertsOf(m *Message, now time.Time) []alert {
 	now = now.UTC().Truncate(time.Millisecond)
 	since := m.Since
@@ -121,8 +121,8 @@ func alertsOf(m *Message, now time.Time) []alert {
 
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
-// endsOf ends the alerts of the groups that an incident was known by before: one whose first group
-// needs nobody any more goes on as an alert of its next.
+// endsOf ends the alerts of groups by which an incident was known before. If an incident's first
+// group no longer needs anyone, the incident continues as an alert of its next group.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert
 	for _, c := range m.Left {

@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Aside is the outbox of a store that may take no writes for a while: a problem of dlo itself that
-// cannot be written to the outbox is kept in memory and goes to its channels from there, so that
-// people are told why. A restart forgets what is kept, and tells it again. Safe for concurrent use.
+// Aside wraps the outbox of a store that may be unable to write for a while. A problem of dlo
+// itself that cannot be written to the outbox is kept in memory and sent from there, so that people
+// learn about it. After a restart, kept problems are lost and reported again. It is safe for
+// concurrent use.
 type Aside struct {
 	Box interface {
 		Store
@@ -21,15 +22,15 @@ type Aside struct {
 	Clock func() time.Time
 
 	mu         sync.Mutex
-	newest     int64                        // delivery that is kept here, counted down from 0: those of the store have positive numbers
-	due        []deadletter.Delivery        // kept here, in their order
-	open       map[string]deadletter.Notice // problems that were told from here, and not that they are over
-	known      map[string]deadletter.Notice // what the store said last of those that are open
-	unrecorded []deadletter.Delivered       // of the store, which could not take them
+	newest     int64                        // newest delivery kept here, counting down from 0; the store uses positive numbers
+	due        []deadletter.Delivery        // kept here, in order
+	open       map[string]deadletter.Notice // problems reported from here and not yet reported as over
+	known      map[string]deadletter.Notice // open problems last returned by the store
+	unrecorded []deadletter.Delivered       // results for the store, which could not write them
 }
 
-// Tell writes a notice to the store. A problem that the store does not take is kept here, and so is
-// its end.
+// Tell writes a notice to the store. If the store does not accept a problem, the problem and its
+// end are kept here.
 func (a *Aside) Tell(ctx context.Context, n deadletter.Notice) error {
 	a.mu.Lock()
 	told, here := a.open[n.Key]
@@ -63,8 +64,8 @@ func (a *Aside) keep(n deadletter.Notice) {
 	}
 }
 
-// OpenProblems returns what people were told of, from the store and from here. While the store does
-// not answer, what it said last counts.
+// OpenProblems returns the problems that people have been told about, from the store and from here.
+// While the store fails, its last result is used.
 func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	stored, err := a.Box.OpenProblems(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -83,8 +84,9 @@ func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, nil
 }
 
-// Due returns what is kept here for a channel before what the store has. The store is not asked
-// while it cannot record what was sent: the same would be sent over and over.
+// Due returns the deliveries kept here for a channel, or else those in the store. It does not query
+// the store while the store cannot record what was sent: the same deliveries would be sent over and
+// over.
 func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	if list := a.kept(channel, n); len(list) > 0 {
 		return list, nil
@@ -95,7 +97,7 @@ func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	return a.Box.Due(ctx, channel, n)
 }
 
-// kept returns at most n deliveries that are due here, the first of each key only.
+// kept returns at most n due deliveries that are kept here, only the first for each key.
 func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,8 +114,8 @@ func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
 	return list
 }
 
-// Delivered records how tries ended, here and in the store. What the store does not take is kept
-// and tried again with each call; without anything new its error is returned.
+// Delivered records how delivery attempts ended, here and in the store. Results that the store does
+// not accept are kept and retried with each call. If ds is empty, the store's error is returned.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded
@@ -142,7 +144,7 @@ func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error 
 	return err
 }
 
-// record records how a try of what is kept here ended.
+// record records the result of a delivery attempt for a notice kept here.
 func (a *Aside) record(d deadletter.Delivered) {
 	i := slices.IndexFunc(a.due, func(kept deadletter.Delivery) bool { return kept.ID == d.ID })
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// asideBox is an outbox whose store takes nothing while it is broken.
+// asideBox is an outbox whose store accepts no writes while it is broken.
 type asideBox struct {
 	outbox
 	open map[string]deadletter.Notice
@@ -31,8 +31,9 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 	return maps.Clone(b.open), b.unread
 }
 
-// TestAProblemIsToldPastAStoreThatTakesNothing: once on each channel, with its end, and what was
-// sent out of the store meanwhile is recorded later, and not sent twice.
+// TestAProblemIsToldPastAStoreThatTakesNothing checks that a problem is reported once on each
+// channel, and so is its end. What was sent from the store in the meantime is recorded later and
+// not sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -70,7 +71,7 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	}
 	test := due("oncall", "test test")
 	box.broken, box.unread = errors.New("read-only"), errors.New("damaged")
-	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // sent, and the store cannot record it
+	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // sent, but the store cannot record it
 	due("oncall")
 	disk := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Channels: []string{"oncall", "team"}}
 	if err := a.Tell(ctx, disk); err != nil {
@@ -99,11 +100,11 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	}
 	last := due("oncall", "over disk")[0]
 	done(deadletter.Delivered{ID: last.ID, Sent: true})
-	due("oncall") // the test was sent once
+	due("oncall") // the test message was sent only once
 	if box.recorded == 0 || box.rows[0].open() {
 		t.Error("what was sent meanwhile was not recorded")
 	}
-	team := due("team", "problem disk")[0] // before its end
+	team := due("team", "problem disk")[0] // the problem comes before its end
 	done(deadletter.Delivered{ID: team.ID, Sent: true})
 	due("team", "over disk")
 	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 1 {

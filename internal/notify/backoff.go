@@ -5,14 +5,14 @@ import "time"
 const (
 	firstBackoff = 5 * time.Second
 	maxBackoff   = 15 * time.Minute
-	maxRest      = time.Minute // a channel that failed is left alone no longer, so that a new page does not wait for an old failure
-	maxLater     = time.Hour   // Retry-After beyond it is not believed
+	maxRest      = time.Minute // a failed channel rests no longer than this, so that a new page need not wait for an old failure
+	maxLater     = time.Hour   // longer Retry-After times are ignored
 	patience     = 72 * time.Hour
-	fewest       = 10 // tries, however old the notice: after a long downtime an old one gets its chance too
+	fewest       = 10 // attempts, however old the notice: an old one still gets its chance after a long downtime
 )
 
-// backoff is how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... to 12 min,
-// and up to a quarter more, so that what failed together does not come back together.
+// backoff returns how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... up to
+// 12 min, plus up to a quarter, so that deliveries that failed together are not retried together.
 func backoff(tries int, jitter float64) time.Duration {
 	d := maxBackoff * 4 / 5
 	if tries >= 1 && tries <= 8 {
@@ -21,12 +21,12 @@ func backoff(tries int, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/4)
 }
 
-// pace lets a message go every so often, and some at once after a rest.
+// pace limits the rate of messages and allows a burst after a rest.
 type pace struct {
-	full time.Time // when the bucket is full again; in the past = now
+	full time.Time // when the bucket is full again; a past time means it is full
 }
 
-// wait returns how long the next message has to wait, and takes its place when that is 0.
+// wait returns how long the next message has to wait. If that is 0, the message takes its slot.
 func (p *pace) wait(now time.Time, every time.Duration, burst int) time.Duration {
 	if p.full.Before(now) {
 		p.full = now

@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	requestTimeout = 5 * time.Second // in all, from the name to the last byte of the answer
-	mostAnswer     = 64 << 10        // bytes of an answer; the rest is not read
+	requestTimeout = 5 * time.Second // total, from DNS look-up to the end of the response
+	mostAnswer     = 64 << 10        // bytes of a response; the rest is not read
 	mostHeaders    = 16 << 10
 )
 
-// client posts to the one address of a channel: guarded, without redirects, without proxies of the
-// environment, and without connections that stay open.
+// client posts to a channel's single address. Connections are guarded and not reused. It follows no
+// redirects and ignores proxies set in the environment.
 type client struct {
 	http  *http.Client
 	guard *guard
 	url   string
-	now   func() time.Time // for a time of day that a receiver asks to wait for
+	now   func() time.Time // used for a Retry-After that is a date
 }
 
-// newClient checks the address of a channel. Its errors do not repeat the address, which is a
-// secret of some channels.
+// newClient checks a channel's address. Its errors do not repeat the address, which is secret for
+// some channels.
 func newClient(address string, allowPrivate bool) (*client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -57,14 +57,14 @@ func newClient(address string, allowPrivate bool) (*client, error) {
 	}}, nil
 }
 
-// answer is what a receiver said.
+// answer is a receiver's response.
 type answer struct {
 	status int
 	body   []byte // its beginning
 	later  time.Duration
 }
 
-// postJSON sends a value and returns the answer, whatever its status.
+// postJSON sends a value and returns the response, whatever its status.
 func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) postJSON(ctx context.Context, v any) (answer, error) {
 	return c.post(ctx, nil, body)
 }
 
-// post sends a body and returns the answer, whatever its status.
+// post sends a body and returns the response, whatever its status.
 func (c *client) post(ctx context.Context, header http.Header, body []byte) (answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -89,12 +89,12 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 		return answer{}, explain(err)
 	}
 	defer resp.Body.Close()
-	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // the status counts, also when the rest does not come
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // the status counts even if the rest does not arrive
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
-// err returns what a status means: nil for 2xx, an ErrPermanent for those listed, else an error
-// that is tried again.
+// err returns the error for a status: nil for 2xx, an ErrPermanent for the listed ones, and
+// otherwise an error that leads to a retry.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
@@ -112,7 +112,7 @@ func (a answer) err(permanent ...int) error {
 	return errors.New(text)
 }
 
-// retryAfter reads a Retry-After header: seconds or a date; 0 = it says nothing.
+// retryAfter parses a Retry-After header: seconds or a date; 0 = none.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
 		return min(time.Duration(max(0, min(n, 1<<20)))*time.Second, maxLater)

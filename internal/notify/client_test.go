@@ -18,12 +18,12 @@ import (
 
 const canary = "c4n4ry-5ecret"
 
-// receiver is a server that notes what it got and answers as told.
+// receiver is a server that records its requests and responds as configured.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []received
-	answers  []func(http.ResponseWriter) // in turn; then 200
+	answers  []func(http.ResponseWriter) // one after the other; then 200
 }
 
 type received struct {
@@ -54,7 +54,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// got returns the requests up to now.
+// got returns the requests so far.
 func (r *receiver) got() []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func answering(status int, body string, header ...string) func(http.ResponseWrit
 	}
 }
 
-// newSecure is a server with TLS that is silent about handshakes that fail.
+// newSecure returns a TLS server that does not log failed handshakes.
 func newSecure(t testing.TB, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -81,7 +81,7 @@ func newSecure(t testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
-// noSecret fails where a text holds what only sender and receiver may know.
+// noSecret fails if a text contains something that only sender and receiver may know.
 func noSecret(t *testing.T, s string) {
 	t.Helper()
 	if strings.Contains(s, canary) {
@@ -222,7 +222,8 @@ func TestConnectionsThatFailAreExplainedWithoutTheAddress(t *testing.T) {
 	}
 }
 
-// The environment of a server may name a proxy; nothing of ours goes there.
+// TestProxiesOfTheEnvironmentAreNotAsked checks that no request goes to a proxy that the server's
+// environment names.
 func TestProxiesOfTheEnvironmentAreNotAsked(t *testing.T) {
 	proxy, r := newReceiver(t), newReceiver(t)
 	t.Setenv("HTTP_PROXY", proxy.URL)

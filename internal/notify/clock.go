@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// TimeOfDay is a time on the wall.
+// TimeOfDay is a wall-clock time.
 type TimeOfDay struct{ Hour, Minute int }
 
-// Clock says when a digest is due: at a time of day, on days, in a zone. Whether one was sent is
-// not its matter: the store keeps the local day of each.
+// Clock determines when a digest is due: at a time of day, on certain days, in a time zone. It does
+// not know which digests were sent: the store records the local day of each.
 type Clock struct {
 	At   TimeOfDay
 	Days []time.Weekday // none = never
-	Zone *time.Location // UTC when nil
+	Zone *time.Location // nil = UTC
 }
 
-const week = 8 // days to look through: the same day of the week before, at a later hour
+const week = 8 // days to check: includes the same weekday a week ago, at a later hour
 
-// Last returns the newest moment, now or before, at which a digest was due, and its local day as
-// 2006-01-02, which names it; "" = there is none. Each day has one moment: where the clock skips
-// it, the first moment after the gap; where the clock shows it twice, the first.
+// Last returns the latest moment, up to now, at which a digest was due. Its local day as 2006-01-02
+// names the digest; "" = none was due. Each day has one moment. If the clocks skip it, that is the
+// first moment after the gap; if they show it twice, the first of the two.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) + 1 // clocks put back over midnight show the day before once more
+	today := dateOf(now.In(zone(c.Zone))) + 1 // clocks put back over midnight show the previous day again
 	for d := today; d > today-week-2; d-- {
 		if t := c.on(d); !t.IsZero() && !t.After(now) {
 			return d.String(), t
@@ -31,9 +31,9 @@ func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Next returns the first moment after now at which a digest is due.
+// Next returns the first moment after now at which a digest is due, and its day.
 func (c Clock) Next(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) - 1 // the moment of a day that was skipped comes when it would have been over
+	today := dateOf(now.In(zone(c.Zone))) - 1 // the moment of a skipped day comes when that day would have been over
 	for d := today; d < today+week+2; d++ {
 		if t := c.on(d); t.After(now) {
 			return d.String(), t
@@ -42,8 +42,8 @@ func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Window returns what the digest that is due now covers: from the digest moment before the last one
-// to the last one. With Monday to Friday the one of Monday reaches back to Friday.
+// Window returns the period that the currently due digest covers: from the digest moment before the
+// last one up to the last one. With Monday to Friday, Monday's digest reaches back to Friday.
 func (c Clock) Window(now time.Time) (from, to time.Time) {
 	_, to = c.Last(now)
 	if to.IsZero() {
@@ -53,7 +53,7 @@ func (c Clock) Window(now time.Time) (from, to time.Time) {
 	return from.In(zone(c.Zone)), to.In(zone(c.Zone))
 }
 
-// on returns the moment of a day, or zero.
+// on returns the digest moment of a day, or zero.
 func (c Clock) on(d date) time.Time {
 	if !slices.Contains(c.Days, d.weekday()) {
 		return time.Time{}
@@ -68,7 +68,7 @@ func zone(z *time.Location) *time.Location {
 	return z
 }
 
-// date is a day of the calendar, counted from 1 January 1970.
+// date is a calendar day, counted from 1 January 1970.
 type date int
 
 func dateOf(t time.Time) date {
@@ -80,16 +80,16 @@ func (d date) midnight() time.Time   { return time.Unix(int64(d)*86400, 0).UTC()
 func (d date) weekday() time.Weekday { return d.midnight().Weekday() }
 func (d date) String() string        { return d.midnight().Format(time.DateOnly) }
 
-// at returns the first moment at which clocks in z show this day and time, or would have shown it,
-// had they not been put forward over it.
+// at returns the first moment at which clocks in z show this day and time. If the clocks were put
+// forward over it, at returns the end of the gap.
 func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, z)
 	start, end := t.ZoneBounds()
 	switch shown := asUTC(t); {
-	case shown.After(wall): // skipped, and t is after the gap
+	case shown.After(wall): // skipped; t is after the gap
 		return start
-	case shown.Before(wall): // skipped, and t is before it
+	case shown.Before(wall): // skipped; t is before the gap
 		return end
 	}
 	if start.IsZero() {
@@ -97,12 +97,12 @@ func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	}
 	_, offset := start.Add(-time.Second).Zone()
 	if earlier := wall.Add(-time.Duration(offset) * time.Second).In(z); earlier.Before(start) && asUTC(earlier).Equal(wall) {
-		return earlier // clocks were put back, and show it again at t
+		return earlier // clocks were put back and show it again at t
 	}
 	return t
 }
 
-// asUTC returns what a clock shows as if it were UTC.
+// asUTC returns the wall-clock time of t as if it were UTC.
 func asUTC(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC()

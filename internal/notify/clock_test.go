@@ -22,7 +22,7 @@ func in(t interface{ Fatal(...any) }, name string) *time.Location {
 	return z
 }
 
-// utc reads a moment.
+// utc parses a moment.
 func utc(t testing.TB, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02 15:04", s)
@@ -95,7 +95,8 @@ func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"}
 
-// first looks at every minute for the first at which clocks show a day and time, or later.
+// first searches minute by minute for the first moment at which clocks show a day and time, or
+// later.
 func first(d date, tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	for t := wall.Add(-26 * time.Hour); ; t = t.Add(time.Minute) {
@@ -113,7 +114,7 @@ func drawClock(t *rapid.T) Clock {
 	}
 }
 
-// drawMoment is within two days of a change of the clocks, if there is one near.
+// drawMoment draws a moment, often within two days of a clock change if there is one nearby.
 func drawMoment(t *rapid.T, z *time.Location) time.Time {
 	at := time.Unix(rapid.Int64Range(10*365*86400, 67*365*86400).Draw(t, "at"), 0).In(z)
 	if _, end := at.ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near a change") {
@@ -132,7 +133,7 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 			t.Fatalf("the last one, %s, is after now", at)
 		}
 		d := dateOf(at.In(c.Zone))
-		for ; d.String() != day; d-- { // the day that names it: of a skipped one, the day before
+		for ; d.String() != day; d-- { // the day that names it: for a skipped day, the day before
 			if d < dateOf(at)-3 {
 				t.Fatalf("%s at %s is no day near", day, at)
 			}
@@ -167,8 +168,8 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 	})
 }
 
-// A process that looks every few minutes, restarts, and lives with a clock that jumps sends each
-// day once, if it keeps the days.
+// TestRestartsAndClockJumpsSendNoDigestTwice checks that a process that records the days sends one
+// digest per day, even if it checks only every few minutes, restarts, and has a clock that jumps.
 func TestRestartsAndClockJumpsSendNoDigestTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,21 +12,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Office is the installation that speaks.
+// Office is the installation that sends messages.
 type Office struct {
-	PublicURL string // head of every link
+	PublicURL string // prefix of every link
 	Name      string // tells this installation from others that tell the same receivers, and outlives a new PublicURL; "" = the public URL does
 }
 
-// link returns the address of a page.
+// link returns a page's address.
 func (o Office) link(path string) string { return strings.TrimRight(o.PublicURL, "/") + path }
 
 func (o Office) name() string {
 	return cmp.Or(o.Name, strings.TrimRight(o.PublicURL, "/"))
 }
 
-// Compose says what a delivery has to say. It does not depend on the time or on earlier tries, but
-// for what is known of the group.
+// Compose returns the message for a delivery. It does not depend on the time or on earlier
+// attempts, only on what is known about the group.
 func Compose(o Office, d deadletter.Delivery) Message {
 	n := d.Notice
 	m := Message{
@@ -54,7 +54,7 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		title, text, _ := strings.Cut(n.Text, "\n")
 		m.Title = cmp.Or(line(title, titleBytes), said(n.Kind))
 		if len(title) > len(m.Title) {
-			text = n.Text // so that all of it stands somewhere
+			text = n.Text // so that the full text appears somewhere
 		}
 		m.Text = lines(text, textBytes)
 	}
@@ -94,10 +94,10 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.EventOperationFinished: "an operation is over",
 }
 
-// said is what a kind of notice says in a few words, without its group.
+// said describes a kind of notice in a few words, without its group.
 func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
-// group fills in what there is to say about a group.
+// group fills in everything about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	queue, title := line(g.Queue, factBytes), line(g.Title, titleBytes)
 	where := died(g)
@@ -144,7 +144,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	}
 }
 
-// died says how many letters of a group need people, where, and of what.
+// died describes how many letters of a group need people, where they died, and why.
 func died(g *deadletter.GroupRow) string {
 	s := came(g) + " in " + line(g.Queue, factBytes)
 	if title := line(g.Title, titleBytes); title != "" {
@@ -153,7 +153,7 @@ func died(g *deadletter.GroupRow) string {
 	return s
 }
 
-// wait says behind a word how many letters are left to people.
+// wait returns a suffix that tells how many letters are waiting for people.
 func wait(letters int) string {
 	switch letters {
 	case 0:
@@ -164,7 +164,7 @@ func wait(letters int) string {
 	return ", " + number(letters) + " letters wait for people"
 }
 
-// came says what has become of the letters of a group that need people.
+// came describes the letters of a group that need people.
 func came(g *deadletter.GroupRow) string {
 	switch {
 	case g.Count > 0 && g.Overdue > 0:
@@ -174,10 +174,10 @@ func came(g *deadletter.GroupRow) string {
 	case g.Overdue > 0:
 		return counted(g.Overdue, "letter") + " overdue"
 	}
-	return "Letters died" // they were dealt with since
+	return "Letters died" // they have been dealt with since
 }
 
-// digestOf returns 32 hex digits of what parts are, in this order.
+// digestOf returns 32 hex digits of a hash over parts, in this order.
 func digestOf(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -186,7 +186,7 @@ func digestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// moment writes a time for people: minutes, UTC.
+// moment formats a time for people: minutes, UTC.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -194,7 +194,7 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// number writes 12480 as 12,480.
+// number formats 12480 as 12,480.
 func number(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -203,7 +203,7 @@ func number(n int) string {
 	return s
 }
 
-// counted writes "1 letter", "12,480 letters".
+// counted formats "1 letter", "12,480 letters".
 func counted(n int, of string) string {
 	if n == 1 {
 		return "1 " + of

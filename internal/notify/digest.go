@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const digestLines = 40 // groups of a digest, or of an incident, that a message names; the page names all
+const digestLines = 40 // groups of a digest or incident that a message lists; the page lists all
 
-// digest fills in what a digest says.
+// digest fills in the contents of a digest.
 func (m *Message) digest(o Office, d *deadletter.Digest) {
 	m.URL = o.link("/triage?tab=digest")
 	m.Title, m.Count = digestTitle(d), new(d.Letters)
@@ -32,7 +32,7 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 	}
 }
 
-// digestTitle is the one line of which a morning may need no more.
+// digestTitle returns a digest's title. On a good morning, no one needs to read further.
 func digestTitle(d *deadletter.Digest) string {
 	paged := ""
 	if d.Paged > 0 {
@@ -82,8 +82,8 @@ func times(n int) string {
 	return number(n) + " times"
 }
 
-// digestLine is one group: what failed, how often, where, and what it needs to be judged without
-// opening it.
+// digestLine describes one group: what failed, how often, where, and whatever is needed to judge it
+// without opening it.
 func digestLine(o Office, l deadletter.DigestLine) Line {
 	g := &l.Group
 	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}
@@ -113,5 +113,5 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String()), Group: g.ID.String(), Count: new(l.Letters), Last: g.LastAt}
 }
 
-// within writes a moment of the window as the digest's zone has it.
+// within formats a moment in the digest's time zone.
 func within(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }

@@ -12,25 +12,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DigestStore is what the Digester needs of the store.
+// DigestStore is the part of the store that the Digester needs.
 type DigestStore interface {
-	// Digest returns what died in a time and needs people, with at most lines groups.
+	// Digest returns what died in a period and needs people, with at most lines groups.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
-	// SendDigest writes the digest of a day to the outbox, once: sent says whether it was not there
-	// before.
+	// SendDigest writes the digest of a day to the outbox once. sent reports whether it was new.
 	SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error)
-	// LastDigest returns the newest that was written; ErrNotFound before the first.
+	// LastDigest returns the newest digest, or ErrNotFound before the first one.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)
 }
 
-// Schedule is when digests are due, and where they go.
+// Schedule determines when digests are due and where they go.
 type Schedule struct {
 	Clock    Clock
-	Channels []string // by name; none = a digest is kept, and told to nobody
+	Channels []string // names; none = digests are stored, but sent to nobody
 }
 
-// Digester makes the morning digest: each local day once, whatever restarts and clocks do.
+// Digester makes the morning digest: once per local day, despite restarts and clock changes.
 type Digester struct {
 	store    DigestStore
 	schedule atomic.Pointer[Schedule]
@@ -39,12 +38,12 @@ type Digester struct {
 	wake     func()
 
 	counting sync.Mutex
-	size     int       // of the digest as it was counted last
-	fresh    time.Time // until when that is shown
+	size     int       // size of the digest when it was last counted
+	fresh    time.Time // size is valid until then
 }
 
-// NewDigester returns a Digester; Run works. now is time.Now when nil; wake is called when a digest
-// is in the outbox.
+// NewDigester returns a Digester. Call Run to start it. now defaults to time.Now; wake is called
+// when a digest is in the outbox.
 func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.Logger, wake func()) *Digester {
 	if now == nil {
 		now = time.Now
@@ -54,20 +53,20 @@ func NewDigester(store DigestStore, s Schedule, now func() time.Time, log *slog.
 	return d
 }
 
-// Replace puts another schedule in the place of the one in use.
+// Replace replaces the current schedule.
 func (d *Digester) Replace(s Schedule) {
 	d.schedule.Store(&s)
 	d.counting.Lock()
-	d.fresh = time.Time{} // of another time
+	d.fresh = time.Time{} // it belongs to another period
 	d.counting.Unlock()
 }
 
 const (
-	digestEvery  = 5 * time.Second // so that 08:30 is 08:30
+	digestEvery  = 5 * time.Second // so that 08:30 means 08:30
 	digestGroups = 50
 )
 
-// Run makes the digests that are due until ctx ends.
+// Run makes digests when they are due, until ctx ends.
 func (d *Digester) Run(ctx context.Context) error {
 	for {
 		if err := d.Step(ctx); err != nil && ctx.Err() == nil {
@@ -81,8 +80,9 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless that of its day was made. The first one of a store
-// is that after its first start: what was due before is noted, and told to nobody.
+// Step makes the digest that is due now, unless that day's digest exists. The first digest sent
+// from a store is the first one due after its first start: an earlier one is recorded but sent to
+// nobody.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)
@@ -102,7 +102,7 @@ func (d *Digester) Step(ctx context.Context) error {
 		return nil
 	}
 	from, to := s.Clock.Window(now)
-	if !before.To.IsZero() && before.To.Before(to) { // whatever was missed or moved in between: no time is in none
+	if !before.To.IsZero() && before.To.Before(to) { // something was missed or moved in between: cover all of that time
 		from = before.To.In(from.Location())
 	}
 	digest, err := d.store.Digest(ctx, from, to, digestGroups)
@@ -117,8 +117,8 @@ func (d *Digester) Step(ctx context.Context) error {
 	return err
 }
 
-// Now is the digest as it would be sent now: of the time since the last one was due, or of the last
-// day when none is ever due.
+// Now returns the digest as it would be sent now. It covers the time since the last digest was due,
+// or the last 24 hours if no digest has been due.
 func (d *Digester) Now(ctx context.Context) (deadletter.Digest, error) {
 	from, to := d.window()
 	return d.store.Digest(ctx, from, to, digestGroups)
@@ -133,14 +133,14 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// A size is shown twenty times as long as it takes to count, so that pages that show it never take
-// more than a twentieth of a processor, but at most half a minute.
+// A size is cached for twenty times as long as counting it took, but at most half a minute. So
+// pages that show it never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second
 )
 
-// Size is how many groups that digest has, or had a moment ago.
+// Size returns the number of groups in the digest that Now returns, possibly from a moment ago.
 func (d *Digester) Size(ctx context.Context) (int, error) {
 	d.counting.Lock()
 	defer d.counting.Unlock()
@@ -158,8 +158,8 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Send writes that digest to the outbox, whatever the clock says, and returns where it goes. Asked
-// for twice within a second it is one.
+// Send writes the digest that Now returns to the outbox, whatever the schedule says, and returns
+// the channels to which it goes. Two requests within one second produce one digest.
 func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {
@@ -176,15 +176,14 @@ func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string,
 	return s.Channels, nil
 }
 
-// Next is when the next digest is due, in its zone, and where it goes; zero = never.
+// Next returns when the next digest is due, in its time zone, and where it goes; zero = never.
 func (d *Digester) Next() (at time.Time, channels []string) {
 	s := d.schedule.Load()
 	_, at = s.Clock.Next(d.now())
 	return at, s.Channels
 }
 
-// Last is the last digest that was made by the clock, with its local day; ErrNotFound before the
-// first.
+// Last returns the last scheduled digest and its local day, or ErrNotFound before the first one.
 func (d *Digester) Last(ctx context.Context) (string, deadletter.Digest, error) {
 	return d.store.LastDigest(ctx)
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// days is what a store keeps of digests: one row a day.
+// days holds the digests of a store: one row per day.
 type days struct {
 	list []string
 	last string
 	fail error
 	from map[string]time.Time
 
-	size, counted int           // groups of a digest, how often that was asked
-	slow          time.Duration // what counting takes
+	size, counted int           // groups of a digest, and how often they were counted
+	slow          time.Duration // how long counting takes
 }
 
 func (s *days) DigestSize(context.Context, time.Time, time.Time) (int, error) {
@@ -64,8 +64,8 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// The size of a digest that is slow to count is shown for twenty times as long; one that could not
-// be counted is asked for again.
+// TestSizeOfADigest checks that the size of a digest that is slow to count is cached for twenty
+// times as long, and that a failed count is not cached.
 func TestSizeOfADigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,14 +90,14 @@ func TestSizeOfADigest(t *testing.T) {
 	})
 }
 
-// Over both changes of the clock, in three zones, restarted all the time, each day has one digest,
-// at its local time.
+// TestOneDigestADay checks that each day has one digest at its local time, across both clock
+// changes, in three time zones, with constant restarts.
 func TestOneDigestADay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		zone     string
 		at       notify.TimeOfDay
-		from, to string // days around a change of the clock
+		from, to string // days around a clock change
 	}{
 		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-03-27", "2026-03-31"},
 		{"Europe/Berlin", notify.TimeOfDay{Hour: 2, Minute: 30}, "2026-10-23", "2026-10-27"},
@@ -111,7 +111,7 @@ func TestOneDigestADay(t *testing.T) {
 		last, _ := time.ParseInLocation(time.DateOnly, c.to, zone)
 		s := &days{from: map[string]time.Time{}}
 		schedule := notify.Schedule{Clock: notify.Clock{At: c.at, Zone: zone, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, Channels: []string{"team"}}
-		now := first.Add(-12 * time.Hour) // the day before: noted, told to nobody
+		now := first.Add(-12 * time.Hour) // the day before: recorded, but sent to nobody
 		for ; now.Before(last); now = now.Add(30 * time.Second) {
 			at := now
 			d := notify.NewDigester(s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {}) // a restart at every step
@@ -135,7 +135,8 @@ func TestOneDigestADay(t *testing.T) {
 	}
 }
 
-// A clock that jumps sends no day twice; a year ahead it sends one digest, not many.
+// TestDigestsWhenClocksJump checks that no day is sent twice when the clock jumps, and that a jump
+// of one year sends one digest, not many.
 func TestDigestsWhenClocksJump(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}
@@ -150,7 +151,7 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 	}
 	step(now)
 	step(now.Add(31 * time.Minute))   // Friday
-	step(now.Add(-20 * time.Minute))  // back over it
+	step(now.Add(-20 * time.Minute))  // back to before the digest
 	step(now.Add(25 * time.Minute))   // and again
 	step(now.AddDate(1, 0, 0))        // Saturday, a year ahead
 	step(now.AddDate(-1, 0, 0))       // and back
@@ -170,7 +171,8 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 	}
 }
 
-// The first start of a store says nothing of the days before it.
+// TestTheFirstDigestIsThatAfterTheStart checks that the first start of a store sends nothing about
+// the days before it.
 func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}

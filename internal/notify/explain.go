@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// explain puts the error of a connection into words that hold no address, path or answer, as the
-// errors of net/http do.
+// explain describes a connection error without the addresses, paths and responses found in the
+// errors of net/http.
 func explain(err error) error {
 	var (
 		r       refusal

@@ -2,7 +2,7 @@ package notify
 
 import "context"
 
-// Gone stands for a channel that is no longer configured: what is due to it fails for good.
+// Gone returns a channel that is no longer configured: everything due to it fails permanently.
 func Gone(name string) Channel { return Channel{Sender: gone(name)} }
 
 type gone string

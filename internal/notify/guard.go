@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// guard decides where outgoing connections may lead. A name is resolved once, every address is
-// judged, and the judged address is what is dialled, so that a name cannot mean one thing when it
-// is looked at and another when it is used.
+// guard decides where outgoing connections may go. It resolves a name once, checks every address,
+// and dials the checked address. So a name cannot change its meaning between the check and its use.
 type guard struct {
 	allowPrivate bool
-	plain        bool // what is spoken is not encrypted: private addresses only
+	plain        bool // the connection is not encrypted: private addresses only
 	lookup       func(ctx context.Context, host string) ([]netip.Addr, error)
 	connect      func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 }
@@ -33,12 +32,12 @@ func newGuard(allowPrivate, plain bool) *guard {
 }
 
 const (
-	dialTimeout = 2 * time.Second // of one address, within the limit of the whole
-	mostDials   = 3               // addresses of one name
+	dialTimeout = 2 * time.Second // per address, within the total limit
+	mostDials   = 3               // addresses per name
 )
 
-// guardError is why a name was not dialled. It is tried again, as names may lead elsewhere later;
-// an address that is refused is refused for good.
+// guardError is the reason why a name was not dialled. It leads to a retry, because the name may
+// resolve differently later. An address that is rejected is rejected permanently.
 type guardError string
 
 func (g guardError) Error() string { return string(g) }
@@ -66,7 +65,8 @@ func (g *guard) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return nil, err
 }
 
-// resolve returns the addresses of a host that may be dialled, at least one.
+// resolve returns the addresses of host that may be dialled. It returns at least one address, or an
+// error.
 func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if why := g.refuses(a); why != "" {
@@ -81,7 +81,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	var admitted []netip.Addr
 	err = guardError(fmt.Sprintf("the name %s has no address", line(host, 100)))
 	for _, a := range all {
-		a = a.Unmap() // resolvers give addresses of IPv4 in either form
+		a = a.Unmap() // resolvers return IPv4 addresses in either form
 		if why := g.refuses(a); why == "" {
 			admitted = append(admitted, a)
 		} else {
@@ -94,7 +94,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return admitted, nil
 }
 
-// refuses says why an address is not dialled, or "".
+// refuses returns why an address must not be dialled, or "".
 func (g *guard) refuses(a netip.Addr) string {
 	switch k := kindOf(a); {
 	case k == "":
@@ -111,19 +111,19 @@ func (g *guard) refuses(a netip.Addr) string {
 	}
 }
 
-// isPrivate says whether allow_private admits a kind of address.
+// isPrivate reports whether allow_private permits a kind of address.
 func isPrivate(kind string) bool { return kind == "private" || kind == "loopback" }
 
-// network is a range of addresses that is not simply public.
+// network is a range of addresses with its kind.
 type network struct {
 	prefix netip.Prefix
 	kind   string
 }
 
-// networks are the special ranges of the IANA registries (RFC 6890 and its successors); the first
-// that contains an address decides. Clouds keep the credentials of machines at addresses that are
-// link-local, shared or, with IPv6, private: those stay refused whatever allow_private says. So do
-// forms that carry an address of IPv4 within one of IPv6.
+// networks lists the special ranges of the IANA registries (RFC 6890 and its successors). The first
+// range that contains an address decides. Clouds serve machine credentials at addresses that are
+// link-local, shared or, with IPv6, private. Those addresses are always rejected, whatever
+// allow_private is. So are IPv6 forms that embed an IPv4 address.
 var networks = []network{
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
@@ -156,7 +156,7 @@ var networks = []network{
 	{netip.MustParsePrefix("2000::/3"), ""},
 }
 
-// kindOf says what an address is; "" = public.
+// kindOf returns the kind of an address; "" = public.
 func kindOf(a netip.Addr) string {
 	switch {
 	case a.Is4In6():

@@ -70,8 +70,8 @@ func TestWhichAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// staged is a guard whose names are given, and whose connections all lead to one address. It notes
-// what was dialled.
+// staged gives a guard fixed names and makes all its connections lead to one address. It returns
+// the list of dialled addresses.
 func staged(g *guard, to string, names map[string][]string) *[]string {
 	var dialled []string
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// incident fills in what there is to say about several groups that are one incident: a line for
-// each of the first. It is known by its first.
+// incident fills in everything about several groups that form one incident, with a line for each of
+// the first groups. The first group identifies the incident.
 func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	groups := d.Incident
 	m.group(o, &groups[0])
@@ -58,7 +58,7 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	m.Title = line(m.Title+": "+line(groups[0].Title, titleBytes)+" and "+number(len(groups)-1)+" more", titleBytes)
 }
 
-// facts puts other values in the place of some, and adds those that are new.
+// facts replaces the values of existing facts and appends the new ones.
 func (m *Message) facts(values map[string]string) {
 	for i, f := range m.Facts {
 		if v, ok := values[f.Name]; ok {
@@ -71,7 +71,7 @@ func (m *Message) facts(values map[string]string) {
 	}
 }
 
-// groupLine is one group of an incident.
+// groupLine describes one group of an incident.
 func groupLine(o Office, g *deadletter.GroupRow) Line {
 	one := Message{Kind: deadletter.NoticeOpened}
 	switch g.Status {
@@ -84,7 +84,7 @@ func groupLine(o Office, g *deadletter.GroupRow) Line {
 	return Line{Title: one.Title, Text: brief(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
 }
 
-// groups is the address of a page with several groups.
+// groups returns the address of a page that shows several groups.
 func (o Office) groups(list []deadletter.GroupRow) string {
 	names := make([]string, 0, len(list))
 	for _, g := range list[:min(len(list), digestLines)] {
@@ -93,7 +93,7 @@ func (o Office) groups(list []deadletter.GroupRow) string {
 	return o.link("/triage?q=" + url.QueryEscape("group:"+strings.Join(names, ",")))
 }
 
-// left are the groups that an incident has lost, by which alerts of them are known.
+// left returns the groups that no longer belong to an incident, so that their alerts can be ended.
 func left(d *deadletter.Delivery) []Cause {
 	list := d.Left
 	if d.Notice.Kind.Closes() && len(d.Incident) > 0 {

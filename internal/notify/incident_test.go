@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// someIncident is a notice of n groups of one queue that are one incident.
+// someIncident returns a notice about n groups of one queue that form one incident.
 func someIncident(kind deadletter.NoticeKind, n int) deadletter.Delivery {
 	d := someDelivery(kind)
 	d.Notice.Key, d.Notice.ID = "G-418/1", int64(len(kind))
@@ -62,7 +62,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 			t.Errorf("%s: %s %q", kind, m.Event, m.Title)
 		}
 	}
-	// One that joined less loudly does not make it quieter.
+	// A group that joined with a lower severity does not lower the incident's severity.
 	quiet := someIncident(deadletter.NoticeJoined, 2)
 	quiet.Notice.Severity = deadletter.SeverityNotify
 	if m := Compose(office, quiet); m.Severity != deadletter.SeverityPage {
@@ -74,8 +74,8 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	}
 }
 
-// TestOneIncidentOnEveryChannel: what opens it, a further cause, and its end are one incident, by
-// the key of each kind of channel, with a line for each cause.
+// TestOneIncidentOnEveryChannel checks that opening, a further cause and the end form one incident
+// on each kind of channel, found by the channel's key, with one line per cause.
 func TestOneIncidentOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	messages := []Message{Compose(office, someIncident(deadletter.NoticeOpened, 3)), Compose(office, someIncident(deadletter.NoticeJoined, 4)), Compose(office, someIncident(deadletter.NoticeQuiet, 4))}
@@ -167,8 +167,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	})
 }
 
-// An alert whose first group needs nobody any more goes on as that of the next; the one before
-// ends, and an end ends all that it was known by.
+// TestAnAlertGoesOnAsItsNext checks that when an alert's first group no longer needs anyone, the
+// alert ends and continues under the next group. A resolve ends the alerts of all groups by which
+// it was known.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)
@@ -194,8 +195,8 @@ func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	}
 }
 
-// However many causes a flood has, a message names the first of them and counts the others, and an
-// Alertmanager gets its alerts some at a time.
+// TestAnIncidentOfManyCausesStaysShort checks that a message names the first causes of a flood and
+// counts the others, and that an Alertmanager receives its alerts in batches.
 func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	t.Parallel()
 	const causes = 2*alertsAtOnce/3 + 1
@@ -224,7 +225,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	}
 }
 
-// What is said with a message is recorded with it.
+// TestWhatIsSaidWithAMessageIsRecordedWithIt checks that notices sent along with a message are
+// recorded together with it.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}
@@ -238,7 +240,7 @@ func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	}
 }
 
-// Machines get events of their own, with numbers, also at night.
+// TestWhatMachinesAreTold checks that machines get their own events with numbers, even at night.
 func TestWhatMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// MailOptions are the keys of a mail channel.
+// MailOptions are the settings of a mail channel.
 type MailOptions struct {
 	Host         string
-	Port         int // 0 = 587; 465 speaks TLS from the first byte
+	Port         int // 0 = 587; on 465, TLS starts with the first byte
 	User         string
 	Password     string // a secret
 	From         string
 	To           []string
 	AllowPrivate bool
-	Now          func() time.Time // time.Now when nil
+	Now          func() time.Time // nil = time.Now
 }
 
-// Mail sends by SMTP, one message to all receivers.
+// Mail sends one message by SMTP to all receivers.
 type Mail struct {
 	o     MailOptions
 	from  *mail.Address
@@ -35,16 +35,16 @@ type Mail struct {
 	tls   *tls.Config
 
 	mu   sync.Mutex
-	done map[string]map[string]bool // of messages that some receivers still wait for: who has it (true), who never will (false)
+	done map[string]map[string]bool // for messages not settled for all receivers: true = has it, false = never will
 }
 
 const (
-	mailTimeout = 30 * time.Second // in all: servers make strangers wait
-	mailAnswers = 64 << 10         // bytes that a server may say
-	mostReplays = 200              // messages of which we remember who has them
+	mailTimeout = 30 * time.Second // in total: servers delay unknown clients
+	mailAnswers = 64 << 10         // bytes that may be read from a server
+	mostReplays = 200              // messages whose receivers are remembered
 )
 
-// NewMail checks the options.
+// NewMail checks the options and returns a Mail.
 func NewMail(o MailOptions) (*Mail, error) {
 	if o.Port == 0 {
 		o.Port = 587
@@ -82,8 +82,8 @@ func NewMail(o MailOptions) (*Mail, error) {
 	return m, nil
 }
 
-// address reads a mail address; those beyond ASCII need an extension that not every server on the
-// way has.
+// address parses a mail address. Addresses with non-ASCII characters need an extension that not
+// every server on the way supports.
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {
@@ -92,13 +92,13 @@ func address(s string) (*mail.Address, error) {
 	return a, nil
 }
 
-// Channel is how a mail box wants to be told.
+// Channel returns the channel's settings for mail.
 func (m *Mail) Channel() Channel {
 	return Channel{Sender: m, Together: true, Every: 5 * time.Second, Burst: 1}
 }
 
-// Send sends a message to all receivers that do not have it. Answers of 4xx are tried again, of 5xx
-// not; a receiver that is refused for good does not keep it from the others.
+// Send sends a message to all receivers that do not have it yet. 4xx replies are retried, 5xx
+// replies are not. A receiver that is rejected permanently does not affect the others.
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	return nil
 }
 
-// dial connects, and encrypts where that has to be from the first byte.
+// dial connects. If the port requires TLS from the first byte, it starts TLS.
 func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	c, err := m.guard.dial(ctx, "tcp", net.JoinHostPort(m.o.Host, strconv.Itoa(m.o.Port)))
 	if err != nil {
@@ -143,14 +143,15 @@ func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	return newSMTPSession(bound, bound, m.tls, open)
 }
 
-// private says whether the other end is one that allow_private admits: there mail may go without
-// TLS.
+// private reports whether the server has an address that allow_private permits. Mail may go there
+// without TLS.
 func (m *Mail) private(c net.Conn) bool {
 	a, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))
 }
 
-// missing returns the receivers of whom it is not known that they have a message, or never will.
+// missing returns the receivers that may still need a message: neither delivered nor rejected
+// permanently.
 func (m *Mail) missing(id string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,9 +164,9 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember notes who has a message and who never will, until that is known of all, and returns how
-// many still wait and how many never will. What is noted is lost when dlo ends: then some get a
-// message twice, under the same Message-ID.
+// remember records who has a message and who never will, until all receivers are settled. It
+// returns the number of receivers still waiting and the number rejected. The record is lost when
+// dlo ends: then some receivers get a message twice, with the same Message-ID.
 func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

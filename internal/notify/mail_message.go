@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// mailMessage writes a message as mail: text and HTML. Every header is of our making, an address
-// that was parsed, or encoded, and bodies are quoted-printable, so that no text can begin a header,
-// a part or the end of the message.
+// mailMessage writes a message as mail with text and HTML parts. Every header is either fixed, a
+// parsed address, or encoded, and the bodies are quoted-printable. So no text can start a header,
+// start a part or end the message.
 func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
@@ -35,7 +35,7 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 		{"Subject", subject("[dlo] " + line(m.Title, titleBytes))},
 		{"Date", now.Format(time.RFC1123Z)},
 		{"Message-ID", "<" + digestOf("message", m.ID) + "@" + domain + ">"},
-		{"In-Reply-To", thread}, // no mail has this id: it stands for the cause, and holds together what is said about it
+		{"In-Reply-To", thread}, // no mail has this id: it stands for the cause and keeps all mails about it in one thread
 		{"References", thread},
 		{"Auto-Submitted", "auto-generated"},
 		{"X-Auto-Response-Suppress", "All"},
@@ -68,8 +68,8 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 	return b.Bytes(), nil
 }
 
-// subject encodes a header text by RFC 2047 unless it is plain ASCII that nobody can take for
-// encoded, in words that fit a line.
+// subject encodes a header text by RFC 2047, in words that fit on a line, unless it is plain ASCII
+// that cannot be mistaken for encoded text.
 func subject(s string) string {
 	s = strings.TrimSpace(s)
 	plain := !strings.Contains(s, "=?") && len(s) <= 70
@@ -79,7 +79,7 @@ func subject(s string) string {
 	if plain {
 		return s
 	}
-	const most = 42 // bytes of a word: 56 in base64, and 12 around them
+	const most = 42 // bytes per word: 56 in base64, plus 12
 	var words []string
 	for s != "" {
 		n := min(most, len(s))
@@ -95,7 +95,7 @@ func subject(s string) string {
 	return strings.Join(words, "\r\n ")
 }
 
-// mailText is the text part.
+// mailText returns the text part.
 func mailText(m *Message) string {
 	var b strings.Builder
 	v := mailView(m)
@@ -123,7 +123,7 @@ func mailText(m *Message) string {
 	return b.String()
 }
 
-// page is what the parts of a mail show: bounded, visible text.
+// page is the content of both parts of a mail: bounded, visible text.
 type page struct {
 	Title, Text string
 	Facts       []Fact
@@ -144,7 +144,8 @@ func mailView(m *Message) page {
 	return v
 }
 
-// mailPage loads nothing and runs nothing: a mail with pictures tells somebody that it was opened.
+// mailPage loads no resources and runs no scripts: images would tell somebody that the mail was
+// opened.
 var mailPage = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>{{.Title}}</title></head>
 <body style="font: 15px/1.5 system-ui, sans-serif; max-width: 44em; margin: 1em auto; padding: 0 1em">

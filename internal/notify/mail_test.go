@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// readMail takes a mail apart: headers, text, HTML.
+// readMail splits a mail into headers, text and HTML.
 func readMail(t *testing.T, raw string) (mail.Header, string, string) {
 	t.Helper()
 	m, err := mail.ReadMessage(strings.NewReader(raw))
@@ -290,7 +290,7 @@ func TestMailOptionsThatAreNone(t *testing.T) {
 	}
 }
 
-// texts returns what a page shows, and fails where a text of a letter is more than text.
+// texts returns the text of a page. It fails if text from a letter acts as more than text.
 func texts(t *testing.T, page string) string {
 	t.Helper()
 	var shown strings.Builder
@@ -317,7 +317,7 @@ func texts(t *testing.T, page string) string {
 	}
 }
 
-// plainMail fails where a text of a letter is more than text in a mail.
+// plainMail fails if text from a letter acts as more than text in a mail.
 func plainMail(t *testing.T, m *Message) {
 	t.Helper()
 	from, to := &mail.Address{Name: "Dead Letter Office", Address: "dlo@example.com"}, []*mail.Address{{Address: "team@example.com"}}

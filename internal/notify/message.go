@@ -7,50 +7,50 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Event says what a message does to the incident of its key.
+// Event tells what a message does to the incident with its key.
 type Event string
 
 const (
 	Fires    Event = "fires"    // something needs people
-	Updates  Event = "updates"  // it still does, and has changed
+	Updates  Event = "updates"  // it still does, but has changed
 	Resolves Event = "resolves" // it needs nobody any more
-	Told     Event = "told"     // said once: nothing will close it
+	Told     Event = "told"     // sent once: nothing will close it
 )
 
-// Message is what a channel says. No text in it is escaped for anything, and all may come from
-// letters, so whoever renders one treats every field but ID, Event, Severity and URL as hostile.
+// Message is the content that a channel sends. Its texts are not escaped and may come from letters.
+// When rendering it, treat every field except ID, Event, Severity and URL as hostile.
 type Message struct {
-	ID       string // of one notice of one installation; the same whenever it is sent again
-	Key      string // of the cause: messages of one key are one incident, and one thread
+	ID       string // identifies one notice of one installation; unchanged when it is sent again
+	Key      string // of the cause: same key = one incident and one thread
 	Kind     deadletter.NoticeKind
 	Event    Event
 	Severity deadletter.Severity
 	Title    string // one line
-	Facts    []Fact // in the order in which they are shown; empty ones are left out
+	Facts    []Fact // in display order; empty ones are left out
 	Text     string // lines; "" = the title says it all
-	Lines    []Line // one a group, of an incident of several, of a digest or of several notices at once
-	URL      string // where to go on
+	Lines    []Line // one per group, for an incident, a digest or several notices sent together
+	URL      string // page with more details
 	At       time.Time
-	Since    time.Time // zero = not known
+	Since    time.Time // zero = unknown
 
 	// For machines, which read numbers and times rather than text.
-	Count     *int      // letters that need people; nil = it is not about any
-	Last      time.Time // when the last one died; zero = not known
+	Count     *int      // letters that need people; nil = not about letters
+	Last      time.Time // when the last one died; zero = unknown
 	Operation *deadletter.Operation
-	Left      []Cause // groups that belonged to the incident, and that nobody is told of any more
+	Left      []Cause // former groups of the incident that nobody is told about any more
 }
 
-// Cause is what an alert is known by.
+// Cause identifies an alert.
 type Cause struct{ Broker, VHost, Queue, Group string }
 
-// Fact is something known about a cause.
+// Fact is a known property of a cause.
 type Fact struct{ Name, Value string }
 
-// Line is one group among several.
+// Line is one of several groups in a message.
 type Line struct {
 	Title, Text, URL string
 	Group            string // "" = it is about none
-	Count            *int   // as of a Message
+	Count            *int   // as in Message
 	Last             time.Time
 }
 
@@ -82,24 +82,24 @@ func (m *Message) Fact(name string) string {
 	return ""
 }
 
-// Bounds of what a message says, in bytes. The page behind the link shows the rest.
+// Limits on the parts of a message, in bytes. The linked page shows the rest.
 const (
-	titleBytes = 250 // a line in a chat, in a list of mails, on a telephone
+	titleBytes = 250 // fits on a line in a chat, in a list of mails, on a phone
 	factBytes  = 300
 	textBytes  = 1500
 )
 
-// line returns s as at most n bytes of visible text on one line.
+// line returns s as visible text on one line, cut to n bytes.
 func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(deadletter.Cut(s, n)), n)
 }
 
-// lines is line that keeps line breaks.
+// lines is like line but keeps line breaks.
 func lines(s string, n int) string {
 	return deadletter.Cut(deadletter.VisibleLines(deadletter.Cut(s, n)), n)
 }
 
-// linkName says where a link leads: to a group by its id.
+// linkName returns the text of a link. For a group, it includes the group's id.
 func linkName(url string) string {
 	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 && strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
 		return "Open " + url[i+len("/groups/"):]
@@ -113,9 +113,9 @@ func linkName(url string) string {
 	return "Open Dead Letter Office"
 }
 
-const keyBytes = 255 // the longest dedup_key of PagerDuty
+const keyBytes = 255 // longest dedup_key that PagerDuty accepts
 
-// boundKey returns a key as it is where that is short and visible, else one that stands for it.
+// boundKey returns a key unchanged if it is short and visible, and a hash of it otherwise.
 func boundKey(key string) string {
 	if key != "" && len(key) <= keyBytes && deadletter.Visible(key) == key {
 		return key

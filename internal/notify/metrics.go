@@ -2,15 +2,15 @@ package notify
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// What a try to notify comes to.
+// Outcomes of an attempt to notify.
 const (
 	outcomeSent    = "sent"
 	outcomeRetried = "retried"
 	outcomeFailed  = "failed"
 )
 
-// newCounter counts tries by what they came to. Channels are named by the configuration, so their
-// number is bounded.
+// newCounter returns a counter of attempts by outcome. The configuration names the channels, so
+// their number is bounded.
 func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_notifications_total", Help: "Attempts to notify, by channel and outcome: sent, retried (it is tried again), failed (for good)."}, []string{"channel", "outcome"})
 	if r != nil {
@@ -19,7 +19,8 @@ func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// expect makes the counters of a channel, at 0: the first failure is an increase then.
+// expect creates a channel's counters with the value 0, so that the first failure is visible as an
+// increase.
 func (n *Notifier) expect(channel string) {
 	for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
 		n.sent.WithLabelValues(channel, outcome)

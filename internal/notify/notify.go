@@ -1,6 +1,7 @@
-// Package notify tells people: pages, notices and digests leave the outbox for their channels here,
-// at least once each; one file a channel. It decides neither what is a cause nor who hears of it,
-// and reads no letters: what a notice says was masked before it was written.
+// Package notify tells people: it sends pages, notices and digests from the outbox to their
+// channels, at least once each. There is one file per channel. The package decides neither what a
+// cause is nor who is told, and reads no letters: the content of notices was masked before they
+// were written.
 package notify
 
 import (
@@ -16,51 +17,52 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Sender says a message to one channel. A nil error is the receiver's word that it has it. An error
-// is tried again, after an LaterError when that says, unless it is ErrPermanent. Errors hold no
-// secrets: no addresses beyond the host, no credentials, no bodies. Send is called by one goroutine
-// at a time, and comes back when ctx ends.
+// Sender sends messages to one channel. A nil error means that the receiver has confirmed the
+// message. After an error, the message is sent again, unless the error is ErrPermanent; a
+// LaterError determines when. Errors contain no secrets: no addresses beyond the host, no
+// credentials, no bodies. Send is called by one goroutine at a time and returns when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Channel is a sender and how it wants to be used; each sender here knows its own.
+// Channel is a sender with its preferred settings. Each sender in this package provides its own.
 type Channel struct {
 	Sender   Sender
-	Together bool          // more than three notices that are due at once become one message
-	Every    time.Duration // one message in so long, 0 = a second
-	Burst    int           // messages that may go at once, 0 = 5
+	Together bool          // more than three notices due at the same time become one message
+	Every    time.Duration // interval between messages; 0 = one second
+	Burst    int           // messages that may be sent without waiting; 0 = 5
 }
 
 // Store is the outbox.
 type Store interface {
-	// Due returns at most n deliveries of a channel that are due now, oldest first. Of those that
-	// have one key it gives only the first that is neither sent nor failed, so that a key is told
-	// in order; but one of severity page does not wait for earlier ones that wait for the end of
-	// quiet hours.
+	// Due returns at most n deliveries for a channel that are due now, oldest first. Of the
+	// deliveries with the same key, it returns only the first that is neither sent nor failed, so
+	// that notices of a key are sent in order. However, a page does not wait for earlier deliveries
+	// that wait for the end of quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
-	// Delivered records how tries ended, all or none. A RetryAt without a Detail is no failure: the
-	// delivery waits for the end of quiet hours.
+	// Delivered records the results of delivery attempts, all or none. A RetryAt without a Detail
+	// is not a failure: the delivery waits for the end of quiet hours.
 	Delivered(ctx context.Context, ds []deadletter.Delivered) error
 }
 
-// Options are the parts of a Notifier; every zero value is usable.
+// Options are the parts of a Notifier. Every zero value works.
 type Options struct {
-	Now        func() time.Time // time.Now when nil
-	Jitter     func() float64   // at least 0, below 1; random when nil
-	Log        *slog.Logger     // discarded when nil
+	Now        func() time.Time // nil = time.Now
+	Jitter     func() float64   // at least 0 and below 1; nil = random
+	Log        *slog.Logger     // nil = discarded
 	Registerer prometheus.Registerer
-	Crash      func(point string) // called at the named points; nil in the product
+	Crash      func(point string) // called at the named points; nil in production
 }
 
-// Settings are what a reload changes.
+// Settings are the options that a reload can change.
 type Settings struct {
 	Office   Office
 	Quiet    Quiet
-	Channels map[string]Channel // by their names in the configuration
+	Channels map[string]Channel // by name in the configuration
 }
 
-// Notifier carries the outbox to its channels. Its methods are safe for concurrent use.
+// Notifier sends the deliveries in the outbox to their channels. Its methods are safe for
+// concurrent use.
 type Notifier struct {
 	o     Options
 	store Store
@@ -74,14 +76,14 @@ type Notifier struct {
 	changed  chan struct{}
 }
 
-// Problem is why the last try of a channel did not get through.
+// Problem is the reason why a channel's last attempt failed.
 type Problem struct {
 	Channel string
 	Text    string    // without secrets
-	Since   time.Time // of the first failure since something got through
+	Since   time.Time // first failure since the last success
 }
 
-// New returns a notifier without channels; Replace gives it some.
+// New returns a notifier without channels. Replace sets them.
 func New(store Store, o Options) *Notifier {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -98,10 +100,10 @@ func New(store Store, o Options) *Notifier {
 	return &Notifier{o: o, store: store, sent: newCounter(o.Registerer), workers: map[string]*worker{}, problems: map[string]Problem{}, changed: make(chan struct{}, 1)}
 }
 
-// Replace changes office, quiet hours and the set of channels, also while the notifier runs: what
-// is being sent is finished as it was begun, and what follows goes by the new settings, at once
-// where a channel rested after failures. What is due to a channel that is no longer there stays in
-// the outbox; give Gone for its name to end that.
+// Replace changes the office, the quiet hours and the set of channels, even while the notifier is
+// running. Messages that are being sent are finished with the old settings; later ones use the new
+// settings. A channel that is resting after failures starts immediately. Deliveries for a removed
+// channel stay in the outbox. To end them, pass Gone under that channel's name.
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
 	for name := range s.Channels {
@@ -119,7 +121,7 @@ func (n *Notifier) Replace(s Settings) {
 	n.Wake()
 }
 
-// Wake says that there may be something due.
+// Wake signals that something may be due.
 func (n *Notifier) Wake() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,8 +133,9 @@ func (n *Notifier) Wake() {
 	}
 }
 
-// Run sends what is due until ctx ends, and returns nil when the last message on its way is
-// recorded. Each channel has a goroutine of its own: one that does not answer holds up no other.
+// Run sends what is due until ctx ends. It returns nil once the last message in progress is
+// recorded. Each channel has its own goroutine, so a channel that does not respond does not delay
+// the others.
 func (n *Notifier) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -148,7 +151,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// idle makes workers for the channels that have none.
+// idle creates workers for channels that have none.
 func (n *Notifier) idle() []*worker {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,7 +165,7 @@ func (n *Notifier) idle() []*worker {
 	return made
 }
 
-// Problems lists the channels whose last try failed, by name.
+// Problems returns the channels whose last attempt failed, sorted by name.
 func (n *Notifier) Problems() []Problem {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +176,7 @@ func (n *Notifier) Problems() []Problem {
 	return out
 }
 
-// problem keeps what a try of a channel came to; "" = it got through. It returns whether that is
+// problem stores the result of a channel's attempt; "" = success. It reports whether the result is
 // news.
 func (n *Notifier) problem(channel, text string) bool {
 	n.mu.Lock()

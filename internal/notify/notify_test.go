@@ -20,7 +20,7 @@ const (
 	soft     = deadletter.SeverityNotify
 )
 
-// keysOf lists events and keys of messages in their order.
+// keysOf lists the events and keys of messages in order.
 func keysOf(ms []Message) (out []string) {
 	for _, m := range ms {
 		out = append(out, string(m.Event)+" "+m.Key[len("dlo-01234567-"):])
@@ -33,7 +33,7 @@ func TestEachNoticeIsToldOnceAndAKeyInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pager := &scribe{answers: func(n int, _ Message) error {
 			if n == 0 {
-				return errDown // the first notice of key a is late, and the second does not overtake it
+				return errDown // the first notice of key a is late; the second must not overtake it
 			}
 			return nil
 		}}
@@ -154,7 +154,7 @@ func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
 			stop := b.start(t)
 			for range 100 {
 				time.Sleep(time.Minute)
-				b.Wake() // whoever wakes it
+				b.Wake() // waking it does not shorten the wait
 			}
 			stop()
 			_, at := chat.heard()
@@ -208,7 +208,7 @@ func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 		name     string
 		together bool
 		keys     []string
-		want     []int // lines of each message
+		want     []int // lines in each message
 	}{
 		{"a pager", false, keys, []int{0, 0, 0, 0, 0, 0}},
 		{"a chat", true, keys, []int{6}},
@@ -287,7 +287,7 @@ func TestPaceOfAChannel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		channel Channel
-		want    string // seconds at which messages go
+		want    string // seconds at which messages are sent
 	}{
 		{"as it is", Channel{}, "0 0 0 0 0 1 2 3 4 5"},
 		{"mail", Channel{Every: 5 * time.Second, Burst: 1}, "0 5 10 15 20 25 30 35 40 45"},
@@ -412,7 +412,7 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}}})
 		b.box.add("new", opened, loud, "n")
 		b.box.add("old", opened, loud, "o")
-		b.box.add("oncall", opened, loud, "b") // a itself waits for the hour that it was told
+		b.box.add("oncall", opened, loud, "b") // a itself waits for an hour, as the receiver asked
 		b.Wake()
 		time.Sleep(time.Minute)
 		if told, _ := right.heard(); len(told) != 1 {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wall is a clock that is set by hand.
+// wall is a clock that tests set.
 type wall struct {
 	mu sync.Mutex
 	at time.Time
@@ -37,8 +37,8 @@ func (w *wall) advance(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// drive takes the steps of a channel's worker on real sockets, with the waits between them only on
-// the wall, until nothing is open or the wall shows a time.
+// drive runs the steps of a channel's worker on real sockets. The waits between them only advance
+// the wall clock. It stops when no delivery is open or the wall clock reaches until.
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)
@@ -52,8 +52,8 @@ func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Fatal("it does not come to an end")
 }
 
-// moody is a receiver whose answers change as time goes on: it is refused, it hangs, it answers
-// 503, then 429, and after an hour 200.
+// moody is a receiver whose behaviour changes over time: it refuses connections, hangs, responds
+// with 503, then with 429, and after an hour with 200.
 type moody struct {
 	clock *wall
 	began time.Time
@@ -61,7 +61,7 @@ type moody struct {
 
 	mu    sync.Mutex
 	taken []received
-	seen  map[string]int // what it did, how often
+	seen  map[string]int // how often it behaved in each way
 }
 
 func newMoody(t *testing.T, clock *wall) (*moody, *httptest.Server) {
@@ -75,7 +75,7 @@ func (m *moody) mood() string {
 	switch gone := m.clock.now().Sub(m.began); {
 	case gone < 20*time.Minute:
 		return "refuses"
-	case gone < 24*time.Minute: // these are minutes of waiting in earnest
+	case gone < 24*time.Minute: // these wait for real minutes
 		return "hangs"
 	case gone < 40*time.Minute:
 		return "503"
@@ -106,12 +106,11 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// down are the kinds of channels whose receivers are down for an hour; that of mail has a test of
-// its own.
+// down lists the kinds of channels whose receivers are down for an hour. Mail has its own test.
 var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
-// TestEveryChannelMeetsAnOutageAndHostileTexts: the files that have a sender say which channels
-// there are.
+// TestEveryChannelMeetsAnOutageAndHostileTexts checks that every file with a sender is covered by
+// the outage test and tested with hostile texts.
 func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -198,7 +197,8 @@ func TestAReceiverThatIsDownForAnHourLosesNothing(t *testing.T) {
 	}
 }
 
-// channelTo makes a channel of a kind, with a secret in all that may hold one, that gives up soon.
+// channelTo returns a channel of a kind that gives up soon and has a secret in every option that
+// can hold one.
 func channelTo(t *testing.T, kind, url string) Channel {
 	t.Helper()
 	const soon = 500 * time.Millisecond
@@ -257,8 +257,8 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 	noSecret(t, b.log.String())
 }
 
-// A receiver that takes connections and never says a word keeps its own goroutine busy, and no
-// other.
+// TestAReceiverThatNeverAnswersDelaysNoOther checks that a receiver that accepts connections but
+// never responds only blocks its own goroutine.
 func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clock := newWall()
@@ -287,7 +287,7 @@ func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hanging.client.http.Timeout = time.Second // while it hangs the other gets all that it is due
+	hanging.client.http.Timeout = time.Second // meanwhile the other gets everything due
 	b := newBench(clock.now, Quiet{}, map[string]Channel{"silent": hanging.Channel(), "healthy": channelTo(t, "pagerduty", healthy.URL)})
 	b.box.add("silent", opened, loud, "a", "b")
 	stop := b.start(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// outbox is the store as its interface describes it, in memory.
+// outbox is an in-memory implementation of Store.
 type outbox struct {
 	now func() time.Time
 
@@ -22,7 +22,7 @@ type outbox struct {
 	rows     []*outboxRow
 	broken   error // of Delivered
 	unread   error // of Due
-	recorded int   // calls of Delivered that were taken
+	recorded int   // successful calls of Delivered
 }
 
 type outboxRow struct {
@@ -33,7 +33,7 @@ type outboxRow struct {
 
 func (r *outboxRow) open() bool { return !r.Sent && !r.Failed }
 
-// add puts notices of a kind into a channel, with the keys given.
+// add adds notices of a kind for a channel, with the given keys.
 func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadletter.Severity, keys ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *outbox) Due(_ context.Context, channel string, n int) ([]deadletter.Del
 		if r.Channel != channel || !r.open() || waits[r.Notice.Key] {
 			continue
 		}
-		if !(r.postponed && r.DueAt.After(o.now())) { // a page passes those that wait for the morning
+		if !(r.postponed && r.DueAt.After(o.now())) { // a page overtakes those that wait for the morning
 			waits[r.Notice.Key] = true
 		} else {
 			for _, later := range o.rows {
@@ -108,7 +108,7 @@ func (o *outbox) Delivered(_ context.Context, ds []deadletter.Delivered) error {
 	return nil
 }
 
-// count returns how many deliveries of a channel are open, sent and failed.
+// count returns how many of a channel's deliveries are open, sent and failed.
 func (o *outbox) count(channel string) (open, sent, failed int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,7 +138,7 @@ func (o *outbox) breaks(err error) {
 	o.broken = err
 }
 
-// scribe is a sender that notes what it was told, and answers by a function.
+// scribe is a sender that records its messages and returns the result of a function.
 type scribe struct {
 	mu      sync.Mutex
 	told    []Message
@@ -192,7 +192,7 @@ func (b *bench) start(t *testing.T) (stop func()) {
 	}
 }
 
-// outcomes returns what dlo_notifications_total counts of a channel, without zeros.
+// outcomes returns the values of dlo_notifications_total for a channel, without zeros.
 func (b *bench) outcomes(t *testing.T, channel string) map[string]float64 {
 	t.Helper()
 	families, err := b.reg.Gather()

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sent notes that a message got through, or as much of it as ever will.
+// sent records that a message was delivered, at least to all receivers that will ever get it.
 func (w *worker) sent(p []deadletter.Delivery, err error) {
 	w.failures, w.rest = 0, time.Time{}
 	detail := ""
@@ -28,7 +28,8 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 	}
 }
 
-// failed plans the next try of each, or ends it.
+// failed schedules the next attempt for each delivery, or ends it. It reports whether the failure
+// is permanent.
 func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	now, jitter := w.n.o.Now(), w.n.o.Jitter()
 	final := errors.Is(err, ErrPermanent)
@@ -66,8 +67,8 @@ func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	return final
 }
 
-// send lets a message that is on its way when dlo stops arrive, and keeps what panics in a sender
-// from the other channels.
+// send gives a message in progress time to arrive when dlo stops. A panic in a sender does not
+// affect the other channels.
 func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()
@@ -77,7 +78,7 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	})
 	defer stop()
 	defer func() {
-		if r := recover(); r != nil { // its value is not shown: it may hold an address or a body
+		if r := recover(); r != nil { // value not logged: it may hold an address or a body
 			w.n.o.Log.Error("a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
 			err = errors.New("a fault in dlo itself kept it from being sent; the log has it")
 		}
@@ -85,8 +86,8 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	return s.Send(own, m)
 }
 
-// record writes down what tries came to, also when dlo stops: what is sent and not recorded is sent
-// again.
+// record writes the results of attempts to the store, even while dlo stops. A message that is sent
+// but not recorded is sent again.
 func (w *worker) record(ctx context.Context) error {
 	if len(w.unrecorded) == 0 {
 		return nil

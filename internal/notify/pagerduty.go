@@ -10,20 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PagerDutyOptions are the keys of a PagerDuty channel.
+// PagerDutyOptions are the settings of a PagerDuty channel.
 type PagerDutyOptions struct {
-	Key          string // of an integration of the Events API v2: a secret
+	Key          string // integration key for the Events API v2: a secret
 	URL          string // where events go; "" = PagerDuty's, https://events.pagerduty.com/v2/enqueue
 	AllowPrivate bool
 }
 
-// PagerDuty opens, updates and resolves one incident a key by the Events API v2.
+// PagerDuty opens, updates and resolves one incident per key through the Events API v2.
 type PagerDuty struct {
 	client *client
 	key    string
 }
 
-// NewPagerDuty checks the options.
+// NewPagerDuty checks the options and returns a PagerDuty.
 func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 	if o.Key == "" || strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("the integration key is missing")
@@ -35,11 +35,11 @@ func NewPagerDuty(o PagerDutyOptions) (*PagerDuty, error) {
 	return &PagerDuty{client: c, key: o.Key}, nil
 }
 
-// Channel is how a pager wants to be told.
+// Channel returns the channel's settings for a pager.
 func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
 
-// Send sends an event. 202 is PagerDuty's word that it has it; 400 says that the event or its key
-// is wrong, 429 and 5xx that it should come again (developer.pagerduty.com, Events API v2).
+// Send sends an event. 202 means that PagerDuty has accepted it. 400 means that the event or its
+// key is invalid; 429 and 5xx ask for a retry (developer.pagerduty.com, Events API v2).
 func (p *PagerDuty) Send(ctx context.Context, m Message) error {
 	a, err := p.client.postJSON(ctx, pagerDutyEvent(p.key, &m))
 	if err != nil {
@@ -74,8 +74,8 @@ type pagerLink struct {
 	Text string `json:"text"`
 }
 
-// pagerDutyEvent is a message as PagerDuty reads it. All texts are shown as text there; our bounds
-// keep the whole far below 512 KB, and the summary below 1,024 characters.
+// pagerDutyEvent returns a message in PagerDuty's format. PagerDuty shows all texts as plain text.
+// Our limits keep the event far below 512 KB and the summary below 1,024 characters.
 func pagerDutyEvent(key string, m *Message) pagerEvent {
 	e := pagerEvent{RoutingKey: key, Action: "trigger", DedupKey: boundKey(m.Key)}
 	if m.Event == Resolves {

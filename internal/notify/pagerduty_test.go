@@ -49,7 +49,7 @@ func TestWhatAPagerGets(t *testing.T) {
 	}
 }
 
-// decoded reads JSON for a comparison.
+// decoded parses JSON for comparison.
 func decoded(t *testing.T, s string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s), &v); err != nil {

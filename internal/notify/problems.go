@@ -8,31 +8,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Outstanding is what the watch of problems needs of the store.
+// Outstanding is the part of the store that Problems needs.
 type Outstanding interface {
 	Tell(ctx context.Context, n deadletter.Notice) error
-	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // people were told, and not that it is over; by key
+	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // reported problems that have not been reported as over, by key
 }
 
-// Problems tells people what keeps dlo itself from its work: once while it lasts, and once when it
-// is over. What people were told outlives a restart.
+// Problems tells people what prevents dlo itself from working: once while a problem lasts, and once
+// when it is over. What people have been told survives a restart.
 type Problems struct {
 	Store    Outstanding
-	Now      func() []deadletter.Problem // that there are now
-	Channels func() []string             // who is told
+	Now      func() []deadletter.Problem // current problems
+	Channels func() []string             // names of the channels
 	Log      *slog.Logger
 	Clock    func() time.Time
 
-	since map[string]time.Time // when it was seen first, or, where people were told of it, missed first
+	since map[string]time.Time // when a problem was first seen or, if people were told about it, first found missing
 }
 
 const (
-	problemLasts = 20 * time.Second // before people are told
-	problemOver  = time.Minute      // before they are told that it is over
+	problemLasts = 20 * time.Second // before people are told about it
+	problemOver  = time.Minute      // before people are told that it is over
 	problemsLook = 5 * time.Second
 )
 
-// Run looks at the problems until ctx ends.
+// Run checks for problems until ctx ends.
 func (p *Problems) Run(ctx context.Context) error {
 	for {
 		if err := p.Step(ctx); err != nil && ctx.Err() == nil {
@@ -46,7 +46,7 @@ func (p *Problems) Run(ctx context.Context) error {
 	}
 }
 
-// Step tells what has lasted for long enough, and what has been over for long enough.
+// Step reports problems that have lasted or been over for long enough.
 func (p *Problems) Step(ctx context.Context) error {
 	open, err := p.Store.OpenProblems(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// outbox keeps what is told, and what of it is open, as the store does.
+// outbox records notices and which of them are open, like the store.
 type outbox struct {
 	told []string
 	open map[string]deadletter.Notice
@@ -33,8 +33,8 @@ func (o *outbox) OpenProblems(context.Context) (map[string]deadletter.Notice, er
 	return o.open, nil
 }
 
-// TestAProblemIsToldWhileItLasts: once, when it has lasted for a while, and once when it has been
-// over for a while; also across a restart.
+// TestAProblemIsToldWhileItLasts checks that a problem is reported once after it has lasted for a
+// while, and once after it has been over for a while, even across a restart.
 func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
@@ -64,7 +64,7 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	step(0)
 	step(19 * time.Second)
 	now = nil
-	step(time.Second) // it was short
+	step(time.Second) // it was too short
 	now = []deadletter.Problem{away, loses, loses}
 	step(time.Second)
 	step(20*time.Second, "problem Broker main is not connected. to oncall", "problem It loses letters. to oncall")

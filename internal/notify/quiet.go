@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Quiet is when notices that are no pages wait.
+// Quiet defines when notices other than pages wait.
 type Quiet struct {
-	From, To TimeOfDay      // over midnight when To is not after From; equal = a whole day
-	Days     []time.Weekday // on which a quiet time begins; none = never
-	Zone     *time.Location // UTC when nil
+	From, To TimeOfDay      // spans midnight if To is not after From; equal = a whole day
+	Days     []time.Weekday // days on which quiet hours begin; none = never
+	Zone     *time.Location // nil = UTC
 }
 
-// Until returns when the quiet time of now ends, that of those that follow it without a pause
-// included, at most a week ahead; zero = it is not quiet.
+// Until returns when the current quiet hours end, including further quiet hours that follow without
+// a gap, at most a week ahead; zero = it is not quiet.
 func (q Quiet) Until(now time.Time) time.Time {
 	today := dateOf(now.In(zone(q.Zone)))
 	var until time.Time

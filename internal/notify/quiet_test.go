@@ -64,7 +64,8 @@ func TestQuietHoursAlwaysEnd(t *testing.T) {
 	})
 }
 
-// The bubble begins at midnight UTC of 1 January 2000, a Saturday.
+// TestQuietHours runs in a synctest bubble, where time starts at midnight UTC on 1 January 2000, a
+// Saturday.
 func TestQuietHours(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestQuietHours(t *testing.T) {
 		b.box.add("team", opened, loud, "loud")
 		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
 		b.box.add("team", deadletter.NoticeTest, soft, "test")
-		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // is a page now
+		b.box.add("team", deadletter.NoticeEscalated, loud, "soft") // now a page
 		began := time.Now()
 		stop := b.start(t)
 		time.Sleep(6 * time.Hour)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ErrPermanent is an error that trying again does not mend.
+// ErrPermanent marks errors that a retry cannot fix.
 var ErrPermanent = errors.New("refused for good")
 
-// LaterError is an error of a receiver that says when to come back.
+// LaterError is the error of a receiver that asks for a retry after some time.
 type LaterError struct {
 	After time.Duration
 	Err   error
@@ -18,17 +18,16 @@ type LaterError struct {
 func (e *LaterError) Error() string { return e.Err.Error() }
 func (e *LaterError) Unwrap() error { return e.Err }
 
-// PartlyError says that a message got through to some of its receivers, and never will to the
-// others.
+// PartlyError means that a message reached some of its receivers and will never reach the others.
 type PartlyError struct{ Text string }
 
 func (e *PartlyError) Error() string { return e.Text }
 
-// refusal is an ErrPermanent in its own words.
+// refusal is an ErrPermanent with its own text.
 type refusal string
 
 func (r refusal) Error() string        { return string(r) }
 func (r refusal) Is(target error) bool { return target == ErrPermanent }
 
-// refused returns an error that ends the trying.
+// refused returns an error that prevents further attempts.
 func refused(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

@@ -10,16 +10,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SlackOptions are the keys of a Slack channel.
+// SlackOptions are the settings of a Slack channel.
 type SlackOptions struct {
-	URL          string // of the incoming webhook: a secret
+	URL          string // URL of the incoming webhook: a secret
 	AllowPrivate bool
 }
 
-// Slack posts to an incoming webhook, of Slack or of what understands the same.
+// Slack posts to an incoming webhook of Slack or of a compatible service.
 type Slack struct{ client *client }
 
-// NewSlack checks the options.
+// NewSlack checks the options and returns a Slack.
 func NewSlack(o SlackOptions) (*Slack, error) {
 	c, err := newClient(o.URL, o.AllowPrivate)
 	if err != nil {
@@ -28,14 +28,14 @@ func NewSlack(o SlackOptions) (*Slack, error) {
 	return &Slack{client: c}, nil
 }
 
-// Channel is how a chat wants to be told.
+// Channel returns the channel's settings for a chat.
 func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
 
-// Send posts a message. Slack refuses for good with 400 (its form), 403 (not allowed), 404 (no such
-// channel or webhook) and 410 (archived): docs.slack.dev, incoming webhooks.
+// Send posts a message. Slack rejects it permanently with 400 (bad format), 403 (not allowed), 404
+// (channel or webhook does not exist) and 410 (archived): docs.slack.dev, incoming webhooks.
 func (s *Slack) Send(ctx context.Context, m Message) error {
 	a, err := s.client.postJSON(ctx, slackMessage(&m))
-	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their form
+	if err == nil && a.status == http.StatusBadRequest { // the words matter more than their layout
 		a, err = s.client.postJSON(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
 	}
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// slackWord returns the word by which Slack says what is wrong, when it is one that it is known to
-// use: answers are shown to people, and nothing unknown is.
+// slackWord returns the word with which Slack describes an error, if it is a known one. Errors are
+// shown to people, so nothing unknown is returned.
 func slackWord(body []byte) string {
 	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch word {
@@ -68,7 +68,7 @@ func slackWord(body []byte) string {
 }
 
 type slackPayload struct {
-	Text        string       `json:"text"` // where there are blocks: what a notification shows
+	Text        string       `json:"text"` // with blocks: the text of the notification
 	Blocks      []slackBlock `json:"blocks,omitempty"`
 	Markdown    bool         `json:"mrkdwn"`
 	Parse       string       `json:"parse"`
@@ -87,12 +87,12 @@ type slackBlock struct {
 type slackObject struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
-	Emoji    *bool  `json:"emoji,omitempty"`    // of plain text: whether :x: is one
-	Verbatim bool   `json:"verbatim,omitempty"` // of markdown: names and addresses are left alone
+	Emoji    *bool  `json:"emoji,omitempty"`    // plain text only: whether :x: becomes an emoji
+	Verbatim bool   `json:"verbatim,omitempty"` // Markdown only: names and addresses stay as text
 }
 
-// Limits of Slack: 50 blocks, 3,000 characters a text, 10 fields of 2,000, 150 in a header; more
-// than some 13,000 characters of blocks are refused too.
+// Slack's limits: 50 blocks, 3,000 characters per text, 10 fields of 2,000, 150 in a header. Slack
+// also rejects more than about 13,000 characters of blocks.
 const (
 	slackHeader = 140
 	slackFields = 10
@@ -100,8 +100,8 @@ const (
 	slackLine   = 450
 )
 
-// slackMessage lays a message out. What may come from letters is in plain_text objects only,
-// where nothing is markup; links are of our own.
+// slackMessage lays out a message. Text that may come from letters only appears in plain_text
+// objects, which have no markup. Links are always our own.
 func slackMessage(m *Message) slackPayload {
 	p := slackPayload{Text: slackText(m), Parse: "none"}
 	title := line(m.Title, titleBytes)

@@ -6,39 +6,39 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// slackEscape is all that Slack wants escaped, wherever text stands; a mention or a link is made
-// with < > only.
+// slackEscape escapes everything that Slack requires, in any text. Only < > can create a mention or
+// a link.
 var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// slackPlain is text that is shown as it is.
+// slackPlain returns text that is shown unchanged.
 func slackPlain(s string) *slackObject {
 	if s == "" {
-		s = " " // empty objects are refused
+		s = " " // Slack rejects empty objects
 	}
 	emoji := false
 	return &slackObject{Type: "plain_text", Text: slackEscape.Replace(s), Emoji: &emoji}
 }
 
-// slackLink is a line with a link of our own.
+// slackLink returns a block with one of our own links.
 func slackLink(url string) slackBlock {
 	text := "<" + slackURL(url) + "|" + linkName(url) + ">"
 	return slackBlock{Type: "context", Elements: []*slackObject{{Type: "mrkdwn", Text: text, Verbatim: true}}}
 }
 
-// slackURL escapes what would end a link.
+// slackURL escapes characters that would end a link.
 func slackURL(url string) string {
 	return slackEscape.Replace(strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20").Replace(deadletter.Visible(url)))
 }
 
-// slackInert keeps text from being markup in whatever understands Slack's webhooks, some of which
-// read Markdown in text and know no blocks: an invisible word joiner behind each character that
-// could begin a mention, a link or a style.
+// slackInert prevents text from acting as markup in services compatible with Slack's webhooks. Some
+// of them parse Markdown in text and ignore blocks. An invisible word joiner follows each character
+// that could start a mention, a link or a style.
 var slackInert = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
 	"@", "@\u2060", "*", "*\u2060", "_", "_\u2060", "~", "~\u2060", "`", "`\u2060", "#", "#\u2060", "!", "!\u2060", "[", "[\u2060", "]", "]\u2060", "://", ":\u2060//", "www.", "www\u2060.", ":", ":\u2060",
 )
 
-// slackText is the whole of a message without blocks.
+// slackText returns a whole message without blocks.
 func slackText(m *Message) string {
 	var b strings.Builder
 	say := func(s string) {
@@ -71,7 +71,8 @@ func slackText(m *Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// slackSeverity marks what is urgent, where a chat shows everything alike.
+// slackSeverity returns a prefix that marks urgent messages, because a chat shows all messages
+// alike.
 func slackSeverity(m *Message) string {
 	if m.Severity == deadletter.SeverityPage && m.Event != Resolves {
 		return "[page] "

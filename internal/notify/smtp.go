@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// smtpSession is one connection to a mail server, for one message.
+// smtpSession is a connection to a mail server, used for one message.
 type smtpSession struct {
 	c         *smtp.Client
 	conn      *bounded
 	tls       *tls.Config
 	encrypted bool
-	open      bool // it may go without TLS
+	open      bool // mail may be sent without TLS
 }
 
 // newSMTPSession reads the greeting.
@@ -35,8 +35,8 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends what write returns to the receivers that the server takes. It returns who has it,
-// who is refused for good; the rest is to be tried again.
+// deliver sends the result of write to the receivers that the server accepts. It returns those who
+// have the message and those who are rejected permanently. The remaining receivers need a retry.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
@@ -78,12 +78,12 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 	if err := w.Close(); err != nil {
 		return nil, nil, mailError("DATA", err)
 	}
-	_ = s.c.Quit() // the server has it, whatever comes now
+	_ = s.c.Quit() // the server has the message, whatever happens now
 	return now, never, nil
 }
 
-// encrypt begins TLS. Without it nothing goes but to a private address, and no password goes there
-// either. On loopback there is nothing to hide, and certificates are seldom made for it.
+// encrypt starts TLS. Without TLS, mail only goes to a private address, and never with a password.
+// On loopback there is nothing to protect, and certificates for it are rare.
 func (s *smtpSession) encrypt(password bool) error {
 	if s.encrypted {
 		return nil
@@ -93,7 +93,7 @@ func (s *smtpSession) encrypt(password bool) error {
 		return nil
 	}
 	if !offered {
-		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // tried again: somebody in between may hide the offer
+		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // retried: someone in between may be hiding the offer
 	}
 	if err := s.c.StartTLS(s.tls); err != nil {
 		return mailError("STARTTLS", err)
@@ -116,8 +116,8 @@ func (s *smtpSession) authenticate(o MailOptions) error {
 	return mailError("AUTH", s.c.Auth(plainAuth{o.User, o.Password}))
 }
 
-// plainAuth is AUTH PLAIN (RFC 4616). Whether the connection is encrypted was looked at before;
-// net/smtp's own does not know of TLS that began with the connection.
+// plainAuth implements AUTH PLAIN (RFC 4616). The caller has checked that the connection is
+// encrypted. net/smtp's own implementation cannot detect TLS that started with the connection.
 type plainAuth struct{ user, password string }
 
 func (p plainAuth) Start(*smtp.ServerInfo) (string, []byte, error) {
@@ -131,15 +131,15 @@ func (p plainAuth) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// replyError is an answer of a mail server that is tried again. It holds no text of the server,
-// which may repeat what it was sent.
+// replyError is a reply of a mail server after which dlo tries again. It contains no text from the
+// server, because the server may repeat what it received.
 type replyError string
 
 func (r replyError) Error() string { return string(r) }
 
 func isReply(err error) bool { var r replyError; return errors.As(err, &r) }
 
-// mailError puts an error of a step into words. 5xx is for good; 421 and other 4xx are not.
+// mailError describes the error of a step. 5xx is permanent; 421 and other 4xx are not.
 func mailError(step string, err error) error {
 	if err == nil {
 		return nil
@@ -155,7 +155,8 @@ func mailError(step string, err error) error {
 	return replyError(text)
 }
 
-// bounded is a connection that ends with a context, and from which only so much can be read.
+// bounded is a connection that ends with a context and from which only a limited amount can be
+// read.
 type bounded struct {
 	net.Conn
 	left int

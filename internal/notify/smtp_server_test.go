@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// mailServer is a small SMTP server. Its answers can be replaced by step; every line that it got,
-// and every mail that it took, is kept.
+// mailServer is a small SMTP server. Tests can replace its reply to each step. It keeps every line
+// that it received and every mail that it accepted.
 type mailServer struct {
 	net.Listener
 	starttls bool
@@ -29,7 +29,7 @@ type mailServer struct {
 	roots    *x509.CertPool
 
 	mu    sync.Mutex
-	lines []string // with + before those that came over TLS
+	lines []string // prefixed with + if received over TLS
 	mails []string
 	hung  chan struct{}
 	conns sync.WaitGroup
@@ -60,7 +60,7 @@ func newMailServer(t testing.TB, s *mailServer) *mailServer {
 	return s
 }
 
-// certified makes a certificate for names, and who vouches for it.
+// certified returns a certificate for names, and the pool that trusts it.
 func certified(t testing.TB, names ...string) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -164,7 +164,7 @@ func (s *mailServer) serve(c net.Conn) {
 	}
 }
 
-// answer says what is set for a step, or the usual.
+// answer sends the reply set for a step, or the usual one.
 func (s *mailServer) answer(c net.Conn, step, usual string) bool {
 	if a := s.set(step); a != "" {
 		usual = a
@@ -180,7 +180,7 @@ func (s *mailServer) answer(c net.Conn, step, usual string) bool {
 	return true
 }
 
-// set returns what is set for a step, or "".
+// set returns the reply set for a step, or "".
 func (s *mailServer) set(step string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,14 +198,15 @@ func (s *mailServer) note(secure bool, text string) {
 	s.lines = append(s.lines, map[bool]string{true: "+", false: ""}[secure]+text)
 }
 
-// got returns lines and mails up to now.
+// got returns the lines and mails so far.
 func (s *mailServer) got() (lines, mails []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.lines...), append([]string(nil), s.mails...)
 }
 
-// mailTo returns a channel to the server as if that were mail.example.com at an address.
+// mailTo returns a channel to the server that connects as if it were mail.example.com at a given
+// address.
 func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	t.Helper()
 	o.Host, o.From = "mail.example.com", "dlo@example.com"
@@ -222,7 +223,7 @@ func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	return m
 }
 
-// plainOf is what AUTH PLAIN sends.
+// plainOf returns the data that AUTH PLAIN sends.
 func plainOf(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Together says in one message what several deliveries of one channel have to say, in their order,
-// one line each. Its ID is that of the same deliveries only: one more, and it is another message.
+// Together combines several deliveries for one channel into one message, in order, with one line
+// each. Its ID depends on exactly these deliveries: with one more, it is a different message.
 func Together(o Office, ds []deadletter.Delivery) Message {
 	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
 	ids := make([]string, 0, len(ds))
@@ -33,7 +33,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	return m
 }
 
-// brief is what a line says beside its title.
+// brief returns the text of a line beside its title.
 func brief(m *Message) string {
 	var parts []string
 	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {
@@ -47,7 +47,7 @@ func brief(m *Message) string {
 	return line(strings.Join(parts, ", "), factBytes)
 }
 
-// tally counts notices by what they say.
+// tally counts notices by kind, in words.
 func tally(kinds map[deadletter.NoticeKind]int) string {
 	var parts []string
 	other := 0
@@ -74,7 +74,7 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// louder says whether a calls louder than b.
+// louder reports whether severity a is higher than b.
 func louder(a, b deadletter.Severity) bool { return volume(a) > volume(b) }
 
 func volume(s deadletter.Severity) int {

@@ -14,22 +14,22 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// WebhookOptions are the keys of a webhook channel.
+// WebhookOptions are the settings of a webhook channel.
 type WebhookOptions struct {
 	URL          string
-	Secret       string // whsec_ and base64 of 24 to 64 bytes
+	Secret       string // whsec_ followed by 24 to 64 bytes in base64
 	AllowPrivate bool
-	Now          func() time.Time // time.Now when nil
+	Now          func() time.Time // nil = time.Now
 }
 
-// Webhook posts JSON that is signed as Standard Webhooks has it (standardwebhooks.com).
+// Webhook posts JSON signed according to Standard Webhooks (standardwebhooks.com).
 type Webhook struct {
 	client *client
 	signer *standardwebhooks.Webhook
 	now    func() time.Time
 }
 
-// NewWebhook checks the options. No error repeats the secret.
+// NewWebhook checks the options and returns a Webhook. Its errors never contain the secret.
 func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(o.Secret), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -50,11 +50,12 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	return &Webhook{client: c, signer: signer, now: o.Now}, nil
 }
 
-// Channel is how a webhook wants to be told: one notice each.
+// Channel returns the channel's settings for a webhook: each notice is sent separately.
 func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 
-// Send posts a message. Any 2xx is the receiver's word; 410 says that it wants no more, for good.
-// Everything else is tried again: a receiver that is being deployed answers 404 or 401 too.
+// Send posts a message. Any 2xx confirms it; 410 means that the receiver wants no more messages.
+// Everything else is retried, because a receiver may also respond with 404 or 401 while it is being
+// deployed.
 func (w *Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {
@@ -76,11 +77,11 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	return a.err(http.StatusGone)
 }
 
-// webhookMessage is what a webhook gets. It is described in docs/notifications.md; fields are
-// added, never changed.
+// webhookMessage is the body posted to a webhook, documented in docs/notifications.md. Fields may
+// be added but never changed.
 type webhookMessage struct {
-	Type      string      `json:"type"`      // notice. and the kind: notice.opened; of what is for machines the kind
-	Timestamp string      `json:"timestamp"` // of the cause
+	Type      string      `json:"type"`      // "notice." and the kind, such as notice.opened; for machine events the kind alone
+	Timestamp string      `json:"timestamp"` // when the cause happened
 	Data      webhookData `json:"data"`
 }
 

@@ -61,7 +61,7 @@ func TestWhatAWebhookGets(t *testing.T) {
 	}
 }
 
-// The example of the specification.
+// TestTheSignatureIsThatOfTheSpecification uses the specification's example.
 func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	w, err := NewWebhook(WebhookOptions{URL: "https://example.com", Secret: hookSecret})
@@ -109,8 +109,8 @@ func TestSecretsThatAreNoneAreNotRepeated(t *testing.T) {
 	}
 }
 
-// plainHook fails where what a webhook gets is not JSON of our shape, or holds more than visible
-// text.
+// plainHook fails if a webhook's body is not JSON of the expected form, or contains more than
+// visible text.
 func plainHook(t *testing.T, m *Message) {
 	t.Helper()
 	body, err := json.Marshal(webhookBody(m))

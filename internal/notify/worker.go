@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	idle     = 5 * time.Second  // between two looks into the outbox that nobody woke
-	batch    = 20               // deliveries taken at once, and lines of one message at most
-	several  = 3                // more are said together, where the channel does that
-	longest  = 40 * time.Second // of one message, above every sender's own limit
-	lastWord = 5 * time.Second  // for a message on its way when dlo stops
+	idle     = 5 * time.Second  // between checks of the outbox without a wake
+	batch    = 20               // deliveries fetched together; also the most lines in one message
+	several  = 3                // more than this are combined, if the channel allows it
+	longest  = 40 * time.Second // limit for one message, above every sender's own limit
+	lastWord = 5 * time.Second  // for a message in progress when dlo stops
 )
 
-// worker serves one channel. Only its goroutine touches it, but for wake.
+// worker serves one channel. Only its own goroutine accesses it, except for wake.
 type worker struct {
 	n    *Notifier
 	name string
 	wake chan struct{}
 
-	version    int // of the settings that the following go by
+	version    int // version of the settings to which the following fields belong
 	pace       pace
 	failures   int       // in a row
 	rest       time.Time // not before
-	apart      int       // deliveries that are not said together, because they were refused together
+	apart      int       // deliveries to send separately, because they were rejected together
 	unrecorded []deadletter.Delivered
 }
 
@@ -34,7 +34,7 @@ func newWorker(n *Notifier, name string) *worker {
 	return &worker{n: n, name: name, wake: make(chan struct{}, 1)}
 }
 
-// run ends when ctx does, or when the channel is not there any more.
+// run ends when ctx ends or the channel no longer exists.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, c, ok := w.current(ctx)
@@ -56,7 +56,7 @@ func (w *worker) run(ctx context.Context) {
 	delete(w.n.workers, w.name)
 }
 
-// current returns the settings of now. A worker whose channel is gone has no place any more.
+// current returns the current settings. If the channel no longer exists, it removes the worker.
 func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	w.n.mu.Lock()
 	defer w.n.mu.Unlock()
@@ -77,10 +77,10 @@ func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	return w.n.settings, c, true
 }
 
-// step sends what is due, as far as pace and receiver let it, and returns how long to wait before
-// the next; 0 = there may be more.
+// step sends what is due, as far as pace and receiver allow, and returns how long to wait before
+// the next step; 0 = there may be more.
 func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
-	if err := w.record(ctx); err != nil { // nothing is sent whose sending cannot be recorded: it would be sent over and over
+	if err := w.record(ctx); err != nil { // do not send what cannot be recorded: it would be sent over and over
 		return idle
 	}
 	if c.Sender == nil {
@@ -122,8 +122,8 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// awake takes out what waits for the end of quiet hours. Pages, digests, tests and what is for
-// machines never wait.
+// awake removes deliveries that have to wait for the end of quiet hours. Pages, digests, tests and
+// machine events never wait.
 func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
 	if until.IsZero() {
@@ -140,8 +140,8 @@ func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Del
 	return now, postponed
 }
 
-// parcels divides deliveries into messages, in their order. A digest and a test are always messages
-// of their own.
+// parcels splits deliveries into messages, in order. Digests and tests are always sent on their
+// own.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery
@@ -159,7 +159,7 @@ func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	return each
 }
 
-// deliver sends one message and notes what came of it. False says that the receiver is better left
+// deliver sends one message and records the result. It returns false if the receiver should be left
 // alone for a while.
 func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
 	m := Together(o, p)
@@ -172,9 +172,9 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 	case err == nil || errors.As(err, &partly):
 		w.sent(p, err)
 		return true
-	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // cut off as dlo stops: nobody knows, so it stays due and is said again
+	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // interrupted because dlo is stopping: the outcome is unknown, so it stays due and is sent again
 		return false
-	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of them may be at fault: each is said on its own, so that the others do not suffer
+	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of them may be to blame: send each on its own, so that the others still get through
 		w.apart = len(p)
 		return true
 	}

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Base64 is how data is written as base64.
+// Base64 describes how data is encoded as base64.
 type Base64 struct {
-	URL       bool   // with - and _ for 62 and 63; text that has neither of the four is taken for the standard alphabet
-	NoPadding bool   // there is none although it is due
-	Line      int    // characters of the first line, padding included; 0 when all of it is one line
+	URL       bool   // uses - and _ for 62 and 63; text without any of +/-_ counts as the standard alphabet
+	NoPadding bool   // padding is required but missing
+	Line      int    // characters in the first line, including padding; 0 = a single line
 	Break     string // line end within the text: "\r\n", "\n" or "\r"
 }
 
 // base64Text is text that may be base64.
 type base64Text struct {
 	Base64
-	text          []byte // without white space around it,
-	before, after []byte // which is this
+	text          []byte // without surrounding white space
+	before, after []byte // the surrounding white space
 	detail        string // "standard alphabet, in lines of 76, padded"
 	why           string // why it is not base64; "" when it may be
 }
@@ -28,13 +28,13 @@ func (t *base64Text) layer() Layer {
 }
 
 const (
-	shortestBase64 = 8 // characters; below, words are of the alphabet too often
+	shortestBase64 = 8 // characters; shorter words often use only this alphabet
 	asciiSpace     = " \t\r\n"
 )
 
-// base64Shape reports whether all of b is of one base64 alphabet: the standard one or that of URLs
-// (RFC 4648, 4 and 5), padded or not, in lines (RFC 2045, 6.8) or not. It does not allocate but for
-// its answers.
+// base64Shape checks whether all of b uses one base64 alphabet: the standard or the URL alphabet
+// (RFC 4648, 4 and 5), padded or not, split into lines (RFC 2045, 6.8) or not. It allocates only
+// its result.
 func base64Shape(b []byte) base64Text {
 	t := base64Text{text: bytes.Trim(b, asciiSpace)}
 	if len(t.text) < shortestBase64 {
@@ -49,7 +49,7 @@ func base64Shape(b []byte) base64Text {
 	return t
 }
 
-// shape fills in what the text shows.
+// shape fills in the properties of the text.
 func (t *base64Text) shape() {
 	std, pad, digits, column, uneven := false, 0, 0, 0, false
 	for i, c := range t.text {
@@ -112,8 +112,8 @@ func (t *base64Text) shape() {
 	}
 }
 
-// base64 decodes text that has the shape under the budget; nil when that is passed, and then the
-// document says so.
+// base64 decodes text that base64Shape has accepted, within the budget. If the budget is exceeded,
+// it returns nil, and the document says so.
 func (r *reading) base64(text []byte) []byte {
 	size := len(text)/4*3 + 3
 	if err := r.budget.TakeMemory(int64(size)); err != nil {
@@ -124,9 +124,9 @@ func (r *reading) base64(text []byte) []byte {
 	return out[:max(decodeBase64(out, text), 0)]
 }
 
-// decodeBase64 decodes text of either alphabet into dst, which must have len(text)/4*3+3 bytes, and
-// returns how many; -1 for a foreign byte. Line ends are skipped; padding ends it. Surplus bits at
-// the end are ignored, as most decoders do.
+// decodeBase64 decodes text in either alphabet into dst, which must have len(text)/4*3+3 bytes. It
+// returns the number of bytes, or -1 for a byte outside the alphabet. It skips line ends and stops
+// at the padding. Like most decoders, it ignores surplus bits at the end.
 func decodeBase64(dst, text []byte) int {
 	n, bits, have := 0, uint32(0), 0
 	for _, c := range text {
@@ -166,7 +166,7 @@ func sextet(c byte) int {
 	return -1
 }
 
-// trimPartialRune takes the first bytes of a rune off the end of a prefix of a text.
+// trimPartialRune removes an incomplete rune from the end of a text's prefix.
 func trimPartialRune(b []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if c := b[len(b)-i]; utf8.RuneStart(c) {

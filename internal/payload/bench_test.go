@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// BenchmarkDecode reads the sample letter: base64, protobuf, tree, JSON and summary.
+// BenchmarkDecode decodes the sample letter: base64, protobuf, tree, JSON and summary.
 func BenchmarkDecode(b *testing.B) {
 	body := std(sample(b))
 	for name, mask := range map[string]*Mask{"plain": nil, "masked": pattern} {
@@ -32,8 +32,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestBenchDecode measures what reading a letter costs against the decoders that it is made of:
-// rounds of A, B, A, B, with medians, minimum and maximum.
+// TestBenchDecode compares the cost of reading a letter with that of the decoders it uses. It runs
+// interleaved rounds and reports median, minimum and maximum.
 func TestBenchDecode(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

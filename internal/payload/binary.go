@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// readBinary fills a document whose body nothing could read.
+// readBinary fills a document whose body could not be decoded.
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
@@ -19,10 +19,11 @@ func (r *reading) readBinary() {
 	r.wireView(at)
 }
 
-// unreadable says whether a body that nothing could read may hold what a rule hides. With rules for
-// fields it may be a message of their types; with rules for JSON it may be damaged JSON, unless it
-// has the wire format; and it may be of a type that the letter names, or that reads it as well as
-// others, which has fields with debug_redact. Patterns look at the bytes themselves.
+// unreadable reports whether a body that could not be decoded may contain something that a rule
+// hides. With field rules, it may be a message of their types. With JSON rules, it may be damaged
+// JSON, unless it has the wire format. It may also be of a type with debug_redact fields that the
+// letter names, or that reads the body as well as others. Patterns do not matter here, because they
+// are applied to the bytes.
 func (r *reading) unreadable() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -46,8 +47,8 @@ func (r *reading) unreadable() bool {
 	return false
 }
 
-// unreadableText is unreadable for a body that is text: that may be damaged JSON, or a message of
-// nothing but texts.
+// unreadableText is unreadable for text bodies: they may be damaged JSON, or a message that
+// consists only of strings.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -64,16 +65,16 @@ func (r *reading) unreadableText() bool {
 	return redactedByName(r.named)
 }
 
-// beginsAsJSON reports whether something begins as JSON does, in any of the UTF encodings.
+// beginsAsJSON reports whether b begins like JSON, in any UTF encoding.
 func beginsAsJSON(b []byte) bool {
 	b = bytes.TrimLeft(b, "\xef\xbb\xbf\xff\xfe\x00 \t\r\n")
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[' || b[0] == '"')
 }
 
-// minRun is the shortest run of text in bytes that a mask is asked about.
+// minRun is the shortest run of text within bytes to which masks are applied.
 const minRun = 4
 
-// maskBinary finds what a pattern masks in the text inside of bytes that nothing could decode.
+// maskBinary applies patterns to the text within bytes that could not be decoded.
 func (r *reading) maskBinary() {
 	doc := r.doc
 	if r.Mask == nil || r.Mask.Text == nil {

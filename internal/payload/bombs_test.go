@@ -92,8 +92,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// explode decodes a bomb with and without a mask, and holds what that takes against its budget;
-// then check looks at the document.
+// explode decodes a bomb with and without a mask and checks its memory use against the budget. Then
+// it calls check on the document.
 func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
@@ -117,7 +117,8 @@ func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, c
 	}
 }
 
-// The scan's estimate has to be above what decoding takes, whatever the shape.
+// TestEstimateIsAboveWhatDecodingTakes checks that the scan's estimate is above the memory that
+// decoding needs, whatever the shape of the body.
 func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 	payloadtest.Unraced(t)
 	one := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }
@@ -160,8 +161,8 @@ func TestScanDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// rleFrame is a zstd frame of one window descriptor and n blocks, each 4 bytes long and 128 KiB, or
-// the window, when unpacked.
+// rleFrame returns a zstd frame with one window descriptor and n blocks of 4 bytes. Unpacked, each
+// block has 128 KiB or the size of the window.
 func rleFrame(window byte, n int) []byte {
 	size := min(1<<17, 1<<(10+window>>3))
 	b := append(bytes.Clone(zstdMagic), 0, window)
@@ -186,13 +187,13 @@ func TestEnvelopeBombs(t *testing.T) {
 		}
 		return b
 	}
-	windows := func() (b []byte) { // each frame larger than those before it
+	windows := func() (b []byte) { // each frame is larger than the previous ones
 		for w := byte(0); w <= 13<<3; w++ {
 			b = append(b, rleFrame(w, 1)...)
 		}
 		return b
 	}
-	empty := []byte("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00") // a frame of nothing
+	empty := []byte("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00") // an empty frame
 	large := `{"RoutingKey":"","Exchange":"","Exception":"%s","Message":"%s","DateTime":"","BasicProperties":{%s}}`
 	tests := []struct {
 		name     string
@@ -257,13 +258,13 @@ func TestEnvelopeBombs(t *testing.T) {
 	}
 }
 
-// What is counted for a decompressor has to be above what it allocates, once the tables that all of
-// its readers share are made.
+// TestDecompressorsTakeNoMoreThanIsCounted checks that the memory counted for a decompressor is
+// above what it allocates, once the tables shared by all its readers exist.
 func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(noise)
 	words := []byte(strings.Repeat("a body of words, ", 1<<18))
-	for i := 0; i < len(words); i += 97 { // literals and matches of all kinds
+	for i := 0; i < len(words); i += 97 { // literals and all kinds of matches
 		words[i] = noise[i%len(noise)]
 	}
 	tests := map[string][]byte{

@@ -24,7 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// secretSchema has a field of each kind that can hold what is hidden, and every way to come to one.
+// secretSchema has a field of each kind that can contain hidden values, and every way to reach one.
 const secretSchema = `syntax = "proto2";
 package acme.secret;
 import "google/protobuf/any.proto";
@@ -73,7 +73,7 @@ extend Person {
 message Other { optional string number = 1; optional string holder = 2; }
 `
 
-// secrets is a registry of secretSchema, with and without its debug_redact.
+// secrets returns registries of secretSchema without and with its debug_redact options.
 var secrets = sync.OnceValue(func() (list [2]*descriptor.Registry) {
 	for i, option := range []string{"", "[debug_redact = true]"} {
 		list[i] = descriptor.NewRegistry()
@@ -85,18 +85,18 @@ var secrets = sync.OnceValue(func() (list [2]*descriptor.Registry) {
 	return list
 })
 
-// way is how a value was come to: the types that were entered, the fields and the keys of maps.
+// way is the path to a value: the messages entered, the fields and the map keys.
 type way []step
 
 type step struct {
-	typ  string // a message of it was entered
-	name string // of a field, or
-	key  string // of an entry
+	typ  string // type of a message entered
+	name string // name of a field
+	key  string // key of a map entry
 }
 
 func (w way) to(s step) way { return append(slices.Clip(w), s) }
 
-// hiddenBy is what the rules say of a value, in the plainest way.
+// hiddenBy reports whether the rules hide a value. It is a deliberately simple implementation.
 func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	for _, r := range rules {
 		for i, s := range w {
@@ -111,7 +111,7 @@ func (w way) hiddenBy(rules []deadletter.MaskedField) bool {
 	return false
 }
 
-// leads says whether a way goes along a path to its end.
+// leads reports whether a way follows a path to its end.
 func leads(w way, path []string) bool {
 	switch {
 	case len(path) == 0:
@@ -126,8 +126,8 @@ func leads(w way, path []string) bool {
 	return w[0].name == path[0] && leads(w[1:], path[1:])
 }
 
-// forger writes messages in every way that a decoder takes, and some that it does not, with a
-// canary in each value that is hidden.
+// forger writes messages in every form that a decoder accepts, and in some that it does not. Each
+// hidden value contains a canary.
 type forger struct {
 	*rand.Rand
 	types    *descriptor.Resolver
@@ -135,7 +135,7 @@ type forger struct {
 	redacts  bool
 	canaries []string // as text, as decimal, as bytes on the wire
 	left     int
-	held     protoreflect.FullName // by each Any: parts of two are merged to one that is of one type
+	held     protoreflect.FullName // content type of every Any: merged parts must have the same type
 }
 
 func (f *forger) one(n int) bool { return f.IntN(n) == 0 }
@@ -159,7 +159,7 @@ func (f *forger) number(hidden bool) uint64 {
 	return x
 }
 
-// message returns the fields of a message that w leads to.
+// message returns the fields of a message reached by w.
 func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	w = w.to(step{typ: string(md.FullName())})
 	hidden = hidden || w.hiddenBy(f.rules)
@@ -176,7 +176,7 @@ func (f *forger) message(md protoreflect.MessageDescriptor, w way, hidden bool, 
 		if f.one(8) && md.Name() == "Person" {
 			fd = f.types.Field(md, protowire.Number(100+f.IntN(2)))
 		}
-		if f.one(12) { // nobody knows it
+		if f.one(12) { // a field that no type has
 			b = protowire.AppendTag(b, 900, protowire.BytesType)
 			b = protowire.AppendString(b, f.text(hidden || w.to(step{name: "900"}).hiddenBy(f.rules)))
 			continue
@@ -194,7 +194,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	hidden = hidden || w.hiddenBy(f.rules) || f.redacts && descriptor.Redacted(fd)
 	var b []byte
 	num := fd.Number()
-	if f.one(6) { // of another wire type than the schema says
+	if f.one(6) { // a wire type other than the schema's
 		switch f.IntN(4) {
 		case 0:
 			return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), f.number(hidden))
@@ -223,7 +223,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 		}
 		b = protowire.AppendTag(b, num, protowire.BytesType)
 		return protowire.AppendBytes(b, f.message(fd.Message(), w, hidden, depth+1))
-	case fd.IsList() && f.one(2): // packed or not, whatever the schema says
+	case fd.IsList() && f.one(2): // packed or not, regardless of the schema
 		var list []byte
 		for range f.IntN(4) {
 			list = protowire.AppendVarint(list, f.number(hidden))
@@ -237,7 +237,7 @@ func (f *forger) field(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), f.text(hidden))
 }
 
-// entry writes a map entry: the key before or behind the value, or not at all.
+// entry writes a map entry with the key before or after the value.
 func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, depth int) []byte {
 	key, wire := "", []byte(nil)
 	if fd.MapKey().Kind() == protoreflect.StringKind {
@@ -265,8 +265,7 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return append(wire, val...)
 }
 
-// any writes a google.protobuf.Any, now and then several contents in it, or the URL without the
-// content.
+// any writes a google.protobuf.Any. Sometimes it has several contents, or a URL without a content.
 func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))
@@ -287,7 +286,7 @@ func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, dept
 	return b
 }
 
-// shown is all of a document that anybody sees, search and rules too.
+// shown returns everything in a document that anybody can see, including through search and rules.
 func shown(d *Document) string {
 	var list []string
 	list = append(list, everything(d), Words(d), d.Ranking.Why, d.Named, d.Type)
@@ -297,7 +296,7 @@ func shown(d *Document) string {
 	return strings.Join(list, "\n")
 }
 
-// betrays returns the first canary that is in a text, in any of the ways that it may be written.
+// betrays returns the first canary contained in a text, in any of its possible forms.
 func betrays(text string, canaries []string) string {
 	for _, c := range canaries {
 		plain := hex.EncodeToString([]byte(c))
@@ -310,7 +309,8 @@ func betrays(text string, canaries []string) string {
 	return ""
 }
 
-// What a rule or debug_redact hides is shown nowhere, in whatever way it is on the wire.
+// TestCanariesOfFields checks that nothing hidden by a rule or debug_redact is shown anywhere,
+// whatever its form on the wire.
 func TestCanariesOfFields(t *testing.T) {
 	payloadtest.Unraced(t)
 	t.Parallel()
@@ -337,7 +337,7 @@ func TestCanariesOfFields(t *testing.T) {
 		defs, _ := registry.Lookup("acme.secret.Person")
 		f.types = defs[0].Types
 		body := f.message(defs[0].Desc, nil, false, 0)
-		if f.one(3) { // in parts, which the decoder merges
+		if f.one(3) { // in two parts, which the decoder merges
 			body = append(body, f.message(defs[0].Desc, nil, false, 0)...)
 		}
 		mask := Masks{Fields: f.rules}.Body()
@@ -356,7 +356,7 @@ func TestCanariesOfFields(t *testing.T) {
 		}
 		for _, l := range letters {
 			if f.redacts && l.name == "named as what it is not" {
-				continue // nothing says that it is of a type that has hidden fields
+				continue // nothing shows that the body's type has hidden fields
 			}
 			doc := (&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, nil)
 			if l.name == "unnamed" && (f.redacts && doc.Type == "" || doc.Type != "" && doc.Type != "acme.secret.Person") {
@@ -383,7 +383,8 @@ func TestCanariesOfFields(t *testing.T) {
 	}
 }
 
-// A path in JSON hides the same in tree, JSON, hex and search, in an envelope and out of it.
+// TestCanariesOfJSON checks that a JSON path hides the same values in tree, JSON, hex and search,
+// inside and outside an envelope.
 func TestCanariesOfJSON(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
@@ -430,7 +431,8 @@ func TestCanariesOfJSON(t *testing.T) {
 	}
 }
 
-// The JSON of a message of a type that the letter names is masked as the message is.
+// TestCanariesInTheJSONOfMessages checks that JSON of a message whose type the letter names is
+// masked like the message itself.
 func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"

@@ -7,57 +7,55 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Binding ties queues to a type, from the configuration or by a person.
+// Binding assigns a type to queues. It comes from the configuration or a person.
 type Binding struct {
-	Queue string // glob on the origin queue
+	Queue string // glob matched against the origin queue
 	Key   string // glob on the routing key; "" is any
 	Type  string // full name of a message type
 }
 
-// Fits says whether letters of a queue and routing key are bound.
+// Fits reports whether the binding applies to letters with a queue and routing key.
 func (b Binding) Fits(queue, key string) bool {
 	return deadletter.Glob(b.Queue, queue, true) && (b.Key == "" || deadletter.Glob(b.Key, key, true))
 }
 
-// The sources of a type name, as pages say them.
+// Sources of a type name, as shown on pages.
 const (
 	sourceContentType = "the content type"
 	sourceProperty    = "the type property"
 	sourcePick        = "a person's pick"
 )
 
-// namedType is a name of a type, and where it stands, as pages say it: "the type of the
-// CloudEvent".
+// namedType is a type name and its source as shown on pages: "the type of the CloudEvent".
 type namedType struct{ name, source string }
 
-// candidate is one type that a letter or a binding names.
+// candidate is a type named by a letter or a binding.
 type candidate struct {
-	name   string // made visible: the full name where it is known
-	told   string // name, as masks leave it
+	name   string // made visible; the full name if known
+	told   string // name after masking
 	source string // "the content type", "the type property", "the binding of email-queue"
 	by     deadletter.Reading
-	final  bool // the name is surely a protobuf type's: when it cannot be used, no later source may replace it
+	final  bool // certainly a protobuf type's name: if it cannot be used, no later source may replace it
 	defs   []*descriptor.Type
-	others bool   // the name belongs to several types
+	others bool   // several types have this name
 	why    string // when there is no definition: "is not registered", "is ambiguous: A, B"
 }
 
-// candidates returns the types that are named for a letter, in the order in which they are tried:
-// what a person picked, a parameter of the content type, the type property, the first binding that
-// fits.
+// candidates returns the types named for a letter, in the order in which they are tried: a person's
+// pick, a parameter of the content type, the type property, the first matching binding.
 //
-// A name that cannot be used is not skipped silently. One of the content type, or one that is
-// written as a protobuf type URL, ends the list: the letter says what it is, so what a binding says
-// instead would be a confident wrong answer. A type property that no registered type has may as
-// well be the publisher's own word ("user.created"), so a binding is still tried, and the document
-// says both.
+// A name that cannot be used is never skipped silently. If it comes from the content type or is
+// written as a protobuf type URL, the list ends: the letter states its type, so a binding's type
+// would be a confident wrong answer. A type property that matches no registered type may be the
+// publisher's own word ("user.created"). In that case a binding is still tried, and the document
+// mentions both.
 //
-// Inside an envelope, the names that it gives of the data come next to the content type of the
-// data. They are the publisher's own words more often than not, so they are candidates only when a
-// registered type has the name or the data is said to be protobuf.
+// Inside an envelope, the names that it gives for the data follow the content type of the data.
+// They are usually the publisher's own words, so they are candidates only if a registered type has
+// the name or the data is declared as protobuf.
 //
-// Matching a body against all registered types has its place at the end of this list, when no name
-// ends it: reading.matched.
+// If no name ends the list, the body is finally matched against all registered types: see
+// reading.matched.
 func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	var list []candidate
 	if h.Picked != "" {
@@ -124,8 +122,8 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide leaves out of what is told a name that is masked in its property. The name of a registered
-// type is told: it is that of the schema.
+// hide masks the name shown for a candidate if its property is masked. The name of a registered
+// type is always shown, because it comes from the schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
 	if len(c.defs) == 0 && m.told(property, value, name) != name {
 		c.told = Masked

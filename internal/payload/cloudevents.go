@@ -3,11 +3,11 @@ package payload
 // cloudEvent reads a CloudEvents envelope: version 1.0 of the specification, "structured mode",
 // JSON format (cloudevents/spec, formats/json-format.md).
 //
-//   - id, source, specversion and type must be there and must not be empty.
-//   - The data is data_base64, or data. Data of a JSON content type, which is the default, is the
-//     JSON as it stands; of another type, a string is its text (3.1).
-//   - datacontenttype is the content type of the data. The type may be the name of a protobuf type;
-//     so may the end of dataschema, a URI.
+//   - id, source, specversion and type must be present and not empty.
+//   - The data is in data_base64 or data. If its content type is JSON, which is the default, the
+//     data is the JSON itself. With another content type, a string in data is the text (3.1).
+//   - datacontenttype is the content type of the data. The type may be the name of a protobuf type,
+//     and so may the end of dataschema, a URI.
 func (r *reading) cloudEvent(o object) (content, string) {
 	if why := o.need('"', "id", "source", "specversion", "type"); why != "" {
 		return content{}, why

@@ -9,42 +9,42 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Field is a value that can be compared with that of another letter.
+// Field is a value that can be compared with the same field of another letter.
 type Field struct {
 	Path   string
 	Shown  string // masked
 	Masked bool
-	Cut    bool   // Shown is not all of it
+	Cut    bool   // Shown is incomplete
 	Whole  string // all of it, where something of Shown is cut or masked; "" = not known. NOT masked
 }
 
-// Sameness is what a comparison of two fields comes to.
+// Sameness is the result of comparing two fields.
 type Sameness string
 
-// What comparisons come to.
+// Results of comparisons.
 const (
 	Equal      Sameness = "same"
 	Different  Sameness = "different"
 	OnlyA      Sameness = "only_a"
 	OnlyB      Sameness = "only_b"
-	Hidden     Sameness = "hidden"     // masked, and whoever asks may not know more
-	Unfinished Sameness = "unfinished" // the same as far as it is shown
+	Hidden     Sameness = "hidden"     // masked, and the requester must not learn more
+	Unfinished Sameness = "unfinished" // equal as far as shown
 )
 
-// Comparison is a field of two letters.
+// Comparison is one field in two letters.
 type Comparison struct {
 	Path     string
 	A, B     string // as shown
 	Sameness Sameness
 }
 
-// Compare holds fields of two letters against each other, by their paths: in the order of a, then
-// what only b has. Of masked values it says whether they are the same only where reveal says that
-// whoever asks may see them; it never shows them.
+// Compare compares the fields of two letters by path: first in the order of a, then those that only
+// b has. If reveal is set, the requester may see masked values, and Compare reports whether they
+// are equal. It never shows them.
 func Compare(a, b []Field, reveal bool) []Comparison {
 	type place struct {
 		path string
-		nth  int // of the fields with that path
+		nth  int // among the fields with that path
 	}
 	places := func(fields []Field) []place {
 		seen := map[string]int{}
@@ -78,13 +78,13 @@ func Compare(a, b []Field, reveal bool) []Comparison {
 	return list
 }
 
-// hides says whether something of a field is masked: also what was masked when it was stored.
+// hides reports whether any part of a field is masked, including parts masked when it was stored.
 func (f *Field) hides() bool { return f.Masked || strings.Contains(f.Shown, Masked) }
 
 func sameness(a, b *Field, reveal bool) Sameness {
 	known := a.Whole != "" && b.Whole != ""
 	switch masked := a.hides() || b.hides(); {
-	case a.Shown != b.Shown: // everybody sees that
+	case a.Shown != b.Shown: // everybody can see that
 		return Different
 	case masked && !(reveal && known):
 		return Hidden
@@ -98,8 +98,8 @@ func sameness(a, b *Field, reveal bool) Sameness {
 	return Equal
 }
 
-// Values are what a body holds, by their paths: the ends of its tree, or the body itself where it
-// has none. hidden says that the bytes of the body must not be given out.
+// Values returns the contents of a body by path: the leaves of its tree, or the body itself if it
+// has no tree. hidden means that the bytes of the body must not be revealed.
 func (d *Document) Values(hidden bool) []Field {
 	var list []Field
 	var walk func(nodes []Node, path string, element bool)
@@ -131,7 +131,7 @@ func (d *Document) Values(hidden bool) []Field {
 	return []Field{f}
 }
 
-// below is the path of a node under another: order.items[0].sku.
+// below returns the path of a node under another path: order.items[0].sku.
 func (n *Node) below(path string) string {
 	if name := n.label(); path == "" || isElement(n.Name) {
 		return path + name
@@ -151,7 +151,7 @@ func (d *Document) end(n *Node, path string, element, hidden bool) Field {
 	return f
 }
 
-// written is how a node is in the body; JSON without its white space.
+// written returns a node as written in the body, and JSON without white space.
 func (d *Document) written(n *Node, element bool) string {
 	var b bytes.Buffer
 	for _, r := range n.Ranges {

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	confluentHeader = 5       // 0x00 and the id of the schema
-	maxIndexes      = 100     // levels of messages in messages, as in Budget
-	maxIndex        = 1 << 16 // of a message in its file, or in the message around it
+	confluentHeader = 5       // 0x00 and the schema id
+	maxIndexes      = 100     // levels of nested messages, as in Budget
+	maxIndex        = 1 << 16 // of a message within its file or enclosing message
 )
 
-// confluentBytes is what the serializers of Confluent write before a message: 0x00, the id of its
-// schema as 4 bytes, big endian, and for protobuf the place of the message in that schema: how many
-// indexes there are and the indexes, as zigzag varints. The place [0], the first message of the
-// file, is written as a lone 0. Sources: docs.confluent.io, Schema Registry, "Wire format";
-// MessageIndexes.java of confluentinc/schema-registry.
+// confluentBytes is the prefix that Confluent's serializers write before a message: 0x00, the
+// schema id as 4 big-endian bytes, and for protobuf the message's position in that schema. The
+// position is the number of indexes followed by the indexes, as zigzag varints. The position [0],
+// the first message in the file, is written as a single 0. Sources: docs.confluent.io, Schema
+// Registry, "Wire format"; MessageIndexes.java in confluentinc/schema-registry.
 //
 // No protobuf message, JSON or text begins with 0x00.
 type confluentBytes struct {
-	size   int // bytes; 0: it is no such prefix
+	size   int // bytes; 0 = no such prefix
 	detail string
-	bare   bool // only the first five bytes, as before JSON and Avro
+	bare   bool // only the first five bytes, as for JSON and Avro
 }
 
-// confluentPrefix reads the prefix that b begins with. It does not look at what follows.
+// confluentPrefix parses the prefix with which b begins. It ignores the bytes after the prefix.
 func confluentPrefix(b []byte) confluentBytes {
 	if len(b) < confluentHeader || b[0] != 0 {
 		return confluentBytes{}
 	}
 	id := binary.BigEndian.Uint32(b[1:])
-	if id == 0 || id > math.MaxInt32 { // ids are positive ints of Java
+	if id == 0 || id > math.MaxInt32 { // ids are positive Java ints
 		return confluentBytes{}
 	}
 	p := confluentBytes{size: confluentHeader, detail: fmt.Sprintf("schema %d", id), bare: true}
@@ -66,9 +66,9 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// confluent reports whether what follows the prefix in b decodes: as a type that is named, as
-// protobuf when the letter says so, or as JSON. A prefix alone is no proof, since any bytes may
-// begin with 0x00.
+// confluent reports whether the bytes after the prefix in b decode: as a named type, as protobuf if
+// the letter declares it, or as JSON. A prefix alone proves nothing, since any bytes may begin with
+// 0x00.
 func (r *reading) confluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

@@ -356,7 +356,7 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 	}
 }
 
-// A mask stands here for any code that may panic under a decoder.
+// TestPanicsAreContained uses a mask to stand for any code that may panic inside a decoder.
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(string) (string, bool) { panic("secret") }}}
@@ -371,7 +371,7 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// field is Value, masked or not.
+// field is Value without the masked result.
 func (d *Document) field(path string) (string, bool) {
 	value, _, ok := d.Value(path)
 	return value, ok

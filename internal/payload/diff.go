@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// DiffOp is what became of a line.
+// DiffOp tells what happened to a line.
 type DiffOp string
 
-// What became of lines.
+// What can happen to a line.
 const (
 	Same    DiffOp = "same"
 	Removed DiffOp = "removed"
 	Added   DiffOp = "added"
-	LeftOut DiffOp = "left out" // no line: stands for Left unchanged ones, or at the end for Left lines of any kind
+	LeftOut DiffOp = "left out" // not a line: replaces Left unchanged lines, or at the end Left lines of any kind
 )
 
-// DiffLine is one line of a difference.
+// DiffLine is one line of a diff.
 type DiffLine struct {
 	Op    DiffOp
-	Spans []Span // the line, without its end
-	Left  int    // lines that are left out
+	Spans []Span // the line without its line end
+	Left  int    // lines left out
 }
 
-// Span is a part of a line. In lines that have a counterpart, Changed are the words that differ; in
-// others everything is.
+// Span is a part of a line. If the line has a counterpart, only the words that differ are Changed,
+// otherwise the whole line.
 type Span struct {
 	Text    string
 	Changed bool
@@ -35,16 +35,16 @@ type Span struct {
 
 const (
 	diffContext  = 3        // unchanged lines around a change
-	maxDiffLines = 400      // of one difference
-	maxDiffSteps = 600      // lines that differ, before everything between the first and the last of them counts as changed
-	maxDiffWords = 40_000   // pairs of words that are compared in one line
-	maxWordsOf   = 64 << 10 // bytes of a line that is divided into words
-	maxSpan      = 2_000    // bytes of a changed span; an unchanged one has at most a fifth of it
+	maxDiffLines = 400      // in one diff
+	maxDiffSteps = 600      // differing lines; above it, everything between the first and the last counts as changed
+	maxDiffWords = 40_000   // pairs of words compared in one line
+	maxWordsOf   = 64 << 10 // bytes of a line that is split into words
+	maxSpan      = 2_000    // bytes of a changed span; an unchanged one may have a fifth of it
 )
 
-// diff compares two texts by lines, and changed lines by words. Its result is bounded: unchanged
-// lines far from a change, the middle of long spans, and what is beyond maxDiffLines are left out,
-// and say so. It is nil when the texts are the same.
+// diff compares two texts by lines, and changed lines by words. Its result is bounded: it omits
+// unchanged lines far from a change, the middle of long spans, and everything beyond maxDiffLines,
+// and marks each omission. It returns nil if the texts are equal.
 func diff(before, after string) []DiffLine {
 	if before == after {
 		return nil
@@ -69,15 +69,15 @@ func diff(before, after string) []DiffLine {
 	return w.lines
 }
 
-// run is n elements that are the same in both.
+// run is a sequence of n elements that are equal in both lists.
 type run struct{ a, b, n int }
 
-// common returns the longest common subsequence as runs: the greedy algorithm of Myers, "An O(ND)
-// Difference Algorithm", 1986. Beyond maxDiffSteps it returns none.
+// common returns the longest common subsequence as runs, using Myers's greedy algorithm ("An O(ND)
+// Difference Algorithm", 1986). Beyond maxDiffSteps it returns none.
 func common(a, b []string) []run {
 	var trace [][]int
 	size := min(len(a)+len(b), maxDiffSteps)
-	at := map[int]int{1: 0} // the furthest place in a on each diagonal
+	at := map[int]int{1: 0} // the furthest position in a on each diagonal
 	found := -1
 search:
 	for d := 0; d <= size; d++ {
@@ -134,12 +134,12 @@ search:
 
 type diffWriter struct {
 	lines []DiffLine
-	kept  []string // unchanged lines that are not written yet
+	kept  []string // unchanged lines not yet written
 }
 
 func (w *diffWriter) same(lines []string) { w.kept = append(w.kept, lines...) }
 
-// flush writes unchanged lines, those far from a change left out.
+// flush writes the pending unchanged lines and omits those far from a change.
 func (w *diffWriter) flush(last bool) {
 	head, tail := diffContext, diffContext
 	if len(w.lines) == 0 {
@@ -165,7 +165,7 @@ func (w *diffWriter) changed(removed, added []string) {
 		return
 	}
 	w.flush(false)
-	pairs := min(len(removed), len(added), maxDiffLines) // the rest is left out anyway
+	pairs := min(len(removed), len(added), maxDiffLines) // the rest is omitted anyway
 	spans := make([][2][]Span, pairs)
 	for i := range spans {
 		spans[i][0], spans[i][1] = diffWords(removed[i], added[i])
@@ -183,7 +183,7 @@ func (w *diffWriter) changed(removed, added []string) {
 	write(Added, added, 1)
 }
 
-// ends counts what a and b have in common at the start, and of the rest at the end.
+// ends returns how many elements a and b share at the start, and how many of the rest at the end.
 func ends(a, b []string) (head, tail int) {
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -194,7 +194,7 @@ func ends(a, b []string) (head, tail int) {
 	return head, tail
 }
 
-// diffWords marks what differs between two lines.
+// diffWords marks the differences between two lines.
 func diffWords(before, after string) (removed, added []Span) {
 	before, after, left, right := apart(before, after)
 	a, b := wordsOf(before), wordsOf(after)
@@ -224,7 +224,7 @@ func diffWords(before, after string) (removed, added []Span) {
 	return x.short(), y.short()
 }
 
-// apart takes off what two long lines have in common at both ends, in whole words.
+// apart removes the common parts at both ends of two long lines, in whole words.
 func apart(before, after string) (a, b, left, right string) {
 	if len(before)+len(after) <= maxWordsOf {
 		return before, after, "", ""
@@ -246,7 +246,7 @@ func apart(before, after string) (a, b, left, right string) {
 	return before[head : len(before)-tail], after[head : len(after)-tail], before[:head], before[len(before)-tail:]
 }
 
-// spans joins words to spans.
+// spans collects words into spans.
 type spans []Span
 
 func (s *spans) add(words []string, changed bool) {
@@ -272,7 +272,7 @@ func (s spans) short() []Span {
 	return s
 }
 
-// shortSpan leaves the middle of a long text out.
+// shortSpan omits the middle of a long text.
 func shortSpan(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -285,7 +285,7 @@ func shortSpan(s string, limit int) string {
 	return head + "…" + s[from:]
 }
 
-// wordsOf divides a line into runs of letters and digits, and the single characters between them.
+// wordsOf splits a line into runs of letters and digits, and the single characters between them.
 func wordsOf(line string) []string {
 	if len(line) > maxWordsOf {
 		return []string{line}

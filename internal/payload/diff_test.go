@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// diffText writes a difference like the pages do, with [] around what has changed in a line.
+// diffText formats a diff as the pages do, with [] around the changed parts of a line.
 func diffText(lines []DiffLine) string {
 	var w strings.Builder
 	for _, l := range lines {
@@ -72,7 +72,7 @@ func TestDiffIsBounded(t *testing.T) {
 	}
 }
 
-// A difference that leaves nothing out has both texts in it.
+// TestDiffRandomTexts checks that a diff without omissions contains both texts.
 func TestDiffRandomTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 )
 
-// Difference returns the RFC 6902 patch that makes what a person made of the JSON of a body out of
-// any body like it, for Patch: each value that is replaced or removed is tested first, so that the
-// patch fits only where the same stood. What is masked is not tested, and not told. Errors are
+// Difference returns a person's edit of a body's JSON as an RFC 6902 patch, so that Patch can apply
+// it to any similar body. Each value that is replaced or removed is tested first, so the patch only
+// applies if the old value is there. Masked values are not tested and not disclosed. Errors are
 // *EditError.
 func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget) (patch []byte, err error) {
 	defer contain(&err)
@@ -38,10 +38,10 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	return []byte("[\n  " + w.b.String() + "\n]"), nil
 }
 
-// patchWriter writes operations, one a line.
+// patchWriter writes operations, one per line.
 type patchWriter struct {
 	b      strings.Builder
-	masked bool // a change is below a name that is masked
+	masked bool // a change is below a masked name
 }
 
 func (w *patchWriter) op(name, path string, value *jsonNode) {
@@ -56,7 +56,7 @@ func (w *patchWriter) op(name, path string, value *jsonNode) {
 	w.b.WriteByte('}')
 }
 
-// gone tests and then does something to a value that was there.
+// gone writes a test and then an operation for an existing value.
 func (w *patchWriter) gone(name, path string, was, value *jsonNode) {
 	if !was.hides {
 		w.op("test", path, was)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The difference of an edit, as a patch, does the same to another body like it, and nothing to one
-// where something else stood.
+// TestADifferenceIsAPatch checks that an edit's difference, applied as a patch, makes the same
+// change to a similar body, and is rejected by a body with another old value.
 func TestADifferenceIsAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -47,7 +47,7 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
-	// as Edit reads it: line ends of a form, a mark of byte order
+	// As in Edit, line ends of a form and a byte order mark make no difference.
 	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
@@ -56,7 +56,7 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	}
 }
 
-// A patch does not tell what is masked.
+// TestADifferenceTellsNothingMasked checks that a patch does not disclose masked values.
 func TestADifferenceTellsNothingMasked(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}
@@ -67,7 +67,8 @@ func TestADifferenceTellsNothingMasked(t *testing.T) {
 	}
 }
 
-// Nor does it tell a name that is masked, by which no patch could go either.
+// TestADifferenceTellsNoMaskedName checks that a patch does not disclose a masked name. No patch
+// could address such a name either.
 func TestADifferenceTellsNoMaskedName(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}

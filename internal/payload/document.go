@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Kind is what a body, or a value in it, is. Pages colour by it.
+// Kind is the kind of a body or of a value in it. Pages use it for colours.
 type Kind string
 
 // Kinds of bodies.
@@ -26,19 +26,19 @@ const (
 	Bool      Kind = "bool"
 	Bytes     Kind = "bytes"
 	Enum      Kind = "enum"
-	Message   Kind = "message" // a JSON object too
+	Message   Kind = "message" // also a JSON object
 	List      Kind = "list"
 	Map       Kind = "map"
 	Timestamp Kind = "timestamp"
 	Duration  Kind = "duration"
 	Null      Kind = "null"
-	Wire      Kind = "wire" // an unknown field: number and wire type are certain, the value is a guess
-	More      Kind = "more" // no value: stands for what is not shown
+	Wire      Kind = "wire" // unknown field: number and wire type are certain, the value is a guess
+	More      Kind = "more" // not a value: stands for what is not shown
 )
 
-// Document is a body as people read it. All its texts are safe to print in one go: control,
-// bidirectional and zero-width characters are written as escapes. Masked values are masked in all
-// of them, except in Body.
+// Document is a decoded body in the form that people read. All its texts are safe to print:
+// control, bidirectional and zero-width characters are escaped. Masked values are masked everywhere
+// except in Body.
 type Document struct {
 	Kind Kind
 	Size int // bytes as stored
@@ -47,62 +47,62 @@ type Document struct {
 	Chosen string   // how that type was found: "the type property"
 	Set    string   // the descriptor set and version that has the type: "notify 1f2e3d4c"
 	Also   []string // other sets that define the type differently
-	Named  string   // the type that the letter or a binding names, also when it could not be used
+	Named  string   // the type named by the letter or a binding, even if it could not be used
 
-	// ShapeOnly says that nothing in the letter names Type, not even nearly: the shape of the body
-	// fits it, and what its queue had before may.
+	// ShapeOnly means that nothing in the letter names Type, not even approximately. Type was
+	// chosen because it fits the shape of the body and possibly the queue's history.
 	ShapeOnly bool
 
-	Ranking Ranking // the registered types that read the body, when nothing named one; without a verdict when they were not compared
+	Ranking Ranking // registered types that can read the body, if nothing named one; no verdict = not compared
 
-	// Problem is one sentence on why the body is not shown as what the letter says it is, such as
-	// "acme.v1.X (the type property) is not registered"; "" when it is.
+	// Problem is one sentence on why the body is not shown as the letter declares it, such as
+	// "acme.v1.X (the type property) is not registered"; "" if it is.
 	Problem  string
 	TooLarge bool // "too large to decode safely": Problem says which limit
 
-	Body   []byte  // the peeled body; NOT masked
-	Layers []Layer // what was peeled, outermost first
-	Steps  []Step  // how it was read: everything that was tried, in order
+	Body   []byte  // the body without its layers; NOT masked
+	Layers []Layer // layers removed, outermost first
+	Steps  []Step  // how the body was read: everything that was tried, in order
 
-	Fields      []Node // the tree, by field number; of a JSON body in the order of the body
+	Fields      []Node // the tree, by field number; for JSON, in the body's order
 	JSON        string // indented by two spaces; "" when there is none
 	Text        string // of a text body, at most 64 KiB
 	Notes       []string
-	JSONProblem string // why there is no JSON of a body that was decoded, or which of its values are marked; safe to print
+	JSONProblem string // why a decoded body has no JSON, or which of its values are marked; safe to print
 
-	Failure deadletter.Failure // what an envelope says of why the message was given up, and what it calls it; texts are masked, as written otherwise, and NOT made visible
+	Failure deadletter.Failure // an envelope's failure and message type; texts are masked but otherwise unchanged and NOT made visible
 
-	UnknownFields int // fields on the wire that the type does not know, on all levels; the JSON leaves them out
+	UnknownFields int // fields on the wire that the type does not know, at all levels; missing from the JSON
 	UnknownBytes  int64
-	Added         []deadletter.AddedField // fields beside its own that the type does not have, by number, at most deadletter.MaxAdded
-	Masked        bool                    // something in the body is masked
+	Added         []deadletter.AddedField // top-level fields that the type does not have, by number, at most deadletter.MaxAdded
+	Masked        bool                    // part of the body is masked
 
 	by        deadletter.Reading                       // of Type
-	guarded   bool                                     // when nobody can read the body, it is hidden
-	plausible []deadletter.FieldPath                   // by field numbers: what other types hide that the body may be of
-	hideAll   bool                                     // the hex view must show nothing
-	hidden    func(limit int, hide func(from, to int)) // tells the masked byte ranges of Body that begin below limit
+	guarded   bool                                     // the body is hidden if it cannot be decoded
+	plausible []deadletter.FieldPath                   // by field number: fields hidden by other types that may fit the body
+	hideAll   bool                                     // the hex view must show no bytes
+	hidden    func(limit int, hide func(from, to int)) // calls hide for the masked byte ranges of Body that begin below limit
 }
 
-// Layer is one encoding or envelope that was taken off: what it was, and what it takes to wrap
-// another body the same way.
+// Layer is an encoding or envelope that was removed. It contains everything needed to wrap another
+// body in the same way.
 type Layer struct {
 	Name   string // "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
 	Detail string // "standard alphabet, padded"; may be ""
-	Bytes  int    // size of what came out
+	Bytes  int    // size after removing the layer
 
-	// The outer body is Before, the data as the rest says, After. Both are parts of the outer body,
-	// and NOT masked.
-	Before, After []byte  // white space around base64, the prefix of Confluent, the JSON around the data
-	Quoted        bool    // the data, or its base64, is escaped as in a JSON string; the quotes are in Before and After
-	Base64        *Base64 // the data is written as base64
-	Bare          bool    // of deflate: without the header and checksum of zlib
+	// The outer body is Before, the data encoded as the other fields say, and After. Both are parts
+	// of the outer body and NOT masked.
+	Before, After []byte  // white space around base64, the Confluent prefix, the JSON around the data
+	Quoted        bool    // the data or its base64 is escaped as a JSON string; the quotes are in Before and After
+	Base64        *Base64 // the data is encoded as base64
+	Bare          bool    // deflate only: without the zlib header and checksum
 
-	outer []byte // what it was taken off
+	outer []byte // the body including this layer
 }
 
-// Outside returns what a layer was taken off, the outermost with 0: the body as it is stored. NOT
-// masked; nil when there is no such layer.
+// Outside returns the body including a layer. Layer 0 is the outermost: it returns the stored body.
+// The result is NOT masked; it is nil if the layer does not exist.
 func (d *Document) Outside(layer int) []byte {
 	if layer < 0 || layer >= len(d.Layers) {
 		return nil
@@ -116,7 +116,7 @@ type Step struct {
 	Text string
 }
 
-// Node is one field, entry or element.
+// Node is a field, map entry or list element.
 type Node struct {
 	Number   int32  // field number; 0 in JSON and for entries and elements
 	Name     string // field name as in the schema, "[pkg.name]" of an extension, "[0]" of an element, `"key"` of a map entry
@@ -125,30 +125,30 @@ type Node struct {
 	Kind     Kind
 	Type     string // "string", "map<string, string>", the short name of a message or enum, the wire type of an unknown field
 	Unknown  bool   // the type does not know this field
-	Default  bool   // not on the wire, the default of a field without presence
+	Default  bool   // not on the wire: the default of a field without presence
 	Masked   bool
-	Ranges   []Range // its bytes in Body, with tags; several when it is there more than once. Of a JSON member with its name
+	Ranges   []Range // its bytes in Body including tags; several if it occurs more than once; for JSON including the name
 	Children []Node
 
-	text string // the value itself, masked, at most maxValue bytes; of scalars only
-	left int    // bytes of the value that are not in it
+	text string // the value itself, masked, at most maxValue bytes; scalars only
+	left int    // bytes of the value missing from text
 }
 
-// Range is a range of bytes, From included, To not.
+// Range is a range of bytes: From is included, To is not.
 type Range struct{ From, To int }
 
 func (d *Document) step(ok bool, text string) { d.Steps = append(d.Steps, Step{ok, text}) }
 
 func (d *Document) note(text string) { d.Notes = append(d.Notes, text) }
 
-// problem keeps the first.
+// problem sets Problem unless it is already set.
 func (d *Document) problem(text string) {
 	if d.Problem == "" {
 		d.Problem = text
 	}
 }
 
-// tooLarge turns the document into one of bytes only.
+// tooLarge turns the document into one that only shows bytes.
 func (d *Document) tooLarge(why string) {
 	d.Kind, d.TooLarge = Binary, true
 	d.Problem = "too large to decode safely: " + why
@@ -156,17 +156,17 @@ func (d *Document) tooLarge(why string) {
 	d.hideUnread()
 }
 
-// hideUnread hides a body that was not decoded, when it may hold what is masked.
+// hideUnread hides a body that was not decoded if it may contain masked values.
 func (d *Document) hideUnread() {
 	if d.guarded && len(d.Body) > 0 {
 		d.Masked, d.hideAll = true, true
 	}
 }
 
-// what is what the body was read as, in a word.
+// what describes how the body was read, in a word.
 func (d *Document) what() string { return cmp.Or(d.Type, string(d.Kind)) }
 
-// Reading is how the body was read.
+// Reading returns how the body was read.
 func (d *Document) Reading() deadletter.Reading {
 	switch {
 	case d.Type != "":
@@ -185,11 +185,11 @@ func (d *Document) Reading() deadletter.Reading {
 	return deadletter.ReadUnknown
 }
 
-// Value returns the value at a path of names such as "to.address", "labels.env" (an entry of a map)
-// or "items.[0].sku", as text without quotes: numbers in decimal, enums by name, bytes in hex,
-// times as on the page. Without an index, "items.sku" is that of the first element that has one. A
-// masked value is returned masked, and masked says so. Only what the tree shows is found, and a
-// value has at most 4 KiB. Keys and JSON names may have dots in them.
+// Value returns the value at a path of names such as "to.address", "labels.env" (a map entry) or
+// "items.[0].sku". The value is text without quotes: numbers in decimal, enums by name, bytes in
+// hex, times as on the page. Without an index, "items.sku" means the first element that has a
+// value. For a masked value, Value returns the mask and sets masked. It only finds values that the
+// tree shows, of at most 4 KiB. Keys and JSON names may contain dots.
 func (d *Document) Value(path string) (value string, masked, ok bool) {
 	if n := lookup(d.Fields, path); n != nil {
 		return n.text, n.Masked, true
@@ -226,7 +226,7 @@ func lookup(nodes []Node, path string) *Node {
 	return nil
 }
 
-// Key is the name as paths have it: of a map entry, the key without its quotes.
+// Key returns the name used in paths. For a map entry, it is the key without quotes.
 func (n *Node) Key() string {
 	if len(n.Name) >= 2 && n.Name[0] == '"' {
 		return n.Name[1 : len(n.Name)-1]
@@ -234,7 +234,7 @@ func (n *Node) Key() string {
 	return n.Name
 }
 
-// Scalar returns a value that is neither a message, a list or a map nor one of an unknown field.
+// Scalar returns a node's value, unless it is a message, list, map or unknown field.
 func (n *Node) Scalar() (text string, ok bool) { return n.text, n.scalar() }
 
 func (n *Node) scalar() bool {

@@ -12,18 +12,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// A producer that is one deploy ahead of the schemas sends fields that its type does not have yet.
-// Where all letters of a queue were of one type, a body that this type reads but for such fields is
-// of it, and says which fields are new.
+// A producer that is one deployment ahead of the schemas sends fields that its type does not have
+// yet. If all letters in a queue had one type, and that type reads a body except for new fields,
+// the body has that type. The document then lists the new fields.
 
 const (
-	maxWires  = 64             // new fields of one body that are looked at
-	addedMost = 0.30           // share of the bytes that new fields may have
-	driftBits = enoughBits - 8 // of evidence: as for a type that was there before
+	maxWires  = 64             // new fields of a body that are examined
+	addedMost = 0.30           // maximum share of bytes in new fields
+	driftBits = enoughBits - 8 // bits of evidence, as for a type that the queue had before
 )
 
-// drifted reports whether the type reads the body well but for fields of numbers that it does not
-// have, beside its own: what is new inside of a field may as well be another kind of field.
+// drifted reports whether the type reads the body well, except for new top-level fields. Unknown
+// fields at deeper levels do not count: the field that contains them may just as well be another
+// kind of field.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false
@@ -33,12 +34,12 @@ func (e *evidence) drifted() bool {
 	return known.score() >= matchedFrom && known.bits() >= driftBits
 }
 
-// drifted reports whether b is of the only type of its queue but for new fields.
+// drifted reports whether b has the queue's only type plus new fields.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted fills the document when the body is of the only type of its queue but for new fields.
-// That counts more than a type that knows all of the body: among thousands of types one often does
-// by chance.
+// readDrifted fills the document if the body has the queue's only type plus new fields. This takes
+// precedence over a type that knows the whole body: among thousands of types, one often fits by
+// chance.
 func (r *reading) readDrifted() bool {
 	doc := r.doc
 	if !r.drifted(doc.Body) {
@@ -52,13 +53,13 @@ func (r *reading) readDrifted() bool {
 	return false
 }
 
-// sayAdded notes which fields on the wire the type does not have, beside its own.
+// sayAdded records the top-level fields on the wire that the type does not have.
 func (d *Document) sayAdded(def *descriptor.Type) {
 	wires := map[protowire.Number]protowire.Type{}
 	for b := d.Body; len(b) > 0; {
 		num, wire, n := protowire.ConsumeField(b)
 		if n < 0 {
-			break // it was decoded, so this does not happen
+			break // cannot happen, because the body was decoded
 		}
 		if len(wires) < maxWires && def.Types.Field(def.Desc, num) == nil {
 			wires[num] = wire
@@ -86,7 +87,7 @@ func (d *Document) sayAdded(def *descriptor.Type) {
 	d.note(fmt.Sprintf("fields that are not in the registered %s: %s. The producer may be ahead of the schemas", d.Type, strings.Join(list, ", ")))
 }
 
-// looks guesses what the top fields of the body are, by number.
+// looks guesses the content of the body's top-level fields, by number.
 func (d *Document) looks() map[int32]string {
 	t, looks := &wireTree{}, map[int32]string{}
 	if !t.read(d.Body, maxWireFields) {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// A body of the only type of its queue with new fields is of that type, raw and in base64, and says
-// which fields are new.
+// TestNewFieldsOfTheOnlyTypeOfAQueue checks that a body of a queue's only type with new fields gets
+// that type, raw and in base64, and that the new fields are reported.
 func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other int64 bool bytes; Pair string string; Wide string int64 string int64 bytes bytes bytes")}
@@ -60,7 +60,8 @@ func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	}
 }
 
-// A type that is named stays what it is, and says the same of fields that it does not have.
+// TestNewFieldsOfANamedType checks that a named type is kept, and that new fields are reported as
+// well.
 func TestNewFieldsOfANamedType(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other string int64")}
@@ -71,7 +72,8 @@ func TestNewFieldsOfANamedType(t *testing.T) {
 	}
 }
 
-// What a mask hides is not told by what new fields look like.
+// TestNewFieldsOfAMaskedBody checks that the guesses about new fields do not disclose masked
+// values.
 func TestNewFieldsOfAMaskedBody(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string"), Mask: Masks{Fields: []deadletter.MaskedField{{Type: "a.Order", Path: []string{"a"}}}}.Body()}

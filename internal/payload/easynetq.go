@@ -8,14 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// easyNetQError is in the type property of what EasyNetQ puts into its error queues:
+// easyNetQError is the start of the type property of messages in EasyNetQ's error queues:
 // "EasyNetQ.SystemMessages.Error, EasyNetQ".
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
-// easyNetQ reads the envelope of EasyNetQ's error queues, SystemMessages/Error.cs of EasyNetQ: the
-// body as it was published is Message, as text, or as base64 with Base64ErrorMessageSerializer;
-// BasicProperties are the properties that it had. Queue came later than the other members. Ordinary
-// messages of EasyNetQ have no envelope.
+// easyNetQ reads the envelope used in EasyNetQ's error queues, SystemMessages/Error.cs of EasyNetQ.
+// Message is the body as published, as text or, with Base64ErrorMessageSerializer, as base64.
+// BasicProperties are the message's properties. Queue is newer than the other members. Ordinary
+// EasyNetQ messages have no envelope.
 func (r *reading) easyNetQ(o object) (content, string) {
 	if why := o.need('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
 		return content{}, why
@@ -51,8 +51,8 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	return in, ""
 }
 
-// place is the name of a queue, an exchange or a routing key in the envelope. What is masked
-// decides nothing: where a letter goes shows.
+// place returns a queue, exchange or routing key named in the envelope. Masked names are ignored:
+// they would be visible in where the letter goes.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {
@@ -61,11 +61,11 @@ func (r *reading) place(name string, o object) string {
 	return text
 }
 
-const maxException = 64 << 10 // bytes of an exception with its stack
+const maxException = 64 << 10 // bytes of an exception including its stack
 
-// exception is the text of an exception, type and message first, then its stack: the only place of
-// the error; and a note of its first line. The mask sees all of the text, or it would miss a value
-// that the cut divides.
+// exception returns the text of an exception, and a note with its first line. The text contains
+// type, message and stack; the error is found nowhere else. The mask is applied to the whole text,
+// because it might miss a value that was cut in half.
 func (r *reading) exception(token []byte) (text, note string) {
 	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""
@@ -78,8 +78,9 @@ func (r *reading) exception(token []byte) (text, note string) {
 	return deadletter.Cut(text, maxException), note
 }
 
-// dateTime reads a time as .NET writes it into JSON: RFC 3339, or without a zone, which is that of
-// the consumer and taken for UTC. Zero when it is none.
+// dateTime parses a time as .NET writes it in JSON: RFC 3339, or a time without a zone. The latter
+// is in the consumer's zone and is treated as UTC. It returns the zero time if the text is not a
+// time.
 func dateTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 {

@@ -13,27 +13,27 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Edited is a new body, made of an old one.
+// Edited is a new body made from an old one.
 type Edited struct {
-	Body []byte // to be sent: in the envelopes and encodings of the old one. NOT masked
+	Body []byte // body to send, in the envelopes and encodings of the old one; NOT masked
 
-	Masked bool // something in the old body is masked: who edits it needs the right to reveal
+	Masked bool // part of the old body is masked: editing it requires the right to reveal
 
 	JSON string // of the new body as Decode shows it, masked; "" of text and bytes
 	Text string // of a text body, masked, at most 64 KiB
 
-	Diff    []DiffLine // from what was shown of the old body to what is shown of the new one, masked; bounded
+	Diff    []DiffLine // from the old body as shown to the new one as shown, masked; bounded
 	Changed []string   // paths of what differs, by the names in the JSON: "to.address", "items.[0].sku"; at most 50, then a line that counts the rest. "body" for text and bytes
 	Checks  []Check
 }
 
-// Check is one line of what was found out about a new body.
+// Check is one finding about a new body.
 type Check struct {
 	Level Level
 	Text  string // safe to print, without masked values
 }
 
-// Level says whether a person should look twice.
+// Level tells whether a person should look twice.
 type Level string
 
 // Levels of checks.
@@ -42,12 +42,12 @@ const (
 	LevelWarn Level = "warn"
 )
 
-// EditError is why a body cannot be edited, or a mistake in what a person wrote. It does not quote
-// masked values.
+// EditError is the reason why a body cannot be edited, or a mistake in a person's text. It does not
+// quote masked values.
 type EditError struct {
-	Line, Column int    // of the text, both from 1, the column in characters; 0 when it is about no place in it
+	Line, Column int    // in the text, both from 1, the column in characters; 0 = no particular place
 	Path         string // of the value: "to.address"; of a patch, the pointer that it names; may be ""
-	Message      string // what is wrong, and what to do
+	Message      string // what is wrong and what to do about it
 }
 
 func (e *EditError) Error() string {
@@ -61,18 +61,18 @@ func (e *EditError) Error() string {
 	return where + ": " + e.Message
 }
 
-// Editable is a body as people edit it.
+// Editable is a body in the form in which people edit it.
 type Editable struct {
-	Text     string // what Edit expects back
+	Text     string // the text that Edit expects back
 	Syntax   Kind   // JSON or Text
 	Type     string // full name of the protobuf type, "" otherwise
-	Masked   bool   // something in Text is masked
+	Masked   bool   // part of Text is masked
 	Wrapping string // "base64 of gzip, as received"; "" when there is none
 }
 
-// Editable returns the text of a body for an editor. A body that cannot be edited as JSON or text
-// is an *EditError that says why; Replace takes it still. The limits of b hold for each of the
-// readings that it takes, here and in Edit and Patch; nil stands for NewBudget() with MaxBody.
+// Editable returns a body as text for an editor. If the body cannot be edited as JSON or text, it
+// returns an *EditError with the reason; Replace still works. Here and in Edit and Patch, the
+// limits of b apply to each time the body is read. A nil b means NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -88,14 +88,13 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	return e, nil
 }
 
-// Edit returns the body that a person made of another one. Body is that other one as it was
-// received, text what has become of its Editable text, with line ends of any kind. What the text
-// does not change stays as it is, to the byte: unknown fields, masked values, the order of fields.
-// Of JSON and text bodies the text becomes the body as it was typed. The new body is wrapped as the
-// old one was.
+// Edit applies a person's edit to a body. body is the body as received. text is its Editable text
+// after the edit, with any line ends. Everything that the text does not change is kept byte for
+// byte: unknown fields, masked values, the order of fields. For JSON and text bodies, the text as
+// typed becomes the body. The new body is wrapped like the old one.
 //
-// Errors are *EditError. A body is not changed by halves: what cannot be encoded is an error, and
-// what gets lost with what was taken out is a check that says so.
+// Errors are *EditError. An edit is never applied partially: anything that cannot be encoded is an
+// error. If removing something also removes other data, a check reports it.
 func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -115,7 +114,7 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *
 	return s.editText(text)
 }
 
-// typed returns what a person typed, with line ends of one kind.
+// typed returns the text a person typed, with uniform line ends.
 func typed(text string) (string, error) {
 	if len(text) > 2*maxJSON {
 		return "", tooLong(len(text))
@@ -126,7 +125,7 @@ func typed(text string) (string, error) {
 	return text, nil
 }
 
-// written reads what a person made of the JSON, with what was masked in it put back.
+// written parses the JSON after a person's edit and restores the masked values.
 func (s *editing) written(text string) (*unmasked, error) {
 	text, err := typed(text)
 	if err != nil {
@@ -144,8 +143,8 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace returns raw as the new body, without the wrapping of the old one. The checks say what it
-// is now.
+// Replace uses raw as the new body, without the old body's wrapping. The checks tell how it is read
+// now.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	limits := d.budget(b).Left()
@@ -179,27 +178,27 @@ func (e *Edited) ok(text string) { e.Checks = append(e.Checks, Check{LevelOK, te
 
 func (e *Edited) warn(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
 
-// contain turns a panic into an error, without its text, which may quote the body.
+// contain turns a panic into an error without its text, which may quote the body.
 func contain(err *error) {
 	if recover() != nil {
 		*err = &EditError{Message: "the edit failed on this body (internal error): replace the body as a whole"}
 	}
 }
 
-// editing is a body that can be edited.
+// editing is a body being edited.
 type editing struct {
 	decoder *Decoder
 	hints   Hints
 	body    []byte
 	limits  *budget.Budget
-	trees   *budget.Budget // all trees of JSON together
+	trees   *budget.Budget // shared by all JSON trees
 
-	doc  *Document // as people see it
+	doc  *Document // as shown to people
 	def  *descriptor.Type
-	text string // of the editor
+	text string // text for the editor
 
 	plain *Document // without a mask
-	tree  *jsonNode // of JSON: the stored values, with what is shown of them
+	tree  *jsonNode // for JSON: stored values, with how they are shown
 }
 
 func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
@@ -232,7 +231,7 @@ func (s *editing) openJSON() error {
 		defs, _ := s.decoder.Types.Lookup(s.doc.Type)
 		i := slices.IndexFunc(defs, func(def *descriptor.Type) bool { return def.Set == s.doc.Set })
 		if i < 0 {
-			return notEditable("its type is no longer registered") // replaced while this was read
+			return notEditable("its type is no longer registered") // replaced in the meantime
 		}
 		s.def = defs[i]
 	}
@@ -251,17 +250,17 @@ func (s *editing) openJSON() error {
 	return err
 }
 
-// both is the JSON of a document with what a mask hides of it.
+// both returns a document's JSON with the values that a mask hides marked.
 func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	tree, err := parseJSON(plain.JSON, s.trees)
 	if err != nil {
 		why := err.Error()
 		if e := (*EditError)(nil); errors.As(err, &e) {
-			why, _, _ = strings.Cut(e.Message, ": ") // the path may have a masked name
+			why, _, _ = strings.Cut(e.Message, ": ") // the path may contain a masked name
 		}
 		return nil, notEditable("of its JSON: " + why)
 	}
-	if shown.JSON == plain.JSON { // so that there is one tree less
+	if shown.JSON == plain.JSON { // saves one tree
 		return tree, overlay(tree, tree)
 	}
 	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, again: true}).parse()
@@ -278,7 +277,7 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 		tree.keepSource(tree, plain.JSON)
 		return tree, nil
 	}
-	source := string(withoutBOM(plain.Body)) // with the white space that it has
+	source := string(withoutBOM(plain.Body)) // with its original white space
 	as, err := parseJSON(source, s.trees)
 	if err != nil {
 		return nil, notEditable("its JSON cannot be read")
@@ -287,7 +286,7 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	return tree, nil
 }
 
-// read reads a peeled body as what this one was read as, with the mask or without.
+// read reads an unwrapped body in the same way as the original one, with or without the mask.
 func (s *editing) read(body []byte, masked bool) *Document {
 	d := s.decoder
 	if !masked {
@@ -298,7 +297,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
-		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // which nothing but an edit makes of a message
+		if !unlike(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can turn a message into this
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
@@ -311,7 +310,7 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	return doc
 }
 
-// encode finishes an edit of JSON.
+// encode completes an edit of JSON.
 func (s *editing) encode(u *unmasked) (*Edited, error) {
 	e := &Edited{Masked: s.tree.hides}
 	inner := s.doc.Body
@@ -354,7 +353,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	return e, nil
 }
 
-// finish wraps the new body and checks what comes out.
+// finish wraps the new body and checks the result.
 func (s *editing) finish(e *Edited, inner []byte) error {
 	e.Body = s.body
 	if !bytes.Equal(inner, s.doc.Body) {
@@ -387,7 +386,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 	return nil
 }
 
-// sameLayers reports whether two bodies are wrapped in the same things.
+// sameLayers reports whether two bodies have the same kinds of layers.
 func sameLayers(a, b []Layer) bool {
 	return slices.EqualFunc(a, b, func(a, b Layer) bool { return a.Name == b.Name })
 }

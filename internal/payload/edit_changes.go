@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxChanged = 50 // paths that are listed
+const maxChanged = 50 // paths listed
 
-// changes lists the paths at which two trees differ, and those that are given, in the order of the
-// new tree, what is gone at the end of its object. Names are those that people see.
+// changes lists the paths at which two trees differ, and the given ones, in the order of the new
+// tree. Removed values come at the end of their object. Names are as shown to people.
 func changes(before, after *jsonNode, given []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
 	for _, path := range given {
-		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether by itself is nobody's business
+		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether with an equal value must not be disclosed
 			c.add(path)
 		}
 	}
@@ -73,12 +73,12 @@ func (c *changed) compare(a, b *jsonNode, path string) {
 	}
 }
 
-// identities are names of fields by which consumers know what they have seen, without _ and - and
-// in lower case.
+// identities lists names of fields by which consumers recognise a message they have seen, in lower
+// case and without _ and -.
 var identities = []string{"idempotencykey", "requestid", "messageid", "eventid"}
 
-// sameIdentity returns the first names, at the outermost level, of fields by which consumers know a
-// message again and that have the same value as before.
+// sameIdentity returns the names of the first top-level fields by which consumers recognise a
+// message, and which have not changed.
 func sameIdentity(before, after *jsonNode) []string {
 	var list []string
 	for j, name := range after.names {

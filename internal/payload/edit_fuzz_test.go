@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// checkEdited holds for every edit that succeeds.
+// checkEdited checks what must hold after every edit.
 func checkEdited(t *testing.T, d *Decoder, e *Edited, err error, h Hints) {
 	t.Helper()
 	if err != nil {
@@ -99,12 +99,12 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// pathMask hides whole lists and objects.
+// pathMask returns a decoder that hides whole lists and objects.
 func pathMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
 }
 
-// markedBodies are messages with values that have no JSON form.
+// markedBodies returns messages with values that have no JSON form.
 func markedBodies(t testing.TB) [][]byte {
 	t.Helper()
 	id := payloadtest.LengthPrefixed(1, []byte("a\xff"))
@@ -141,8 +141,8 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// The difference of an edit is a patch that makes the same of the same body; without what is
-// masked, which a patch does not tell.
+// FuzzDifference checks that the difference of an edit is a patch that makes the same edit to the
+// same body, except for masked values, which a patch does not disclose.
 func FuzzDifference(f *testing.F) {
 	seed := func(body []byte, typ string, texts ...string) {
 		for _, text := range append(texts, "", "{}", "[1]", `{"count": 1, "tags": ["x"], "a/b~": {"": []}}`) {
@@ -186,8 +186,8 @@ func FuzzDifference(f *testing.F) {
 	})
 }
 
-// sameContent compares what two bodies hold: their bytes, or their JSON without regard to the order
-// of members.
+// sameContent compares the contents of two bodies: their bytes, or their JSON regardless of member
+// order.
 func sameContent(a, b *Document) bool {
 	if bytes.Equal(a.Body, b.Body) {
 		return true

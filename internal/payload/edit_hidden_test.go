@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hiddenJSON masks the values at paths of JSON.
+// hiddenJSON returns a decoder that masks the values at JSON paths.
 func hiddenJSON(t *testing.T, paths ...string) *Decoder {
 	t.Helper()
 	m := Masks{}
@@ -15,7 +15,8 @@ func hiddenJSON(t *testing.T, paths ...string) *Decoder {
 	return &Decoder{Types: schemas(), Mask: m.Body()}
 }
 
-// A masked list or object stays to the byte when something else is edited.
+// TestEditBesideMaskedContainers checks that a masked list or object is kept byte for byte when
+// something else is edited.
 func TestEditBesideMaskedContainers(t *testing.T) {
 	t.Parallel()
 	const list = `[ "` + card + `",{"` + other + `" :1.50,  "x":[]} ]`
@@ -39,7 +40,7 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 	}
 	notShown(t, e)
 
-	for _, value := range []string{`{"` + other + `": 2}`, `[]`, `"new"`} { // replaced as a whole
+	for _, value := range []string{`{"` + other + `": 2}`, `[]`, `"new"`} { // replaced whole
 		e = change(t, d, body, Hints{}, `"••••"`, value)
 		if got := string(e.Body); strings.Contains(got, card) || strings.Join(e.Changed, " ") != "card.all" {
 			t.Errorf("replaced by %s: %s, changed %v", value, got, e.Changed)
@@ -62,14 +63,14 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 	if err != nil || strings.Contains(string(patch), other) || !strings.Contains(string(patch), `"path": "/card/all"`) {
 		t.Errorf("difference %s: %v", patch, err)
 	}
-	// A mask in another place is no value.
+	// A mask in another place is not a value.
 	_, err = d.Edit(body, Hints{}, strings.Replace(editText(t, d, body, Hints{}), `"n": 1`, `"n": "••••"`, 1), nil)
 	if err == nil || !strings.Contains(err.Error(), "n: masked values stay as stored") {
 		t.Errorf("moved: %v", err)
 	}
 }
 
-// notShown fails when what people see of an edit has a masked value in it.
+// notShown fails if what people see of an edit contains a masked value.
 func notShown(t *testing.T, e *Edited) {
 	t.Helper()
 	shown := e.JSON + checksText(e) + strings.Join(e.Changed, " ")

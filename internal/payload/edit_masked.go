@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// overlay notes in stored JSON what people see of it. Both are the same JSON, printed with and
-// without a mask, so their values are in the same order. It fails when two names of one object
-// are shown alike, as nobody could say which is which.
+// overlay records in stored JSON how people see it. Both trees are the same JSON, printed with and
+// without a mask, so their values are in the same order. overlay fails if two names of one object
+// look alike when masked, because nobody could tell them apart.
 func overlay(stored, shown *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
@@ -43,7 +43,7 @@ func overlay(stored, shown *jsonNode) error {
 	return nil
 }
 
-// hideNames keeps the names in a masked value out of paths.
+// hideNames keeps the names within a masked value out of paths.
 func (n *jsonNode) hideNames() {
 	for i := range n.names {
 		n.names[i].shown = Masked
@@ -53,7 +53,7 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource notes in masked lists and objects how they are written; source is the text of a tree
+// keepSource records how masked lists and objects are written. source is the text of as, a tree
 // with the same values.
 func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
@@ -67,8 +67,8 @@ func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	}
 }
 
-// putBack makes e, which stands for a masked value, that value. What is in a list or an object has
-// no place in the written text.
+// putBack replaces e, which stands for a masked value, with that value. Values inside a list or
+// object have no position in the written text.
 func (e *jsonNode) putBack(stored *jsonNode) {
 	from, to := e.from, e.to
 	*e = *stored
@@ -87,27 +87,27 @@ func (e *jsonNode) putBack(stored *jsonNode) {
 	}
 }
 
-// masksNames reports whether a name of the object itself is masked.
+// masksNames reports whether any of the object's own names is masked.
 func (n *jsonNode) masksNames() bool {
 	return n.hides && slices.ContainsFunc(n.names, func(name jsonName) bool { return name.masked })
 }
 
 func isContainer(kind byte) bool { return kind == '{' || kind == '[' }
 
-// unmasked is what a person wrote, with the stored values in the place of masked ones.
+// unmasked is a person's text with the masked values replaced by the stored ones.
 type unmasked struct {
 	source string // as written
-	text   string // with stored values
+	text   string // with the stored values
 	tree   *jsonNode
 	moves  []move
-	given  []string // paths of new values in the place of masked ones
+	given  []string // paths at which new values replace masked ones
 }
 
-// move is a piece of the written text that was replaced.
+// move is a replaced piece of the written text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin is the byte in the written text that a byte of the new one comes from; of a replaced
-// piece, its beginning.
+// origin returns the byte in the written text that corresponds to a byte in the new one. For a
+// replaced piece, it is the first byte.
 func (u *unmasked) origin(at int) int {
 	shift := 0
 	for _, m := range u.moves {
@@ -128,8 +128,8 @@ const (
 	movedMasked = "this element stood elsewhere in the list, so it is not clear which masked value is meant: keep the order, or write the value"
 )
 
-// unmask puts the stored values back into what a person made of the shown JSON. It changes the
-// leaves of the tree. An error is an *EditError in the written text.
+// unmask puts the stored values back into a person's edit of the shown JSON. It changes the leaves
+// of the tree. Errors are *EditError with a position in the written text.
 func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
 	k := &keeper{u: &unmasked{source: source, tree: edited}, shown: make(map[string]bool)}
 	k.collect(stored)
@@ -143,9 +143,9 @@ func unmask(source string, edited, stored *jsonNode) (*unmasked, error) {
 
 type keeper struct {
 	u     *unmasked
-	shown map[string]bool // what takes the place of masked values
+	shown map[string]bool // texts that stand for masked values
 	text  strings.Builder
-	at    int // of the source: what is before is in the text
+	at    int // position in the source up to which text is complete
 }
 
 func (k *keeper) collect(n *jsonNode) {
@@ -159,7 +159,7 @@ func (k *keeper) collect(n *jsonNode) {
 	}
 }
 
-// put writes stored JSON in the place of a piece of the source.
+// put writes stored JSON in place of a piece of the source.
 func (k *keeper) put(from, to int, raw string) {
 	k.text.WriteString(k.u.source[k.at:from])
 	at := k.text.Len()
@@ -173,8 +173,8 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored one at its path, nil when there is none. Why says
-// what is wrong with a mask for which no value is stored.
+// value compares an edited value with the stored one at its path, or nil if none exists. why is the
+// error for a mask without a stored value.
 func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	hides := stored != nil && stored.hides
 	switch {
@@ -219,7 +219,7 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 			}
 		} else if strings.Contains(name.text, Masked) {
 			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
-		} else if stored != nil && stored.masksNames() { // whichever it is, or the answer would tell what the masked ones are
+		} else if stored != nil && stored.masksNames() { // whatever the new name is, or the response would disclose the masked names
 			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
 		}
 		if err := k.value(e.items[i], item, inner, why); err != nil {
@@ -264,7 +264,7 @@ func (k *keeper) list(e, stored *jsonNode, path, why string) error {
 	return nil
 }
 
-// asShown is a value as text that is the same for what people see as the same.
+// asShown returns a value as text. Values that look the same to people have the same text.
 func (n *jsonNode) asShown() string {
 	var w strings.Builder
 	n.writeShown(&w)
@@ -295,8 +295,8 @@ func (n *jsonNode) writeShown(w *strings.Builder) {
 	}
 }
 
-// dotted adds a name to a path as errors and lists of changes have it; such a path has at most some
-// 300 bytes.
+// dotted appends a name to a path, as used in errors and lists of changes. Paths are limited to
+// about 300 bytes.
 func dotted(path, name string) string {
 	name, left := cut(visible(name, ""), 64)
 	if left > 0 {

@@ -21,7 +21,7 @@ func TestEditOfMaskedValues(t *testing.T) {
 		body     string
 		typ      string
 		old, new string
-		want     string // of the unmasked JSON; beginning with !: of the error
+		want     string // in the unmasked JSON; with a leading !: in the error
 		changed  string
 	}{
 		{"another field", `{"a":"` + card + `","b":1}`, "", `"b": 1`, `"b": 2`, `"a": "` + card + `"`, "b"},
@@ -85,7 +85,8 @@ func TestEditOfMaskedValues(t *testing.T) {
 	}
 }
 
-// An error in JSON with stored values in it is told in the text that the person wrote.
+// TestEditErrorsBehindMaskedValues checks that positions in errors refer to the text that the
+// person wrote, not to the text with stored values.
 func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	t.Parallel()
 	body := encode(t, "Kinds", `{"total": "`+card+`", "count": 1}`)
@@ -93,7 +94,7 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 28: count: write a whole number") {
 		t.Errorf("got %v", err)
 	}
-	// The stored value gets another type by what stands before it.
+	// The value before the stored one gives it another type.
 	body = encode(t, "Kinds", `{"detail": {"@type": "x/google.protobuf.StringValue", "value": "`+card+`x"}}`)
 	_, err = patternMask().Edit(body, Hints{Type: "Kinds"}, `{"detail": {"@type": "x/google.protobuf.Duration", "value": "••••x"}}`, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 61: detail.value: write seconds") || strings.Contains(err.Error(), card) {
@@ -101,7 +102,7 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	}
 }
 
-// A mask may put other things than dots in the place of a value.
+// TestEditWithAnotherMask covers masks that replace values with something other than dots.
 func TestEditWithAnotherMask(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(text string) (string, bool) {

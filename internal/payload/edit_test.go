@@ -16,12 +16,12 @@ import (
 
 func editor() *Decoder { return &Decoder{Types: schemas()} }
 
-// patternMask is an editor whose mask hides 16 digits.
+// patternMask returns a decoder that masks 16 digits.
 func patternMask() *Decoder {
 	return &Decoder{Types: schemas(), Mask: Masks{Patterns: []*regexp.Regexp{digits16}}.Body()}
 }
 
-// editText is what a person sees of a body.
+// editText returns a body as a person sees it.
 func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	t.Helper()
 	e, err := d.Editable(body, h, nil)
@@ -31,7 +31,7 @@ func editText(t testing.TB, d *Decoder, body []byte, h Hints) string {
 	return e.Text
 }
 
-// change edits a body by replacing texts in its JSON, old and new in turns.
+// change edits a body by replacing texts in its JSON; pairs alternates old and new.
 func change(t testing.TB, d *Decoder, body []byte, h Hints, pairs ...string) *Edited {
 	t.Helper()
 	text := editText(t, d, body, h)
@@ -107,7 +107,7 @@ func TestEditOfJSON(t *testing.T) {
 func TestEditOfText(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, body, File, want string // want beginning with !: of the error
+		name, body, File, want string // want with a leading !: in the error
 	}{
 		{"as typed", "hello\nworld", "hello\nthere", "hello\nthere"},
 		{"line ends of a browser", "hello\nworld\n", "hello\r\nworlds\r\n", "hello\nworlds\n"},
@@ -289,7 +289,7 @@ func TestEditIsBounded(t *testing.T) {
 	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, strings.Repeat(" ", 3<<20), nil); err == nil || !strings.Contains(err.Error(), "at most 2 MiB") {
 		t.Errorf("got %v", err)
 	}
-	// Two bytes of JSON for each message of 1,000 bytes.
+	// Two bytes of JSON become a message of 1,000 bytes.
 	text := `{"children": [` + strings.Repeat("{},", 300_000) + `{}]}`
 	if _, err := editor().Edit(encode(t, "Kinds", `{"count": 1}`), Hints{Type: "Kinds"}, text, nil); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("got %v", err)

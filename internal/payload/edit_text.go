@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText takes a text body in. Lines stand for themselves, so that lines that are shown otherwise
-// than they are stored, masked or with escapes, can be told from each other.
+// openText prepares a text body for editing. Each line is handled on its own, so that lines shown
+// differently from how they are stored, masked or escaped, can be recognised.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {
@@ -22,8 +22,8 @@ func (s *editing) openText() error {
 	return nil
 }
 
-// wholeText is the text of a document without the cut; false when that is not to be had, as only
-// Decode knows what is masked.
+// wholeText returns a document's complete text. It returns false if that is not available, because
+// only Decode knows what is masked.
 func wholeText(doc *Document) (string, bool) {
 	if !doc.Masked {
 		return visible(unixLines(string(doc.Body)), "\n\t"), true
@@ -38,7 +38,7 @@ func wholeText(doc *Document) (string, bool) {
 
 func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// editText finishes an edit of a text body.
+// editText completes an edit of a text body.
 func (s *editing) editText(text string) (*Edited, error) {
 	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
@@ -75,17 +75,17 @@ func (s *editing) editText(text string) (*Edited, error) {
 	return e, s.finish(e, inner)
 }
 
-// escapes are what visible writes.
+// escapes matches the escapes that visible writes.
 var escapes = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[abfnrtv])`)
 
-// restoreLines puts stored lines back in the place of those that are shown otherwise. Of lines that
-// are shown alike the first is the first, as long as there are as many of them as before.
+// restoreLines puts stored lines back in place of lines that are shown differently. Lines that look
+// alike are restored in their original order, as long as their number is unchanged.
 func restoreLines(stored, shown, text string) (string, error) {
 	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
-	if len(olds) != len(seen) { // a masked value has line ends in it
+	if len(olds) != len(seen) { // a masked value contains line ends
 		olds, seen = nil, nil
 	}
-	behind := make(map[string][]string) // stored lines by what is shown of them
+	behind := make(map[string][]string) // stored lines by how they are shown
 	for i, line := range seen {
 		if line != olds[i] {
 			behind[line] = nil
@@ -100,7 +100,7 @@ func restoreLines(stored, shown, text string) (string, error) {
 	for _, line := range lines {
 		times[line]++
 	}
-	gone := make(map[string]bool) // escapes of lines that were changed
+	gone := make(map[string]bool) // escapes in changed lines
 	for line := range behind {
 		if times[line] == 0 {
 			for _, escape := range escapes.FindAllString(line, -1) {

@@ -11,24 +11,24 @@ import (
 
 const (
 	maxEditDepth = 500 // levels of JSON that can be edited; people write fewer than ten
-	costJSONNode = 256 // bytes of a jsonNode with its share of the slices around it, rounded up
+	costJSONNode = 256 // bytes of a jsonNode including its share of slices, rounded up
 )
 
-// jsonNode is a value of JSON with its place in the text. The order of members and the text of
-// numbers stay.
+// jsonNode is a JSON value and its position in the text. The order of members and the text of
+// numbers are preserved.
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
-	raw      string // as written; of a leaf, and of a masked list or object
-	text     string // of a string, without its escapes; a lone half of a surrogate pair stays one, in three bytes
-	from, to int    // bytes in the text
+	raw      string // as written; for a leaf, and for a masked list or object
+	text     string // for a string, without escapes; a lone surrogate is kept, in three bytes
+	from, to int    // byte range in the text
 	names    []jsonName
-	items    []*jsonNode // elements, or the values of names
+	items    []*jsonNode // elements, or the members' values
 	index    map[string]int
 
-	// Of stored JSON, see overlay:
-	shown  string // what people see of it
-	masked bool   // that is another thing than what is stored
-	hides  bool   // it, a name or a value in it is masked
+	// For stored JSON, see overlay:
+	shown  string // as people see it
+	masked bool   // shown differs from what is stored
+	hides  bool   // it, or a name or value in it, is masked
 }
 
 // jsonName is the name of a member.
@@ -39,10 +39,10 @@ type jsonName struct {
 	masked    bool
 }
 
-// few members are looked through faster than they are put into a map.
+// fewMembers is the number of members up to which a linear search is faster than building a map.
 const fewMembers = 8
 
-// find returns the place of a member, -1 when there is none.
+// find returns the index of a member, or -1.
 func (n *jsonNode) find(name string) int {
 	if n.index != nil {
 		if i, ok := n.index[name]; ok {
@@ -58,7 +58,7 @@ func (n *jsonNode) find(name string) int {
 	return -1
 }
 
-// reindex is to be called after a change of names, and returns n.
+// reindex must be called after names change. It returns n.
 func (n *jsonNode) reindex() *jsonNode {
 	n.index = nil
 	if len(n.names) > fewMembers {
@@ -70,13 +70,13 @@ func (n *jsonNode) reindex() *jsonNode {
 	return n
 }
 
-// sameJSON reports whether two values are the same: the order of members is none of it, the text of
-// a number is.
+// sameJSON reports whether two values are equal. The order of members does not matter; the text of
+// numbers does.
 func sameJSON(a, b *jsonNode) bool {
 	return a.same(b, func(number string) string { return number })
 }
 
-// same compares two values, and numbers by what plain makes of them.
+// same compares two values. Numbers are compared by their plain form.
 func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool {
 	if n.kind != other.kind || len(n.items) != len(other.items) {
 		return false
@@ -99,8 +99,9 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 	return isContainer(n.kind) || n.raw == other.raw
 }
 
-// write appends the value in the way documents show JSON, indented by two spaces, or without any
-// space. It ends early when more than maxJSON is written: a patch can put one text in many places.
+// write appends the value in the form in which documents show JSON: indented by two spaces, or
+// without any white space. It stops early after more than maxJSON, because a patch can put one text
+// in many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {
@@ -135,20 +136,20 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	if len(n.items) > 0 {
 		line(depth)
 	}
-	w.WriteByte(n.kind + 2) // '}' and ']' are two after '{' and '['
+	w.WriteByte(n.kind + 2) // '}' and ']' come two code points after '{' and '['
 }
 
-// jsonParser reads JSON that a person wrote. It takes what RFC 8259 allows and nothing else, and no
-// name twice.
+// jsonParser parses JSON that a person wrote. It accepts exactly what RFC 8259 allows, but no
+// duplicate names.
 type jsonParser struct {
 	src    string
 	at     int
 	path   []string
 	budget *budget.Budget
-	again  bool // a name may be there twice, as masked names are
+	again  bool // duplicate names are allowed, because masked names can look alike
 }
 
-// parseJSON returns the tree of a text, or an *EditError with the place of the first mistake.
+// parseJSON returns the tree of a text, or an *EditError with the position of the first mistake.
 func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
 	return (&jsonParser{src: text, budget: b}).parse()
 }
@@ -182,7 +183,7 @@ func (p *jsonParser) fail(at int, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// position is the line and the column, in characters, of a byte in a text; both begin at 1.
+// position returns the line and column, in characters, of a byte in a text. Both start at 1.
 func position(text string, at int) (line, column int) {
 	text = text[:min(at, len(text))]
 	line = strings.Count(text, "\n") + 1
@@ -282,8 +283,8 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	}
 }
 
-// item reads a value into n, and the comma or the end behind it; the path names the value, and is
-// shorter by it afterwards.
+// item parses a value into n, and the comma or end after it. It removes the value's name from the
+// end of the path.
 func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {
@@ -305,10 +306,10 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 	return false, p.fail(p.at, p.instead("a comma or "+string(end)+" is missing"))
 }
 
-// element is an element of a list as paths have it.
+// element returns a list element as written in paths.
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// instead says what is there in the place of something else, when that explains it.
+// instead completes a message with what was found, if that explains the mistake.
 func (p *jsonParser) instead(message string) string {
 	switch {
 	case p.at == len(p.src):
@@ -321,7 +322,7 @@ func (p *jsonParser) instead(message string) string {
 	return message
 }
 
-// string takes a string and undoes its escapes.
+// string parses a string and resolves its escapes.
 func (p *jsonParser) string() (raw, text string, err error) {
 	from := p.at
 	p.at++
@@ -361,8 +362,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// unescape undoes the escapes of a valid string. Half of a surrogate pair becomes three bytes that
-// are not UTF-8, so that no two strings become one.
+// unescape resolves the escapes in a valid string. A lone surrogate becomes three bytes that are
+// not UTF-8, so that different strings stay different.
 func unescape(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -400,7 +401,7 @@ func unescape(s string) string {
 	return string(out)
 }
 
-// word takes a number, true, false or null.
+// word parses a number, true, false or null.
 func (p *jsonParser) word(n *jsonNode) error {
 	from := p.at
 	for p.at < len(p.src) && strings.IndexByte(" \t\r\n,:]}[{\"", p.src[p.at]) < 0 {
@@ -430,7 +431,7 @@ func (p *jsonParser) word(n *jsonNode) error {
 	return nil
 }
 
-// isNumber follows the grammar of RFC 8259, 6.
+// isNumber reports whether a text is a number according to RFC 8259, 6.
 func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	digits := func() bool {

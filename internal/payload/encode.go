@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encodeAs returns a message with an edit of its JSON in it: stored is the JSON that the body has,
-// edited what was made of it. What the edit does not touch keeps its bytes. The checks say what the
-// JSON does not show and what became of it.
+// encodeAs applies an edit of a message's JSON to its bytes. stored is the body's JSON, edited the
+// person's edit. Everything that the edit does not touch keeps its bytes. The checks describe the
+// data that the JSON does not show and whether it was kept.
 func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
@@ -50,10 +50,10 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 	return out, append(checks, checksOf(kept, lost)...), nil
 }
 
-// messageOf reads protojson. Tree is that JSON, nil when it is what dlo wrote itself.
+// messageOf parses protojson. tree is that JSON, or nil if dlo wrote it itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
-	// A set may define a well-known type in another way than protojson takes for granted, which it
-	// answers with a panic.
+	// A set may define a well-known type in a way that protojson does not expect. protojson panics
+	// then.
 	defer func() {
 		if recover() != nil {
 			m, err = nil, errors.New("a type of google.protobuf is not defined as usual")
@@ -70,14 +70,14 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 	if !strings.Contains(text, "wire\"") && !strings.Contains(text, `\u`) { // nothing can be marked
 		return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
 	}
-	if tree, err = parseJSON(text, b); err != nil { // with places in this text: that of a person has stored values in it
+	if tree, err = parseJSON(text, b); err != nil { // with positions in this text: the edited text contains stored values
 		return nil, err
 	}
 	return m, unmarshalMarked(m, text, tree, types)
 }
 
-// cost estimates what protojson allocates for a value. The content of an Any is read, and written
-// as bytes, once for each Any around it.
+// cost estimates the memory that protojson allocates for a value. The content of an Any is parsed
+// and written as bytes once for each enclosing Any.
 func (n *jsonNode) cost(text string) int64 {
 	total := int64(descriptor.CostField)
 	switch n.kind {
@@ -93,7 +93,7 @@ func (n *jsonNode) cost(text string) int64 {
 	return total
 }
 
-// verify decodes what was encoded, and compares it with what was meant by the JSON of both.
+// verify decodes the encoded message and compares its JSON with that of the intended message.
 func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budget.Budget) error {
 	failed := &EditError{Message: "the edit cannot be encoded so that it decodes back unchanged: replace the body as a whole"}
 	s := &descriptor.Scan{Budget: b, Types: def.Types}
@@ -126,7 +126,7 @@ func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budge
 	return nil
 }
 
-// unregistered is the error of an Any whose type nobody here knows.
+// unregistered returns the error for an Any whose type is not registered.
 func (u *unmasked) unregistered(name string) error {
 	e := &EditError{Message: "the type of this Any is not registered, so it cannot be encoded: upload its schema, or take another type"}
 	u.tree.walk("", func(n *jsonNode, path string) bool {
@@ -141,8 +141,8 @@ func (u *unmasked) unregistered(name string) error {
 	return e
 }
 
-// halfPair finds a text with half of a surrogate pair, which JSON allows and protobuf does not; nil
-// when there is none.
+// halfPair finds a text with a lone surrogate, which JSON allows and protobuf does not. It returns
+// nil if there is none.
 func (u *unmasked) halfPair() error {
 	e := &EditError{Message: "the text has half of a pair of escapes, which is not a character: write the character itself"}
 	whole := u.tree.walk("", func(n *jsonNode, path string) bool {
@@ -163,7 +163,7 @@ func (u *unmasked) halfPair() error {
 	return e
 }
 
-// walk calls f for a value and those in it, until one says false.
+// walk calls f for a value and all values in it until f returns false.
 func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool {
 	if !f(n, path) {
 		return false
@@ -180,9 +180,9 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	return true
 }
 
-// explain turns an error of protojson into one that says what to write. Its own words quote values,
-// which may be masked, and vary on purpose; only the place and the kind of the mistake are taken
-// from them.
+// explain turns a protojson error into one that tells what to write. protojson's own texts quote
+// values, which may be masked, and deliberately vary. So only the position and kind of the mistake
+// are used.
 func explain(def *descriptor.Type, err error, u *unmasked) error {
 	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 		return &EditError{Message: "too large to encode safely: " + tooLarge.What}
@@ -219,7 +219,7 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 	return e
 }
 
-// byteAt is the reverse of position.
+// byteAt is the inverse of position.
 func byteAt(text string, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {

@@ -10,13 +10,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// unseen is something in a message that its JSON leaves out: an unknown field, or what an Any of an
-// unknown type holds.
+// unseen is something in a message that its JSON omits: an unknown field, or the content of an Any
+// of an unknown type.
 type unseen struct {
 	path string // names of fields, without keys, which may be masked: "items.[2]"
 	num  protowire.Number
-	any  string // type of what an Any holds
-	size int    // bytes, without tag and length
+	any  string // type of an Any's content
+	size int    // bytes without tag and length
 	raw  string
 }
 
@@ -31,7 +31,7 @@ func (u *unseen) String() string {
 	return fmt.Sprintf("Unknown field %d%s", u.num, in)
 }
 
-// unseenOf lists what the JSON of a message leaves out. The bytes were scanned before.
+// unseenOf lists what a message's JSON omits. The caller must have scanned the bytes.
 func unseenOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []unseen {
 	w := &unseenWalk{types: t}
 	w.message(b, md, "")
@@ -97,9 +97,9 @@ func carried(before, after []unseen) (kept, lost []unseen) {
 	return kept, lost
 }
 
-const maxUnseen = 3 // that are named one by one
+const maxUnseen = 3 // above it, they are only counted
 
-// checksOf says what is carried over, and what is lost.
+// checksOf returns checks that describe what is carried over and what is lost.
 func checksOf(kept, lost []unseen) (list []Check) {
 	sum := func(of []unseen) (n int) {
 		for i := range of {

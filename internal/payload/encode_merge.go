@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// merge brings the difference between two readings of a message, before and after an edit, into the
-// bytes that it has. What does not differ keeps its bytes, so that everything stays that the
-// readings do not show: unknown fields, an Any of an unknown type, the order of fields, varints
-// that are longer than they need.
+// merge applies the difference between two readings of a message, before and after an edit, to its
+// bytes. Everything that does not differ keeps its bytes. That preserves what the readings do not
+// show: unknown fields, an Any of an unknown type, the order of fields, and varints that are longer
+// than necessary.
 type merge struct{ types *descriptor.Resolver }
 
-// fields is a message by number; of extensions the descriptors differ between two readings, so the
-// number says what is the same.
+// fields are a message's fields by number. Two readings have different descriptors for an
+// extension, so only the number identifies it.
 type fields map[protowire.Number]field
 
 type field struct {
@@ -36,8 +36,8 @@ func fieldsOf(m protoreflect.Message) fields {
 	return f
 }
 
-// message returns the bytes of a message with the difference in them, and whether there is one;
-// without one, b itself.
+// message returns the bytes of a message with the difference applied, and whether there is one.
+// Without a difference it returns b itself.
 func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fields) ([]byte, bool) {
 	w := &rewrite{parts: piecesOf(g.types, b, md), in: make(map[int][]byte), new: make(map[protowire.Number][]byte)}
 	isAny := g.isAny(md, was, now)
@@ -69,12 +69,12 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
 	live := w.live(fd)
-	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // an entry without a value has an empty one
+	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // a map entry without a value has an empty one
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
-	// A message that is there several times is the sum of them, which is what their bytes in one
-	// row are.
+	// A message that occurs several times is the sum of its occurrences, which equals their
+	// concatenated bytes.
 	var content []byte
 	if len(live) == 1 {
 		content = w.parts[live[0]].content
@@ -88,8 +88,8 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 	}
 }
 
-// isAny returns the type of what an Any holds, when it is the same as before and known; otherwise
-// its fields are like those of any message.
+// isAny returns the type of an Any's content if it is known and unchanged. Otherwise, the Any's
+// fields are merged like those of any other message.
 func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protoreflect.MessageDescriptor {
 	if md.FullName() != "google.protobuf.Any" {
 		return nil
@@ -104,7 +104,7 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges what an Any holds. Both readings have it in canonical form, the wire as it was
+// anyContent merges an Any's content. Both readings have it in canonical form; the wire has it as
 // sent.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
@@ -119,7 +119,7 @@ func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before
 		content = w.parts[live[len(live)-1]].content
 	}
 	was, now := dynamicpb.NewMessage(md), dynamicpb.NewMessage(md)
-	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // marked, as it is no message of its type
+	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // marked, because it is not a valid message of its type
 		w.put(after.fd, appendValue(nil, after.fd, after.v))
 		return
 	}
@@ -146,13 +146,13 @@ func (g *merge) list(w *rewrite, before, after field) {
 	}
 	packed := fd.IsPacked()
 	if own := w.own(fd.Number()); len(own) > 0 && descriptor.Packable(fd.Kind()) {
-		packed = w.parts[own[0]].wire == protowire.BytesType // as it was sent
+		packed = w.parts[own[0]].wire == protowire.BytesType // as sent
 	}
 	w.row(fd, [][]byte{appendList(nil, fd, now, packed)})
 }
 
-// messages merges a list of messages: an element keeps the bytes of the old element that it is
-// paired with.
+// messages merges a list of messages. Each element keeps the bytes of the old element with which it
+// is paired.
 func (g *merge) messages(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.List()
 	keys := func(list protoreflect.List) []string {
@@ -172,7 +172,7 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	}
 	own := w.own(fd.Number())
 	if len(own) != len(olds) {
-		olds = nil // cannot be: each of them is an element
+		olds = nil // cannot happen: each of them is an element
 	}
 	row := make([][]byte, 0, len(news))
 	for i, from := range pair(olds, news) {
@@ -189,10 +189,11 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	w.row(fd, row)
 }
 
-// pair finds for each new element the old one that it was, -1 for none: the equal one, at the same
-// place if there are several; then, in a list of the same length, the one at the same place; in
-// another list, the one between the same neighbours. More would be a guess, and a guess would give
-// an element the unknown fields of another.
+// pair returns, for each new element, the index of the old element that it was, or -1. It first
+// pairs equal elements, at the same index if there are several. Of the rest, it pairs elements at
+// the same index if the lists have the same length, and otherwise an element between the same
+// neighbours. Any further pairing would be a guess, which could give an element the unknown fields
+// of another one.
 func pair(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
@@ -244,7 +245,7 @@ func pair(olds, news []string) []int {
 	return of
 }
 
-// sortedKeys returns the keys of a map by their text, which is one for each key.
+// sortedKeys returns a map's keys sorted by their text, which is unique per key.
 func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	keys := make([]protoreflect.MapKey, 0, m.Len())
 	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
@@ -255,11 +256,11 @@ func sortedKeys(m protoreflect.Map) []protoreflect.MapKey {
 	return keys
 }
 
-// entries merges a map: an entry keeps the bytes of the one with its key.
+// entries merges a map. Each entry keeps the bytes of the old entry with the same key.
 func (g *merge) entries(w *rewrite, before, after field) {
 	fd, now := after.fd, after.v.Map()
 	var was protoreflect.Map
-	places := make(map[string][]int) // of the entries on the wire, the last of which counts
+	places := make(map[string][]int) // map entries on the wire, of which the last one counts
 	for _, i := range w.own(fd.Number()) {
 		k := g.key(w.parts[i].content, fd)
 		places[k] = append(places[k], i)
@@ -294,7 +295,7 @@ func (g *merge) entries(w *rewrite, before, after field) {
 	}
 }
 
-// key is the text of the key of an entry on the wire.
+// key returns the text of a map entry's key.
 func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
 	kd := fd.MapKey()
 	key := kd.Default().MapKey().String()
@@ -310,15 +311,15 @@ func (g *merge) key(entry []byte, fd protoreflect.FieldDescriptor) string {
 	return key
 }
 
-// rewrite is a message that is written again, part by part.
+// rewrite is a message that is being rewritten part by part.
 type rewrite struct {
 	parts   []piece
-	in      map[int][]byte              // what stands in the place of a part; nil bytes: nothing
-	new     map[protowire.Number][]byte // fields that have no part
+	in      map[int][]byte              // replacements for parts; nil bytes remove a part
+	new     map[protowire.Number][]byte // fields without a part
 	changed bool
 }
 
-// own returns the parts of a field, as the type knows it.
+// own returns the parts of a field that have a wire type its type accepts.
 func (w *rewrite) own(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {
@@ -329,8 +330,8 @@ func (w *rewrite) own(num protowire.Number) []int {
 	return list
 }
 
-// live returns the parts of a field that count: of a member of a oneof, those behind the last other
-// member.
+// live returns the parts of a field that count. For a member of a oneof, those are the parts after
+// the last part of another member.
 func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	list := w.own(fd.Number())
 	for _, num := range rivals(fd) {
@@ -343,7 +344,7 @@ func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	return list
 }
 
-// rivals returns the other members of the oneof of a field.
+// rivals returns the other members of a field's oneof.
 func rivals(fd protoreflect.FieldDescriptor) []protowire.Number {
 	o := fd.ContainingOneof()
 	if o == nil || o.IsSynthetic() {
@@ -369,8 +370,8 @@ func (w *rewrite) drop(list ...int) {
 	}
 }
 
-// put gives a field that is no list one value, nil for none. Other members of its oneof, which were
-// overridden before, must not come to light by that.
+// put sets the single value of a field that is not a list; nil removes it. It also removes the
+// other members of its oneof, which would otherwise reappear.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range rivals(fd) {
@@ -387,7 +388,7 @@ func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	}
 }
 
-// row gives a list its elements, each in the place of the one that was there.
+// row replaces the elements of a repeated field, each in its original position.
 func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
 	w.changed = true
 	own := w.own(fd.Number())
@@ -404,7 +405,7 @@ func (w *rewrite) row(fd protoreflect.FieldDescriptor, elements [][]byte) {
 	}
 }
 
-// add puts bytes behind the last part of a field.
+// add appends bytes after the last part of a field.
 func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	own := w.own(fd.Number())
@@ -420,7 +421,7 @@ func (w *rewrite) add(fd protoreflect.FieldDescriptor, b []byte) {
 	w.in[last] = append(slices.Clip(now), b...)
 }
 
-// bytes writes the message. Fields that are new stand before the first part with a higher number.
+// bytes returns the rewritten message. New fields come before the first part with a higher number.
 func (w *rewrite) bytes() []byte {
 	due := slices.Sorted(maps.Keys(w.new))
 	var out []byte

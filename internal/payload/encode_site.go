@@ -10,16 +10,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// site is what the schema says about a value of JSON, or about the name of a member.
+// site is what the schema says about a JSON value or the name of a member.
 type site struct {
-	md      protoreflect.MessageDescriptor // of the message that the value is, or of the one that the name is in
-	fd      protoreflect.FieldDescriptor   // of the field, nil for the whole message and inside of Struct
-	element bool                           // an element of the list, or the value of an entry of the map, that fd is
-	name    string                         // of a member, when it is about the name
+	md      protoreflect.MessageDescriptor // message type of the value, or of the message that contains the name
+	fd      protoreflect.FieldDescriptor   // the field; nil for the whole message and inside Struct
+	element bool                           // the value is an element of the list fd, or an entry's value in the map fd
+	name    string                         // name of the member, if the site is about a name
 	types   *descriptor.Resolver
 }
 
-// at finds the value or name at a byte of the text, and its path.
+// at returns the path and site of the value or name at a byte of the text.
 func (s site) at(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {
@@ -48,7 +48,7 @@ func (s site) at(n *jsonNode, at int) (string, site) {
 	}
 }
 
-// member is the site of a member of the object n.
+// member returns the site of a member of the object n.
 func (s site) member(n *jsonNode, name string) site {
 	if s.fd != nil && s.fd.IsMap() && !s.element {
 		return site{fd: s.fd, md: s.fd.MapValue().Message(), element: true, types: s.types}
@@ -81,7 +81,7 @@ func (s site) member(n *jsonNode, name string) site {
 	return site{fd: fd, md: fd.Message(), types: s.types}
 }
 
-// wants says what to do about a mistake that protojson has found.
+// wants returns what to do about a mistake found by protojson.
 func (s site) wants(mistake string) string {
 	has := func(part string) bool { return strings.Contains(mistake, part) }
 	switch {
@@ -111,7 +111,7 @@ func (s site) wants(mistake string) string {
 	return "write " + s.value()
 }
 
-// value says how the value is written.
+// value describes how to write the value.
 func (s site) value() string {
 	switch {
 	case s.fd != nil && s.fd.IsMap() && !s.element:

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// wire concatenates fields.
+// wire concatenates encoded fields.
 func wire(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 func varint(num protowire.Number, v uint64) []byte {
@@ -28,12 +28,12 @@ func group(num protowire.Number, content []byte) []byte {
 	return protowire.AppendTag(b, num, protowire.EndGroupType)
 }
 
-// What an edit does not touch keeps its bytes.
+// TestEditKeepsBytes checks that an edit keeps the bytes of everything it does not touch.
 func TestEditKeepsBytes(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
 	unknown := str(900, "unseen")
-	long := []byte{0x18, 0x87, 0x80, 0x00} // count: 7, in more bytes than it needs
+	long := []byte{0x18, 0x87, 0x80, 0x00} // count: 7, in more bytes than necessary
 	odd := wire(str(11, "a"), long, unknown, varint(7, 0))
 	strange := str(1, "type.googleapis.com/x.Unknown")
 	tests := []struct {
@@ -137,7 +137,7 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// plainly makes an instance one that has a JSON, by taking out what random texts do not fit into.
+// plainly removes the values from a random message that would have no JSON form.
 func plainly(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -154,8 +154,8 @@ func plainly(m protoreflect.Message) {
 	})
 }
 
-// roughen gives a message what canonical ones have not: unknown fields at all levels, another order
-// of fields, tags that are longer than they need.
+// roughen gives a message what canonical encodings lack: unknown fields at all levels, another
+// field order, tags that are longer than necessary.
 func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
 	var out [][]byte
 	byField := make(map[protowire.Number]int)
@@ -192,7 +192,7 @@ func TestEditRandomMessages(t *testing.T) {
 		some := func() []byte {
 			m := payloadtest.Instance(def.Desc, r)
 			plainly(m)
-			if id := def.Desc.Fields().ByName("id"); id != nil { // which is required in one of them
+			if id := def.Desc.Fields().ByName("id"); id != nil { // required in one of the types
 				m.Set(id, protoreflect.ValueOfString("i"))
 			}
 			return canonical(m)
@@ -205,7 +205,7 @@ func TestEditRandomMessages(t *testing.T) {
 		d := editor()
 		a, err := d.Editable(body, h, nil)
 		if err != nil {
-			return // nothing in it
+			return // it is empty
 		}
 		same, err := d.Edit(body, h, a.Text, nil)
 		if err != nil || !bytes.Equal(same.Body, body) {
@@ -216,7 +216,7 @@ func TestEditRandomMessages(t *testing.T) {
 			return
 		}
 		edited++
-		// All of it becomes another message.
+		// The whole message becomes another one.
 		e, err := d.Edit(body, h, b.Text, nil)
 		if err != nil {
 			t.Fatalf("edit to %s: %v", b.Text, err)

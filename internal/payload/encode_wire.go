@@ -9,17 +9,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// piece is one field on the wire: a run of its bytes, without gaps to its neighbours.
+// piece is one field on the wire. Its bytes adjoin those of its neighbours without gaps.
 type piece struct {
 	num     protowire.Number
-	fd      protoreflect.FieldDescriptor // nil: the type does not know it, or not with this wire type
+	fd      protoreflect.FieldDescriptor // nil: unknown to the type, or with another wire type
 	wire    protowire.Type
-	raw     []byte // with its tag
-	content []byte // without tag, length and end of group
+	raw     []byte // including its tag
+	content []byte // without tag, length and end group tag
 }
 
-// piecesOf divides a message; the bytes were scanned before, so they are well-formed. What is not
-// ends the list.
+// piecesOf splits a message into its fields. The caller must have scanned the bytes, so they are
+// well-formed; it stops at the first byte that is not.
 func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {
@@ -47,7 +47,7 @@ func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescripto
 	return list
 }
 
-// appendMessage adds a message as a field, or an element of it.
+// appendMessage appends a message as a field or as an element of one.
 func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []byte {
 	if fd.Kind() == protoreflect.GroupKind {
 		b = protowire.AppendTag(b, fd.Number(), protowire.StartGroupType)
@@ -58,7 +58,7 @@ func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []
 	return protowire.AppendBytes(b, content)
 }
 
-// appendValue adds one value of a field with its tag.
+// appendValue appends one value of a field with its tag.
 func appendValue(b []byte, fd protoreflect.FieldDescriptor, v protoreflect.Value) []byte {
 	if fd.Message() != nil {
 		return appendMessage(b, fd, canonical(v.Message()))
@@ -90,16 +90,16 @@ func appendEntry(b []byte, fd protoreflect.FieldDescriptor, key protoreflect.Map
 	return appendMessage(b, fd, appendValue(entry, fd.MapValue(), v))
 }
 
-// canonical is a message as the libraries of protobuf write it, always the same.
+// canonical returns the deterministic encoding of a message, as the protobuf library writes it.
 func canonical(m protoreflect.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m.Interface())
 	if err != nil {
-		panic("payload: " + err.Error()) // strings were checked when they were read; see Decoder.contain
+		panic("payload: " + err.Error()) // strings were checked when parsed; see Decoder.contain
 	}
 	return b
 }
 
-// appendScalar adds a value without a tag.
+// appendScalar appends a value without a tag.
 func appendScalar(b []byte, kind protoreflect.Kind, v protoreflect.Value) []byte {
 	switch kind {
 	case protoreflect.BoolKind:

@@ -7,31 +7,30 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An envelope is a JSON object with the message in one of its members. It is taken off when the
-// letter, or the envelope around it, says that it is there, and when it really is one: every member
-// that it must have is there once and has the right JSON type. Otherwise the body stays what it
-// was.
+// An envelope is a JSON object that has the message in one of its members. It is removed if the
+// letter or the enclosing envelope declares it, and if it is valid: every required member occurs
+// exactly once and has the right JSON type. Otherwise, the body stays unchanged.
 
-// claim is an envelope that is said to be there.
+// claim is an envelope that is declared to be present.
 type claim struct {
 	name string // as layers have it; "" when none is claimed
 	by   string // "named by the content type"
 	read func(*reading, object) (content, string)
 }
 
-// content is what an envelope holds.
+// content is the content of an envelope.
 type content struct {
 	member
-	data    []byte      // what comes out
-	layer   Layer       // Detail, Quoted and Base64
-	hints   Hints       // what the envelope says of the data; queue and key stay those of the letter
-	inside  []namedType // types that only the envelope names
-	message string      // name of the type for people, masked
-	note    string      // what else in the envelope people need, masked
+	data    []byte      // the enclosed data
+	layer   Layer       // only Detail, Quoted and Base64
+	hints   Hints       // what the envelope says about the data; queue and key stay the letter's
+	inside  []namedType // types named only by the envelope
+	message string      // type name for people, masked
+	note    string      // other parts of the envelope that people need, masked
 	failure deadletter.Failure
 }
 
-// envelope says which envelope the body as it is now is said to have.
+// envelope returns the envelope that the current body is declared to have.
 func (r *reading) envelope() claim {
 	switch {
 	case r.media == "application/cloudevents+json":
@@ -44,7 +43,7 @@ func (r *reading) envelope() claim {
 	return claim{}
 }
 
-// unfold takes a claimed envelope off a body that is JSON.
+// unfold removes a claimed envelope from a body that is JSON.
 func (r *reading) unfold(c claim) bool {
 	doc := r.doc
 	body := doc.Body
@@ -78,7 +77,7 @@ func (r *reading) unfold(c claim) bool {
 	if in.failure.MessageType == "" {
 		in.failure.MessageType = in.message
 	}
-	if doc.Failure.By == "" { // of the outermost envelope that says something
+	if doc.Failure.By == "" { // the outermost envelope that reports anything counts
 		doc.Failure = in.failure
 	}
 	if in.note != "" {
@@ -88,10 +87,10 @@ func (r *reading) unfold(c claim) bool {
 	return true
 }
 
-// maskEnvelope finds out whether something in the envelope is masked, the data left out: that is
-// asked about where it is shown. The envelope is not shown, but the bytes as they were received
-// hold it, so they have to stay away. What is hidden of the data by its path in the envelope stays
-// hidden when it is taken out.
+// maskEnvelope determines whether anything in the envelope outside the data is masked. The data is
+// checked where it is shown. The envelope is not shown, but the bytes as received contain it, so
+// they must then stay hidden. Data that is hidden by its path in the envelope stays hidden after it
+// is taken out.
 func (r *reading) maskEnvelope(o object, data member) bool {
 	body := o.body
 	root := place{spot: r.rootSpot()}
@@ -122,16 +121,15 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	return true
 }
 
-// say is a text of an envelope as steps and notes may have it: masked, visible and at most 100
-// bytes.
+// say returns a text from an envelope for steps and notes: masked, visible, and at most 100 bytes.
 func (r *reading) say(path, text string) string {
 	text, _ = r.spotOf(path).apply(text)
 	text, _ = cut(visible(text, ""), 100)
 	return text
 }
 
-// attribute is a text of an envelope that says what the data is; "" when it is masked, since what
-// is chosen by it would show it.
+// attribute returns a text from an envelope that describes the data. It returns "" if the text is
+// masked, because a choice based on it would disclose it.
 func (r *reading) attribute(path, text string) string {
 	if _, masked := r.spotOf(path).apply(text); masked {
 		return ""
@@ -139,7 +137,7 @@ func (r *reading) attribute(path, text string) string {
 	return text
 }
 
-// spotOf is the spot of a member of an envelope, by its path.
+// spotOf returns the spot of an envelope's member, by path.
 func (r *reading) spotOf(path string) spot {
 	at := place{spot: r.rootSpot()}
 	at.json()
@@ -150,20 +148,20 @@ func (r *reading) spotOf(path string) spot {
 }
 
 const (
-	maxMembers = 1000 // of an envelope; they have ten or so
-	maxName    = 64   // bytes of the name of a member, quotes and escapes included; none that is asked for is longer
+	maxMembers = 1000 // in an envelope; usually there are about ten
+	maxName    = 64   // bytes of a member's name with quotes and escapes; names that are looked up are shorter
 )
 
-// object is the outermost object of a JSON body.
+// object is the top-level object of a JSON body.
 type object struct {
 	body    []byte
 	members map[string]member
 }
 
-// member is the range of a value in the body.
+// member is the byte range of a member's value in the body.
 type member struct{ from, to int }
 
-// readObject returns the members of valid JSON, or why there are none.
+// readObject returns the members of a valid JSON object, or the reason why it cannot.
 func readObject(body []byte) (object, string) {
 	o := object{body: body, members: make(map[string]member)}
 	src := withoutBOM(body)
@@ -199,7 +197,7 @@ func readObject(body []byte) (object, string) {
 	return o, ""
 }
 
-// value returns the JSON of a member, nil when there is none.
+// value returns a member's JSON, or nil if it does not exist.
 func (o object) value(name string) []byte {
 	m, ok := o.members[name]
 	if !ok {
@@ -208,9 +206,9 @@ func (o object) value(name string) []byte {
 	return o.body[m.from:m.to]
 }
 
-const maxAttribute = 4 << 10 // of the texts of an envelope that are looked at
+const maxAttribute = 4 << 10 // bytes of an envelope's texts that are examined
 
-// text returns a string member of at most 4 KiB; "" when there is none.
+// text returns a string member of at most 4 KiB, or "".
 func (o object) text(name string) string {
 	return shortText(o.value(name))
 }
@@ -222,8 +220,8 @@ func shortText(token []byte) string {
 	return unquoteJSON(token)
 }
 
-// need says which of the named members is missing, or does not begin with kind: '"' for a string,
-// '{' for an object, '[' for a list.
+// need returns which of the named members is missing or does not begin with kind: '"' for a string,
+// '{' for an object, '[' for a list. It returns "" if none is.
 func (o object) need(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)
@@ -242,14 +240,14 @@ func (o object) need(kind byte, names ...string) string {
 	return ""
 }
 
-// textOf returns the text of a string member as bytes, of the body itself where it has no escapes;
-// false when the budget does not allow it, and then the document says so.
+// textOf returns the text of a string member as bytes. Without escapes, it is a slice of the body.
+// It returns false if the budget is exceeded, and the document then says so.
 func (r *reading) textOf(token []byte) ([]byte, bool) {
 	inner := token[1 : len(token)-1 : len(token)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // three copies in encoding/json, and one
+	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // three copies in encoding/json, one here
 		r.doc.tooLarge(err.Error())
 		return nil, false
 	}

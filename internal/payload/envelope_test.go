@@ -24,8 +24,7 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Read in pieces, so that the frame does not declare the size of its content unless it is asked
-	// to.
+	// Read in pieces, so that the frame declares the size of its content only on request.
 	if _, err := z.ReadFrom(iotest.HalfReader(bytes.NewReader(b))); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +34,7 @@ func zstded(t testing.TB, b []byte, opts ...zstd.EOption) []byte {
 	return w.Bytes()
 }
 
-// zstdWhole is one frame that declares the size of its content, as most clients write it.
+// zstdWhole returns a single frame that declares the size of its content, as most clients write it.
 func zstdWhole(t testing.TB, b []byte) []byte {
 	t.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true), zstd.WithEncoderConcurrency(1))
@@ -70,7 +69,7 @@ func zigzags(values ...int64) (b []byte) {
 	return b
 }
 
-// cloudEvent is one as in the specification's own example, with members added.
+// cloudEvent returns the specification's example event with additional members.
 func cloudEvent(contentType, data string) []byte {
 	if contentType != "" {
 		data = fmt.Sprintf(`"datacontenttype": %q, %s`, contentType, data)
@@ -82,7 +81,7 @@ const (
 	ce = "application/cloudevents+json"
 	mt = "application/vnd.masstransit+json"
 
-	// As in MassTransit's documentation of interoperability, shortened.
+	// An abridged example from MassTransit's interoperability documentation.
 	massTransitBody = `{
   "messageId": "181c0000-6393-3630-36a4-08daf4e7c6da",
   "sourceAddress": "rabbitmq://localhost/source",
@@ -223,8 +222,8 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 }
 
-// rewrapped takes one layer off by what it says of itself alone, wraps what comes out again, fails
-// unless it is the same, and returns what came out.
+// rewrapped removes a layer using only its own description and wraps the result again. It fails
+// unless that gives the same bytes, and returns the content.
 func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {

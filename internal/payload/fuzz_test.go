@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// check holds for every document, whatever the body.
+// check verifies what must hold for every document, whatever the body.
 func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	t.Helper()
 	within(t, b)
@@ -173,8 +173,8 @@ func FuzzPeel(f *testing.F) {
 	})
 }
 
-// A scan that passes means that decoding stays within the budget, and a scan that fails means that
-// the decoder fails.
+// FuzzScan checks that decoding stays within the budget if the scan passes, and that the decoder
+// fails if the scan fails.
 func FuzzScan(f *testing.F) {
 	f.Add(sample(f), true)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true)
@@ -189,8 +189,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// What a scan that passes has counted is above what the decoder then allocates, for the message and
-// for its JSON.
+// FuzzScanCost checks that the memory counted by a passing scan is more than the decoder then
+// allocates, for the message and for its JSON.
 func FuzzScanCost(f *testing.F) {
 	types := []string{email, "Kinds", "acme.odd.Order", "google.protobuf.Any", "google.protobuf.Struct"}
 	seed := func(body []byte) {
@@ -220,8 +220,8 @@ func FuzzScanCost(f *testing.F) {
 		if s.Run(body, def.Desc) != nil || s.Memory > s.Budget.Memory || s.JsonBytes > maxJSON {
 			return
 		}
-		// Other goroutines of the fuzzer may allocate too: the least of a few runs is the decoder's
-		// own.
+		// The fuzzer's other goroutines may allocate, too. The minimum over several runs is the
+		// decoder's own use.
 		least := func(limit int64, f func()) int64 {
 			f()
 			used := payloadtest.Allocated(f)
@@ -243,7 +243,7 @@ func FuzzScanCost(f *testing.F) {
 		if err != nil {
 			return
 		}
-		limit += 6*s.JsonBytes + 1<<14 // and buffers, for which there is room in what jsonOf takes
+		limit += 6*s.JsonBytes + 1<<14 // plus buffers, covered by what jsonOf charges
 		if used := least(limit, func() {
 			decode()
 			protojson.MarshalOptions{Resolver: def.Types, AllowPartial: true}.Marshal(m)
@@ -253,8 +253,8 @@ func FuzzScanCost(f *testing.F) {
 	})
 }
 
-// The fields of a body that no type reads are the bytes of the body: each part of it is in one
-// field, in order, and those of a field are inside of it.
+// FuzzWireView checks that the fields of a body that no type reads cover its bytes: each byte is in
+// exactly one field, in order, and nested fields lie within their parents.
 func FuzzWireView(f *testing.F) {
 	f.Add(sample(f))
 	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
@@ -295,7 +295,7 @@ func FuzzWireView(f *testing.F) {
 	})
 }
 
-// inside checks that the children of a node follow each other within it.
+// inside checks that a node's children follow each other within it.
 func inside(t *testing.T, n *Node, depth int) {
 	t.Helper()
 	if depth > maxTreeDepth {

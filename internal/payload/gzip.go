@@ -17,7 +17,7 @@ func openGzip(b []byte) (io.Reader, error) {
 	return g, nil
 }
 
-// openDeflate reads what content encodings call deflate: zlib (RFC 9110, 8.4.1.2), or bare deflate
+// openDeflate reads the content encoding called deflate: zlib (RFC 9110, 8.4.1.2), or bare deflate
 // as some clients send it.
 func openDeflate(b []byte) (z io.Reader, bare bool) {
 	if f, err := zlib.NewReader(bytes.NewReader(b)); err == nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Hex is the beginning of a body as rows of 16 bytes.
+// Hex shows part of a body as rows of 16 bytes.
 type Hex struct {
 	Rows []HexRow
 	Note string // "the first 4 KiB of 16 MiB", "" when it is all of the body
 }
 
-// HexRow is 16 bytes, fewer in the last row.
+// HexRow shows 16 bytes, or fewer in the last row.
 type HexRow struct {
 	Offset string // "0010", more digits in bodies above 64 KiB
 	Hex    string // "0a 0e 72 ...", a wider gap after 8; "••" for a masked byte
@@ -21,10 +21,11 @@ type HexRow struct {
 	From   int
 }
 
-// Hexdump returns the first limit bytes of the peeled body. Bytes of masked values are not in it.
+// Hexdump returns the first limit bytes of the body without its layers. It omits the bytes of
+// masked values.
 func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 
-// HexdumpAt is Hexdump from the row of a byte on.
+// HexdumpAt is Hexdump starting at the row that contains a byte.
 func (d *Document) HexdumpAt(start, limit int) Hex {
 	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16
 	b := d.Body[:min(len(d.Body), start+max(limit, 0))]

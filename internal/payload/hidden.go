@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// hiddenFields returns what finds the bytes of masked values in a message, for the hex view. It
-// walks the wire rather than the decoded message: every occurrence counts, also one that a later
-// one overrides. It says as well whether there are any.
+// hiddenFields returns a function that finds the bytes of masked values in a message, for the hex
+// view, and whether there are any. It walks the wire rather than the decoded message: every
+// occurrence counts, even one that a later one overrides.
 func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
 	if at.idle() {
 		return nil, false
@@ -34,10 +34,10 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 
 type hiding struct {
 	types  *descriptor.Resolver
-	whole  int // as in scan
+	whole  int // as in Scan
 	limit  int
 	hide   func(from, to int)
-	merged bool // a message of a single field comes in parts, which the decoder merges: a type URL need not stand beside what it is of
+	merged bool // a singular message field comes in parts, which the decoder merges: a type URL may be apart from its content
 }
 
 func (w *hiding) all(b []byte) {
@@ -53,7 +53,7 @@ func (w *hiding) ask(at spot, value string, b []byte) {
 	}
 }
 
-// single notes a message field that is no list, and that it is there again.
+// single records that a singular message field occurred, and detects repeated occurrences.
 func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Number) {
 	if fd == nil || fd.Message() == nil || fd.Cardinality() == protoreflect.Repeated || w.merged {
 		return
@@ -62,8 +62,8 @@ func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Numbe
 	*seen = append(*seen, fd.Number())
 }
 
-// message walks well-formed bytes until their end or that of the group, and returns what follows;
-// at is the spot inside. The depth was bounded by the scan.
+// message walks well-formed bytes until they or the group end, and returns the bytes that follow.
+// at is the spot of the message's content. The scan has already limited the depth.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number
@@ -108,8 +108,8 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 	return b
 }
 
-// any walks what a google.protobuf.Any holds. Where several URLs or contents, or parts of it
-// elsewhere, leave open what is of which type, all of it is hidden that may have to be.
+// any walks the content of a google.protobuf.Any. Several URLs or contents, or parts elsewhere, can
+// leave open which content has which type. Then everything that might have to be hidden is hidden.
 func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return
@@ -139,7 +139,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 	}
 }
 
-// reads reports whether the tree can decode the content of an Any.
+// reads reports whether the tree can decode an Any's content.
 func (w *hiding) reads(content []byte, md protoreflect.MessageDescriptor) bool {
 	s := &descriptor.Scan{Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64}, Types: w.types}
 	return s.Run(content, md) == nil
@@ -164,7 +164,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	switch {
 	case at.hidden:
 		w.all(p)
-	case kind == protoreflect.GroupKind: // of a hidden type
+	case kind == protoreflect.GroupKind: // has a hidden type
 		w.all(v)
 	case typ != protowire.BytesType:
 		w.ask(at, wireText(fd, v), v)
@@ -186,7 +186,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 	}
 }
 
-// submessage walks the content of a message that is at.
+// submessage walks the content of a message at a spot.
 func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	at = at.in(md)
 	if at.hidden {
@@ -200,7 +200,8 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 	w.message(p, md, at, depth+1)
 }
 
-// entry walks an entry of a map: what its value is called depends on the key, wherever that stands.
+// entry walks a map entry. The spot of the value depends on the key, which may come before or after
+// it.
 func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
 	key := fd.MapKey().Default().MapKey().String()
 	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {
@@ -253,14 +254,14 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 	})
 }
 
-// unwraps reports whether a field adds nothing to a path, because the view shows its message as if
-// it were the value.
+// unwraps reports whether a field does not appear in paths, because the view shows its message as
+// if it were the value.
 func unwraps(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
 	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && unlike(md)
 }
 
-// formatted is the text of a Timestamp or Duration.
+// formatted returns the text of a Timestamp or Duration.
 func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string, bool) {
 	name := md.FullName()
 	if name != "google.protobuf.Timestamp" && name != "google.protobuf.Duration" {
@@ -290,7 +291,7 @@ func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string,
 	return durationText(seconds, nanos)
 }
 
-// wireText is the text of a scalar that is not length-delimited, as the tree has it.
+// wireText returns the text of a scalar that is not length-delimited, as shown in the tree.
 func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	kind := fd.Kind()
 	var x uint64
@@ -308,7 +309,7 @@ func wireText(fd protoreflect.FieldDescriptor, v []byte) string {
 	return scalarText(fd, x)
 }
 
-// scalarText reads the bits of a wire value as kind says.
+// scalarText formats the bits of a wire value according to the field's kind.
 func scalarText(fd protoreflect.FieldDescriptor, x uint64) string {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:

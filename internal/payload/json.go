@@ -12,11 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxJSON = 2 << 20 // bytes of indented JSON that a document holds; the body itself can always be downloaded
+const maxJSON = 2 << 20 // bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array, or with any also a lone value, and
-// otherwise why not. A byte order mark is allowed (.NET writes one). It allocates only for its
-// answer.
+// looksLikeJSON reports whether b is a JSON object or array, or with any also a single value, and
+// if not, why. A byte order mark is allowed, because .NET writes one. It allocates only its result.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
@@ -31,7 +30,8 @@ func looksLikeJSON(b []byte, any bool) (bool, string) {
 	return true, ""
 }
 
-// isJSON is looksLikeJSON for an object or array; peeling and reading ask it of the same body.
+// isJSON is looksLikeJSON for objects and arrays. It caches the result, because peeling and reading
+// check the same body.
 func (r *reading) isJSON(b []byte) (bool, string) {
 	if len(b) == 0 {
 		return false, "nothing but white space"
@@ -84,7 +84,7 @@ func (r *reading) readJSON() {
 	}
 }
 
-// jsonMemory estimates what printing, and with a mask decoding the strings, takes.
+// jsonMemory estimates the memory for printing and, with a mask, for decoding the strings.
 func jsonMemory(src []byte, mask bool) int64 {
 	n := min(4*int64(len(src)), 3*maxJSON) + treeMemory
 	if mask {
@@ -93,22 +93,22 @@ func jsonMemory(src []byte, mask bool) int64 {
 	return n
 }
 
-// jsonPrinter writes valid JSON again, indented by two spaces, in one pass and without a tree:
-// order of keys and text of numbers stay, values are masked, and characters that deceive become \u
-// escapes.
+// jsonPrinter reformats valid JSON with an indent of two spaces, in one pass and without a tree. It
+// keeps the order of keys and the text of numbers, masks values, and writes deceptive characters as
+// \u escapes.
 type jsonPrinter struct {
 	jsonReader
-	budget  *budget.Budget     // pays for the values that a mask is asked about; nil: not limited
-	root    place              // of the outermost value
-	hide    func(from, to int) // told the range in src of each masked value
-	discard bool               // only for hide
+	budget  *budget.Budget     // charged for values to which a mask is applied; nil = unlimited
+	root    place              // place of the outermost value
+	hide    func(from, to int) // called with the range in src of each masked value
+	discard bool               // no output, only hide is called
 	out     bytes.Buffer
 	err     error // the budget is used up
-	over    bool  // more than maxJSON: nothing is printed
+	over    bool  // output exceeds maxJSON: nothing is printed
 	masked  bool
 }
 
-// print returns the JSON, "" when it is over, and whether anything was masked.
+// print returns the JSON, or "" if it is too large, and whether anything was masked.
 func (p *jsonPrinter) print() (string, bool) {
 	p.value(p.root, 0)
 	if p.over || p.discard {
@@ -142,11 +142,11 @@ func (p *jsonPrinter) line(depth int) {
 	}
 }
 
-// stopped reports whether the rest does not matter: with a mask it does, even if nothing is printed
-// any more.
+// stopped reports whether the rest can be skipped. With a mask it cannot, even if nothing more is
+// printed.
 func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
 
-// value prints one value. Its depth is bounded by json.Valid at 10,000 levels.
+// value prints one value. json.Valid limits its depth to 10,000 levels.
 func (p *jsonPrinter) value(at place, depth int) {
 	if p.stopped() {
 		return
@@ -164,7 +164,7 @@ func (p *jsonPrinter) value(at place, depth int) {
 		open := p.src[p.at]
 		p.at++
 		p.write(open)
-		end := open + 2 // '}' and ']' are two after '{' and '['
+		end := open + 2 // '}' and ']' come two code points after '{' and '['
 		if p.peek() == end {
 			p.at++
 			p.write(end)
@@ -191,7 +191,7 @@ func (p *jsonPrinter) value(at place, depth int) {
 	}
 }
 
-// mask notes that a range of src is masked.
+// mask records that a range of src is masked.
 func (p *jsonPrinter) mask(from, to int) {
 	p.masked = true
 	if p.hide != nil {
@@ -199,14 +199,14 @@ func (p *jsonPrinter) mask(from, to int) {
 	}
 }
 
-// name prints the name of a member with its colon, and returns the place of its value.
+// name prints a member's name and colon, and returns the place of its value.
 func (p *jsonPrinter) name(at *place) place {
 	token := p.token()
 	to := p.at
 	if p.peek() == ':' {
 		p.at++
 	}
-	if p.root.idle() { // nobody will ask where this is
+	if p.root.idle() { // nothing is masked, so the place does not matter
 		p.string(token)
 		p.write(':', ' ')
 		return *at
@@ -216,7 +216,7 @@ func (p *jsonPrinter) name(at *place) place {
 		p.err = p.budget.TakeMemory(int64(2*len(name)) + costOfEscapes(token))
 	}
 	shown, masked := "", false
-	if at.md == nil { // names of a schema are no values
+	if at.md == nil { // names from a schema are not values
 		shown, masked = at.apply(name)
 	}
 	if masked {
@@ -262,7 +262,8 @@ func (p *jsonPrinter) leaf(at place) {
 	p.string(quoteJSON(shown))
 }
 
-// string writes a token; in strings, what deceives as \u escapes and what is not UTF-8 as U+FFFD.
+// string writes a token. In strings, deceptive characters become \u escapes and invalid UTF-8
+// becomes U+FFFD.
 func (p *jsonPrinter) string(token []byte) {
 	if !slices.ContainsFunc(token, func(c byte) bool { return c >= 0x7f }) {
 		p.write(token...)
@@ -285,8 +286,8 @@ func (p *jsonPrinter) string(token []byte) {
 	}
 }
 
-// costOfEscapes is what unquoting takes beyond the text itself: encoding/json of Go 1.26 allocates
-// 60 to 90 bytes for a short string.
+// costOfEscapes returns the memory that unquoting needs beyond the text itself: encoding/json in Go
+// 1.26 allocates 60 to 90 bytes for a short string.
 func costOfEscapes(token []byte) int64 {
 	if bytes.IndexByte(token, '\\') < 0 {
 		return 0
@@ -314,7 +315,7 @@ func quoteJSON(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// unbase64 decodes the base64 of protojson.
+// unbase64 decodes base64 as used in protojson.
 func unbase64(s string) (string, bool) {
 	out := make([]byte, len(s)/4*3+3)
 	n := decodeBase64(out, []byte(s))

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// jsonReader takes tokens from valid JSON. It never fails: on what is not valid it returns nonsense
-// and comes to an end.
+// jsonReader splits valid JSON into tokens. It never fails: for invalid JSON it returns nonsense
+// but still terminates.
 type jsonReader struct {
 	src []byte
 	at  int
@@ -17,7 +17,7 @@ func (r *jsonReader) space() {
 	}
 }
 
-// peek returns the first byte of the next token, 0 at the end.
+// peek returns the first byte of the next token, or 0 at the end.
 func (r *jsonReader) peek() byte {
 	r.space()
 	if r.at < len(r.src) {
@@ -26,7 +26,8 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// token takes a string, number or word. The source is valid, so its end is simple to find.
+// token returns the next string, number or word. The source is valid, so the token's end is easy to
+// find.
 func (r *jsonReader) token() []byte {
 	r.space()
 	from := r.at
@@ -43,12 +44,12 @@ func (r *jsonReader) token() []byte {
 		r.at++
 	}
 	if r.at == from && r.at < len(r.src) {
-		r.at++ // cannot happen in valid JSON; never stand still
+		r.at++ // cannot happen in valid JSON; always advance
 	}
 	return r.src[from:r.at]
 }
 
-// skip passes over one value.
+// skip skips one value.
 func (r *jsonReader) skip() {
 	depth := 0
 	for r.at < len(r.src) {

@@ -8,8 +8,8 @@ import (
 
 const maxTreeDepth = 64
 
-// fromJSON returns the nodes of valid JSON: the members of an object, the elements of an array, or
-// one nameless node. Base is where src begins in the body.
+// fromJSON returns the nodes of valid JSON: an object's members, an array's elements, or a single
+// node without a name. base is the offset of src in the body.
 func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 	r := &jsonReader{src: src}
 	if c := r.peek(); !root.hidden && (c == '{' || c == '[') {
@@ -24,8 +24,8 @@ func (t *tree) fromJSON(src []byte, base int, root place) []Node {
 	return []Node{n}
 }
 
-// jsonChildren reads an object or array, its opening bracket next, and returns how many members or
-// elements it has, shown or not.
+// jsonChildren reads an object or array, starting at its opening bracket. total is the number of
+// its members or elements, shown or not.
 func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []Node, total int) {
 	open := r.src[r.at]
 	r.at++
@@ -47,7 +47,7 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 			if open == '{' {
 				key := unquoteJSON(name)
 				names := at.spot
-				if at.md != nil { // names of a schema are no values
+				if at.md != nil { // names from a schema are not values
 					names = spot{m: &masking{}}
 				}
 				t.key(&n, names, key, false)

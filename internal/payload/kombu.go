@@ -10,19 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// kombuHeader says how kombu, the client of Celery, compressed a body. That is done last, so it is
-// undone first.
+// kombuHeader is the header in which kombu, Celery's client library, names a body's compression.
+// Compression is applied last, so it is undone first.
 const kombuHeader = "compression"
 
-// peelKombu undoes the compression that the letter names by a header of kombu, with the names and
-// aliases of kombu/compression.py. What it calls gzip is zlib.
+// peelKombu undoes the compression named in kombu's header, with the names and aliases of
+// kombu/compression.py. What kombu calls gzip is zlib.
 func (r *reading) peelKombu() {
 	doc := r.doc
 	const how = ", as the header " + kombuHeader + " says"
 	switch name := r.hints.Compression; name {
 	case "":
 	case "application/x-gzip", "gzip", "zlib":
-		if at := compression(doc.Body); at != "" { // of another client: its own magic bytes count
+		if at := compression(doc.Body); at != "" { // from another client: the magic bytes count
 			r.unpack(at, how)
 			return
 		}
@@ -38,11 +38,11 @@ func (r *reading) peelKombu() {
 }
 
 const (
-	// maxBzip2 is how much is unpacked of bzip2. Each of its blocks costs the same, however little it
-	// holds, and may have 30 bytes.
+	// maxBzip2 is the maximum size of bzip2 data that is unpacked. A block of 30 bytes costs as
+	// much as a full one.
 	maxBzip2 = 1 << 20
-	// bzip2Memory is what the reader of compress/bzip2 allocates: 4 bytes for each of the 900,000 of
-	// a block, and its tables.
+	// bzip2Memory is the memory that a compress/bzip2 reader allocates: 4 bytes for each of the
+	// 900,000 bytes of a block, plus its tables.
 	bzip2Memory = 4 << 20
 )
 

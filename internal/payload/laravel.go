@@ -2,12 +2,12 @@ package payload
 
 import "strings"
 
-// laravelCall is what the member job of a queued job of Laravel begins with:
+// laravelCall is the start of the member job in a queued Laravel job:
 // "Illuminate\Queue\CallQueuedHandler@call".
 const laravelCall = `Illuminate\Queue\CallQueuedHandler`
 
-// laravel fills in the class of a queued job of Laravel, which only its body names: as displayName,
-// and in data.commandName. Source: Illuminate/Queue/Queue.php.
+// laravel fills in the class of a queued Laravel job, which only the body names, in displayName and
+// data.commandName. Source: Illuminate/Queue/Queue.php.
 func (d *Document) laravel() {
 	word := func(path string) string {
 		if n := lookup(d.Fields, path); n != nil && n.Kind == String && !n.Masked && len(n.text) < maxAttribute {

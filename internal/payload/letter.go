@@ -8,14 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letter reads the body of a stored letter as a requeue would send it, the way it was read when it
-// was classified: a pick by a person counts, and what it was matched as decides between types that
-// read it alike. Of a letter that dlo died of it shows the bytes.
+// Letter decodes the body of a stored letter as a requeue would send it, in the same way as when it
+// was classified: a person's pick counts, and the type that it matched then decides between types
+// that read it alike. For a letter that crashed dlo, Letter shows only bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
-// LetterAmong is Letter, and lists types that read a body alike by how common they are on its
-// queue: their shares, 0 to 1. These never decide which it is: that was done when it was
-// classified.
+// LetterAmong is Letter, but sorts types that read a body alike by common, their shares on the
+// queue from 0 to
+// 1. The shares never decide the type: that was done when the letter was classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
@@ -34,26 +34,26 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *
 	was := d.received(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
-	doc.Masked = doc.Masked || d.BytesMasked(was) // the edit may have taken out what is masked in the bytes that were received
+	doc.Masked = doc.Masked || d.BytesMasked(was) // the edit may have removed what is masked in the received bytes
 	return doc
 }
 
-// received reads the body of an edited letter as it was received.
+// received decodes an edited letter's body as it was received.
 func (d *Decoder) received(l *deadletter.Letter) *Document {
 	was := *l
 	was.Revised = nil
 	return d.Letter(&was)
 }
 
-// BytesMasked says whether the bytes of a body must not be given out: something in it is masked, or
-// a mask is configured and nobody could read the body to the end.
+// BytesMasked reports whether the bytes of a body must not be revealed. That is the case if part of
+// it is masked, or if a mask is configured and the body could not be decoded completely.
 func (d *Decoder) BytesMasked(doc *Document) bool {
 	unread := doc.Kind == Binary || doc.Problem != "" || len(doc.Layers) >= 3
 	return doc.Masked || d.Hides() && unread
 }
 
-// HintsOf returns what is known about the body of a stored letter, besides the body. An edited body
-// keeps hidden what was hidden in the one that was received.
+// HintsOf returns what is known about a stored letter's body apart from the body itself. Whatever
+// was hidden in the received body stays hidden in an edited one.
 func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
 	h := hintsOf(l)
 	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
@@ -75,9 +75,9 @@ func hintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise makes the revision of a letter that a patch of its decoded body comes to, as one of an
-// edit of many. One with something masked in it is revised for who has the right to reveal. An
-// error says in words why there is none.
+// Revise applies a patch to a letter's decoded body and returns the resulting revision, for an edit
+// of many letters. If part of the letter is masked, Revise requires the right to reveal. The error
+// says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, d.HintsOf(l), patch, nil)

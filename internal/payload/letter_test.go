@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// What is peeled off a body is bounded by what can be published.
+// TestABodyIsBoundedByWhatCanBePublished checks that the content of a body's layers is limited to
+// the size that can be published.
 func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -29,8 +30,8 @@ func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	}
 }
 
-// A letter is read as it is sent: its newest revision. While something in what was received is
-// masked, its bytes stay hidden, whatever was made of it.
+// TestALetterIsReadAsItIsSent checks that a letter is decoded as it would be sent: its newest
+// revision. If part of the received body is masked, the bytes stay hidden in every revision.
 func TestALetterIsReadAsItIsSent(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -52,7 +53,8 @@ func TestALetterIsReadAsItIsSent(t *testing.T) {
 	}
 }
 
-// One patch makes a revision of each letter that it fits, and says why it makes none of another.
+// TestALetterIsRevisedByAPatch checks that one patch creates a revision of each letter to which it
+// applies, and that the other letters get a reason.
 func TestALetterIsRevisedByAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -77,7 +79,8 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	}
 }
 
-// Without JSON a message is read all the same, and what is masked is known to be.
+// TestReadingWithoutJSON checks that a message is decoded without JSON, too, and that masked parts
+// are detected.
 func TestReadingWithoutJSON(t *testing.T) {
 	t.Parallel()
 	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
@@ -88,7 +91,8 @@ func TestReadingWithoutJSON(t *testing.T) {
 	}
 }
 
-// What is masked is revised only for who may reveal it.
+// TestAMaskedLetterIsRevisedByWhoMayReveal checks that masked letters are only revised for those
+// who may reveal.
 func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
@@ -106,8 +110,8 @@ func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	}
 }
 
-// Of a letter that dlo died of, an edit decodes nothing: an operation that did would die at each
-// start.
+// TestALetterThatDLODiedOfIsNotDecodedByAnEdit checks that editing a letter that crashed dlo
+// decodes nothing: otherwise, the operation would crash again at each start.
 func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -128,8 +132,9 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	}
 }
 
-// A letter without a type name stays readable after a new version of its set reads it no more, by
-// the version that it matched before; not where that version does not know all of it.
+// TestAnOldLetterIsReadByAnOldVersion checks that a letter without a type name stays readable if a
+// new version of its set can no longer decode it: the version that it matched before is used,
+// unless that version does not know all of the body.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()
@@ -159,8 +164,9 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	}
 }
 
-// Types that read a body alike are listed as common as they are on its queue, also when one of them
-// is nearly all that it has: what the letter is was decided when it was classified.
+// TestTypesThatFitAreListedAsCommonAsTheyAre checks that types that read a body alike are sorted by
+// how common they are on its queue, even if one of them is almost the only one. The letter's type
+// was already decided when it was classified.
 func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string int64 string; B string int64 string; C string int64 string")}
@@ -175,7 +181,8 @@ func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	}
 }
 
-// A type that only the shape of a body speaks for says so, and its score is below one.
+// TestAMatchByShapeOnly checks that a type chosen only by the body's shape is marked, and that its
+// score is below one.
 func TestAMatchByShapeOnly(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "UserCreated string int64 string")}
@@ -190,7 +197,8 @@ func TestAMatchByShapeOnly(t *testing.T) {
 	}
 }
 
-// A text that is a message as much as a text shows both: its fields, and which types they fit.
+// TestATaggedTextIsAmbiguous checks that a text that may equally be a message shows both: its
+// fields and the types that they fit.
 func TestATaggedTextIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string; B string")}

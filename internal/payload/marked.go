@@ -19,10 +19,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// A value without a JSON form is in the JSON as an object with one name, wireKey: its fields as
-// they are on the wire, or the base64 of a text that is not UTF-8. Only Timestamp, Duration,
-// FieldMask, Any, Value and texts are read so, so that no other object can be taken for one. In a
-// Struct, where any name may be, a name that looks like wireKey has one more "@".
+// wireKey marks a value without a JSON form. In the JSON, the value is an object whose only name is
+// wireKey. It contains the value's wire fields, or the base64 of a text that is not UTF-8. The mark
+// is only recognised for Timestamp, Duration, FieldMask, Any, Value and texts, so no other object
+// can be mistaken for one. In a Struct, which can contain any name, names that look like wireKey
+// get an additional "@".
 const wireKey = "@wire"
 
 var (
@@ -30,23 +31,23 @@ var (
 	escapedWireKey = regexp.MustCompile(`^@@+wire$`)
 )
 
-// maxMarksNamed is how many paths of marked values a note names.
+// maxMarksNamed is the number of marked values' paths in a note.
 const maxMarksNamed = 3
 
-// marking finds the values of a message that have no JSON form, and puts others in their place.
+// marking finds the values in a message that have no JSON form and replaces them.
 type marking struct {
 	types *descriptor.Resolver
 	found []mark
 }
 
-// mark is what becomes of a value of the JSON.
+// mark is the replacement for a value in the JSON.
 type mark struct {
 	at     *jsonPlace
 	text   string // JSON in its place; "" when the name of the member is escaped
 	marked bool   // it has no JSON form
 }
 
-// jsonPlace is a place in the JSON, from the inside out; nil is the outermost value.
+// jsonPlace is a position in the JSON, from the inside out; nil is the outermost value.
 type jsonPlace struct {
 	up    *jsonPlace
 	name  string
@@ -64,8 +65,8 @@ func (s *jsonPlace) String() string {
 	return dotted(up, cmp.Or(s.name, element(s.index)))
 }
 
-// marshal writes protojson in which values without a JSON form are marked, and returns their
-// places. It changes such values in m.
+// marshal writes protojson in which values without a JSON form are marked. It returns the places of
+// the marked values and changes them in m.
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())
@@ -84,7 +85,8 @@ func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte,
 	return k.insert(string(out), b)
 }
 
-// hasMinusZero reports whether JSON may have the number -0; a text that looks like it counts too.
+// hasMinusZero reports whether JSON may contain the number -0. A text that looks like it counts,
+// too.
 func hasMinusZero(b []byte) bool {
 	for {
 		i := bytes.Index(b, []byte("-0"))
@@ -98,7 +100,7 @@ func hasMinusZero(b []byte) bool {
 	}
 }
 
-// insert puts the marks into the JSON.
+// insert inserts the marks into the JSON.
 func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*jsonPlace, err error) {
 	tree, err := parseJSON(text, b)
 	if err != nil {
@@ -133,7 +135,7 @@ func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*j
 	return append(out, text[at:]...), places, nil
 }
 
-// find returns the value at a place, and its name.
+// find returns the value at a place and its name.
 func (s *jsonPlace) find(root *jsonNode) (*jsonNode, jsonName) {
 	if s == nil {
 		return root, jsonName{}
@@ -187,7 +189,7 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// markable reports whether a value is a message, or one that is written in another way.
+// markable reports whether a value is a message, or has to be written in another way.
 func markable(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -207,7 +209,7 @@ func (k *marking) value(fd protoreflect.FieldDescriptor, v protoreflect.Value, s
 	case protoreflect.StringKind:
 		k.add(at, `{"`+wireKey+`":"`+base64.StdEncoding.EncodeToString([]byte(v.String()))+`"}`, true)
 		set(protoreflect.ValueOfString("x"))
-	case protoreflect.FloatKind, protoreflect.DoubleKind: // many who read JSON take -0 for 0, but leave a text alone
+	case protoreflect.FloatKind, protoreflect.DoubleKind: // many JSON readers turn -0 into 0, but keep a text
 		k.add(at, `"-0"`, false)
 	}
 }
@@ -254,7 +256,7 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// dynamic marks a Value without a kind, and a number that JSON does not have.
+// dynamic marks a Value without a kind, and numbers that JSON does not have.
 func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	md := m.Descriptor()
 	fd := m.WhichOneof(md.Oneofs().ByName("kind"))
@@ -288,7 +290,7 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// wireForm is the marked form of a well-known type with the fields that it usually has.
+// wireForm returns the marked form of a well-known type that has its usual fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
 	if !usual(m.Descriptor()) {
@@ -313,7 +315,7 @@ func wireForm(m protoreflect.Message) (string, bool) {
 	return `{"` + wireKey + `":{` + inner + `}}`, true
 }
 
-// usual reports whether a type that has a marked form has the fields that it usually has.
+// usual reports whether a type with a marked form has its usual fields.
 func usual(md protoreflect.MessageDescriptor) bool {
 	is := func(n protoreflect.FieldNumber, kind protoreflect.Kind, list bool) bool {
 		fd := md.Fields().ByNumber(n)
@@ -332,7 +334,8 @@ func usual(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// fromWireForm reads what stands under wireKey for a message; false when it does not fit.
+// fromWireForm parses the content of wireKey into a message. It returns false if the content does
+// not fit.
 func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.Message, bool) {
 	m := dynamicpb.NewMessage(md)
 	if n.kind != '{' || !usual(md) {
@@ -397,7 +400,7 @@ func fromWireForm(n *jsonNode, md protoreflect.MessageDescriptor) (protoreflect.
 	return m, true
 }
 
-// wantsWireForm says how the marked form of a type is written.
+// wantsWireForm describes how to write a type's marked form.
 func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	switch {
 	case md == nil:
@@ -412,7 +415,8 @@ func wantsWireForm(md protoreflect.MessageDescriptor) string {
 	return `{"@wire": {"seconds": "0", "nanos": 0}}`
 }
 
-// marked notes that the JSON has marked values. Their names are left out when they may be masked.
+// marked adds a note that the JSON has marked values. With hide, it omits their paths, which may be
+// masked.
 func (d *Document) marked(places []*jsonPlace, hide bool) {
 	if len(places) == 0 {
 		return
@@ -431,7 +435,7 @@ func (d *Document) marked(places []*jsonPlace, hide bool) {
 	d.jsonProblem(text)
 }
 
-// jsonProblem notes what is wrong with the JSON.
+// jsonProblem records what is wrong with the JSON.
 func (d *Document) jsonProblem(text string) {
 	d.JSONProblem = text
 	d.note(text)

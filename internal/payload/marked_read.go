@@ -14,27 +14,27 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// unmarking takes marked values out of JSON that a person wrote, so that protojson can read the
-// rest, and puts them into the message afterwards.
+// unmarking removes marked values from a person's JSON, so that protojson can parse the rest. It
+// then sets them in the message.
 type unmarking struct {
 	types  *descriptor.Resolver
 	source string
 	text   strings.Builder
-	at     int // of the source: what is before is in the text
+	at     int // position in the source up to which text is complete
 	moves  []move
 	found  []restore
 	err    *markError
 }
 
-// restore is a marked value and its place in the message.
+// restore is a marked value and its position in the message.
 type restore struct {
 	path *hop
 	v    protoreflect.Value
 }
 
-// hop goes from a message into a field of it, an element or an entry, and is the last of those that
-// lead to a value; nil is the outermost message. Of extensions the descriptors differ from reading
-// to reading, so the number says which.
+// hop is the last step on a path to a value: from a message to one of its fields, elements or
+// entries. A nil hop is the outermost message. Different readings have different descriptors for an
+// extension, so the field is identified by its number.
 type hop struct {
 	up    *hop
 	num   protoreflect.FieldNumber
@@ -42,7 +42,7 @@ type hop struct {
 	key   protoreflect.MapKey
 }
 
-// markError is a mistake in a marked value, at a byte of the text.
+// markError is a mistake in a marked value, at a byte offset of the text.
 type markError struct {
 	at      int
 	message string
@@ -50,7 +50,7 @@ type markError struct {
 
 func (e *markError) Error() string { return e.message }
 
-// readError is an error of protojson in a text that marked values were taken out of.
+// readError is a protojson error in a text from which marked values were removed.
 type readError struct {
 	error
 	text  string
@@ -59,7 +59,7 @@ type readError struct {
 
 func (e *readError) Unwrap() error { return e.error }
 
-// unmarshalMarked reads protojson with marked values.
+// unmarshalMarked parses protojson with marked values.
 func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *tolerant) error {
 	options := protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}
 	k := &unmarking{types: types.Resolver, source: text}
@@ -82,7 +82,7 @@ func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *t
 	return nil
 }
 
-// put sets a marked value in a message that was read without it.
+// put sets a marked value in a message that was parsed without it.
 func (r restore) put(m protoreflect.Message) bool {
 	if r.path == nil {
 		proto.Merge(m.Interface(), r.v.Message().Interface())
@@ -139,7 +139,7 @@ func (k *unmarking) fail(n *jsonNode, message string) {
 	}
 }
 
-// put writes JSON in the place of a piece of the source.
+// put writes JSON in place of a piece of the source.
 func (k *unmarking) put(from, to int, raw string) {
 	k.text.WriteString(k.source[k.at:from])
 	at := k.text.Len()
@@ -261,7 +261,7 @@ func (k *unmarking) submessage(n *jsonNode, md protoreflect.MessageDescriptor, p
 	k.found = append(k.found, restore{path, protoreflect.ValueOfMessage(m)})
 }
 
-// dynamic goes into the object or list that a Value is.
+// dynamic processes the object or list in a Value.
 func (k *unmarking) dynamic(n *jsonNode, md protoreflect.MessageDescriptor, path *hop) {
 	switch n.kind {
 	case '{':

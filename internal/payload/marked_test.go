@@ -14,10 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// compact is JSON without white space.
+// compact removes white space from JSON.
 func compact(s string) string { return regexp.MustCompile(`\n\s*|(:) `).ReplaceAllString(s, "$1") }
 
-// A value without a JSON form is marked, can be mended, and can be edited itself.
+// TestMarkedValues checks that a value without a JSON form is marked, can be replaced by a valid
+// one, and can be edited itself.
 func TestMarkedValues(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
@@ -29,9 +30,9 @@ func TestMarkedValues(t *testing.T) {
 	tests := []struct {
 		name, typ string
 		body      []byte
-		json      string // a part of it, without white space
-		old, new  string // of the JSON without white space
-		want      []byte // beginning with ! of the error
+		json      string // part of it, without white space
+		old, new  string // in the JSON without white space
+		want      []byte // with a leading !: in the error
 	}{
 		{"a Timestamp is mended", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{"@wire":{"seconds":"1700000000000"}}`, `{"@wire":{"seconds":"1700000000000"}}`, `"2023-11-14T22:13:20Z"`, msg(21, varint(1, 1700000000), unknown)},
 		{"a Timestamp is edited", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{`, `1700000000000`, `1700000000001`, msg(21, varint(1, 1700000000001), unknown)},
@@ -83,7 +84,8 @@ func TestMarkedValues(t *testing.T) {
 	}
 }
 
-// What the JSON marks is said, without the keys of maps when something may be masked.
+// TestMarkedValuesAreNamed checks that the marked values are listed, but without map keys if
+// anything may be masked.
 func TestMarkedValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(21, varint(1, 1<<60))
@@ -97,7 +99,7 @@ func TestMarkedValuesAreNamed(t *testing.T) {
 	}
 }
 
-// A marked value is masked like the value that it stands for.
+// TestMarkedValuesAreMasked checks that a marked value is masked like the value that it represents.
 func TestMarkedValuesAreMasked(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }

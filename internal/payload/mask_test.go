@@ -13,10 +13,10 @@ import (
 
 var digits16 = regexp.MustCompile(`[0-9]{16}`)
 
-// pattern masks 16 digits wherever they stand, and the whole of to.address in acme.notify.
+// pattern masks 16 digits anywhere, and all of to.address in acme.notify.
 var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
 
-// everything of a document that is shown.
+// everything returns all texts of a document that are shown.
 func everything(d *Document) string {
 	all := []string{d.JSON, d.Text, Summary(d, ""), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
 	var walk func([]Node)
@@ -140,8 +140,8 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	}
 }
 
-// What is masked beside the data keeps the bytes as they were received away, not what was taken out
-// of them.
+// TestMaskedEnvelopeShowsItsData checks that a masked value beside the data hides the bytes as
+// received, but not the data taken from them.
 func TestMaskedEnvelopeShowsItsData(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: pattern}

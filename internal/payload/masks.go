@@ -8,19 +8,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Masked is what stands where a masked value was.
+// Masked replaces a masked value.
 const Masked = "••••"
 
-// Masks is the one masking function of dlo: everything of a letter that is shown, listed, exported
-// or logged goes through it.
+// Masks is dlo's only masking function: everything of a letter that is shown, listed, exported or
+// logged passes through it.
 type Masks struct {
-	Headers  []string // names in lower case: their whole value is hidden
+	Headers  []string // names in lower case; the whole value is hidden
 	Patterns []*regexp.Regexp
 	Fields   []deadletter.MaskedField // of messages
 	JSON     []deadletter.FieldPath   // in JSON bodies
 }
 
-// Text hides what the patterns match in a text, and says whether anything was.
+// Text hides whatever the patterns match in a text, and reports whether they matched.
 func (m Masks) Text(text string) (string, bool) {
 	masked := false
 	for _, p := range m.Patterns {
@@ -39,14 +39,14 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field says whether queries may not ask for a path of bodies: a rule names it, or what it is in.
-// Patterns act on values, and debug_redact on types: what they hide is never found, but no path is
-// refused for it.
+// Field reports whether queries for a path in bodies must be rejected, because a rule names it or
+// something that contains it. Patterns apply to values and debug_redact to types: what they hide is
+// never found, but paths are not rejected because of them.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }
 
-// Names says what is masked: what changes when a mask does.
+// Names lists what is masked. The list changes if the masks change.
 func (m Masks) Names() []string {
 	names := []string{"debug_redact"}
 	for _, h := range m.Headers {
@@ -64,8 +64,8 @@ func (m Masks) Names() []string {
 	return names
 }
 
-// Body returns the Mask of bodies and of what is said about them; nil when nothing is masked
-// besides debug_redact.
+// Body returns the Mask for bodies and for texts about them, or nil if only debug_redact masks
+// anything.
 func (m Masks) Body() *Mask {
 	mask := &Mask{Fields: m.Fields, JSON: m.JSON}
 	if len(m.Patterns) > 0 {

@@ -6,10 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// massTransit reads the envelope of MassTransit: an object with the message as an object, and
-// messageType, the URNs of what it is, most specific first: "urn:message:Acme.Orders:OrderPlaced".
-// The other members (messageId, sentTime, headers, host ...) may be missing. Sources:
-// masstransit.io, "Interoperability", and MessageUrn.cs of MassTransit.
+// massTransit reads MassTransit's envelope: an object with the message as an object, and
+// messageType, a list of URNs for the message's types, most specific first:
+// "urn:message:Acme.Orders:OrderPlaced". The other members (messageId, sentTime, headers, host ...)
+// may be missing. Sources: masstransit.io, "Interoperability", and MassTransit's MessageUrn.cs.
 func (r *reading) massTransit(o object) (content, string) {
 	if why := o.need('{', "message"); why != "" {
 		return content{}, why
@@ -33,7 +33,7 @@ func (r *reading) massTransit(o object) (content, string) {
 
 const urnOfMessage = "urn:message:"
 
-// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" is
+// messageTypes returns the names in a list of URNs: "urn:message:Acme.Orders:OrderPlaced" becomes
 // Acme.Orders.OrderPlaced.
 func messageTypes(list []byte) (names []string, why string) {
 	r := &jsonReader{src: list, at: 1}

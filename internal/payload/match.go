@@ -11,63 +11,63 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Verdict is what a ranking comes to.
+// Verdict is the result of a ranking.
 type Verdict string
 
 const (
-	Matched   Verdict = "matched"   // the first is the type
-	Ambiguous Verdict = "ambiguous" // Tied types are equally likely, or nearly so, or it may as well be a text
+	Matched   Verdict = "matched"   // the first match is the type
+	Ambiguous Verdict = "ambiguous" // Tied types are (almost) equally likely, or it may as well be a text
 	Unknown   Verdict = "unknown"   // none reads the body well, or the body says too little
 )
 
-// Match is one type that reads a body.
+// Match is a type that can read a body.
 type Match struct {
 	Type  string
-	Score float64  // 0 to 1; above 0.9 only where more than the shape of the body speaks for it
+	Score float64  // 0 to 1; above 0.9 only if there is evidence beyond the body's shape
 	Why   []string // reasons, in words
 }
 
-// Ranking is the types that read a body, as far as they are worth naming.
+// Ranking lists the types that can read a body, as far as they are worth naming.
 type Ranking struct {
 	Verdict Verdict
-	Why     string  // one sentence where nothing is matched
-	Types   int     // that are registered
-	Matches []Match // best first, at most eight; of those that are tied, the likelier ones from before
-	Tied    int     // types that the margin does not tell from the first, and the first
-	Left    int     // types that might read the body and were not compared, as the budget had ended
-	Enough  bool    // the body is surely a message of a type like the first, even when the verdict is ambiguous
+	Why     string  // one sentence, if nothing is matched
+	Types   int     // number of registered types
+	Matches []Match // best first, at most eight; tied types in order of their priors
+	Tied    int     // types within the margin of the first, including the first
+	Left    int     // types that might read the body but were not compared, because the budget was used up
+	Enough  bool    // the body is surely a message of a type like the first, even if the verdict is ambiguous
 
-	leftFrom, leftTo string // the first and the last of those that are left, by name
+	leftFrom, leftTo string // first and last of the types not compared, by name
 
-	drifted   bool               // the body is of the only type of its queue but for new fields: see drift.go
-	plausible []*descriptor.Type // that are tied with the first, or know all of the body; of a decoder that hides something
-	fields    int64              // on the wire, on all levels
+	drifted   bool               // the body has the only type of its queue plus new fields: see drift.go
+	plausible []*descriptor.Type // types tied with the first, or that know all of the body; only if the decoder hides anything
+	fields    int64              // on the wire, at all levels
 }
 
-// Limits of one ranking.
+// Limits for one ranking.
 const (
 	maxMatches = 8
-	maxVisits  = 500_000 // nodes, over all types
+	maxVisits  = 500_000 // nodes, for all types together
 	minMatched = 8       // bytes; shorter bodies are not matched
-	shapeMost  = 0.9     // score of a type that only the shape of the body speaks for
+	shapeMost  = 0.9     // maximum score of a type supported only by the body's shape
 )
 
-// likely is the prior from which on it decides between types that read a body alike; below, it only
-// orders them. Where two types are common on a queue, it would make a confident guess of each
-// letter that both read, and that of every one after it.
+// likely is the prior from which it decides between types that read a body alike. Below, it only
+// orders them. If a lower prior decided and two types were common on a queue, every letter that
+// both types can read would get a confident guess, and so would every letter after it.
 const (
 	likely   = 0.9
-	ordering = likely - 0.01 // of a share: it never decides
+	ordering = likely - 0.01 // scales shares so that they never decide
 )
 
-// Match ranks all registered types for a body that names none: those of the newest version of each
-// set. A body that is text is not protobuf, unless the content type says so, or it is nothing but
-// tagged texts; see taggedTexts. It costs no more than half of what is left of b, never fails, and
-// allocates only for its answer; a nil b stands for NewBudget().
+// Match ranks the registered types for a body without a named type, using the newest version of
+// each set. Text is not considered protobuf unless the content type says so or it consists only of
+// tagged texts; see taggedTexts. Match uses at most half of what is left of b, never fails, and
+// allocates only its result. A nil b means NewBudget().
 //
-// Types are ranked by evidence.score: 1 when the type knows every field, and every value is one
-// that its publishers write. Ties are broken by h.Prior, by a type property that is like the name,
-// then by name; only the first two can make a tie a match.
+// Types are ranked by evidence.score. It is 1 if the type knows every field and every value is one
+// that its publishers write. Ties are broken by h.Prior, then by a type property similar to the
+// name, then by name. Only the first two can turn a tie into a match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	b = d.budget(b)
 	defer func() {
@@ -92,7 +92,7 @@ func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking
 	return m.rank(types, body, h, declared, b, d.mayHideFields())
 }
 
-// unmatchable says why a body is not compared with types at all.
+// unmatchable returns why a body is not compared with types at all, or "".
 func unmatchable(body []byte, declared bool) string {
 	switch {
 	case len(body) == 0:
@@ -107,25 +107,25 @@ func unmatchable(body []byte, declared bool) string {
 	return ""
 }
 
-// matcher is the memory of one ranking; it is used again.
+// matcher is the memory for one ranking; it is reused.
 type matcher struct {
 	tree     wireTree
 	outline  outline
 	compared []compared
 }
 
-// compared is one type that reads the body.
+// compared is a type that can read the body.
 type compared struct {
-	rank   float64 // the score and its priors
-	prior  float32 // what it was before
-	id     int32   // in the index
+	rank   float64 // the score plus its prior
+	prior  float32 // prior from before the body was read
+	id     int32   // index in typeIndex
 	done   bool    // listed
 	unread bool    // it does not know all of the body
 }
 
 var matchers = sync.Pool{New: func() any { return &matcher{} }}
 
-// matcherMemory is what a matcher keeps, without compared.
+// matcherMemory is the memory that a matcher keeps, without compared.
 const matcherMemory = 48*maxWireNodes + 2<<10
 
 func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b *budget.Budget, hides bool) Ranking {
@@ -189,17 +189,17 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	return r
 }
 
-// leave notes a type that is not compared. They come by name.
+// leave records a type that is not compared. Types are passed in order of name.
 func (r *Ranking) leave(name string) {
 	if name == r.leftTo {
-		return // of another set
+		return // same name, from another set
 	}
 	r.Left++
 	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
 }
 
-// prior is what is known of a type from before the body: what its queue, its routing key or a
-// person says, and a type property like its name.
+// prior returns the weight of what is known about a type before the body is read: from its queue,
+// its routing key, a person, or a type property similar to its name.
 func prior(t *matchable, before float64, hint string) float64 {
 	p := min(1, before)
 	if p < likely {
@@ -211,8 +211,8 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list fills the matches: best first, those that are tied with the top by what was before, equals
-// by name, and each name once. The types stand by name in the index, and so in m.compared.
+// list fills in the matches: best first, types tied with the top by prior, equal ones by name. Each
+// name is listed once. Types are sorted by name in the index and therefore in m.compared.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1
@@ -256,7 +256,7 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 	}
 }
 
-// before reports whether x is listed before y, where the highest rank is top.
+// before reports whether x is listed before y, given the highest rank top.
 func (x *compared) before(y *compared, top float64) bool {
 	if x.prior != y.prior && top-x.rank <= margin && top-y.rank <= margin {
 		return x.prior > y.prior
@@ -266,8 +266,8 @@ func (x *compared) before(y *compared, top float64) bool {
 
 // judge sets the verdict on a ranking with at least one match.
 func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hint string, declared bool) {
-	// What is known from before says which type it is, not that it fits: the evidence alone has to
-	// be good enough.
+	// Prior knowledge helps to decide which type it is, not whether it fits: the evidence alone
+	// must be good enough.
 	var e evidence
 	var best *matchable
 	score := 0.0
@@ -306,14 +306,14 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"
 	case e.bits() < need:
 		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
-	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of them may be as good
+	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of them may be just as good
 		r.Verdict, r.Why = Ambiguous, r.partly()
 	default:
 		r.Verdict = Matched
 	}
 }
 
-// partly says which types were not compared; "" when all were.
+// partly describes the types that were not compared, or returns "".
 func (r *Ranking) partly() string {
 	if r.Left == 0 {
 		return ""
@@ -325,7 +325,7 @@ func (r *Ranking) partly() string {
 	return fmt.Sprintf("too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"), which)
 }
 
-// names gives the first n types that are tied.
+// names lists the first n tied types.
 func (r *Ranking) names(n int) string {
 	var list []string
 	for _, m := range r.Matches[:min(n, len(r.Matches), r.Tied)] {

@@ -22,13 +22,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// The reference compares a body with a type by the descriptors alone: without signatures, shapes, a
-// tree or an early end. The fast ranking has to give the same evidence for every type that it
-// lists, and list every type that the reference lists.
+// reference compares a body with a type using only the descriptors: without signatures, shapes, a
+// tree, or an early end. The fast ranking must produce the same evidence for every type that it
+// lists, and must list every type that the reference lists.
 type reference struct {
 	types  *descriptor.Resolver
 	e      evidence
-	beyond bool // there are elements that are not looked at
+	beyond bool // some elements were not examined
 }
 
 func (r *reference) as(body []byte, md protoreflect.MessageDescriptor) bool {
@@ -41,7 +41,7 @@ func (r *reference) as(body []byte, md protoreflect.MessageDescriptor) bool {
 	return r.message(body, md, true)
 }
 
-// part names a field, or the oneof that it is in.
+// part names a field, or the oneof that contains it.
 func part(fd protoreflect.FieldDescriptor) string {
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 		return "oneof " + string(o.Name())
@@ -205,8 +205,7 @@ func (r *reference) unknown(size int) {
 	r.e.unreadFields++
 }
 
-// number says whether a value is out of the range of its type, and whether (1) it is none of its
-// enum.
+// number reports whether a value is out of its type's range; outside is 1 if it is not in its enum.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -230,7 +229,7 @@ type listed struct {
 	e    evidence
 }
 
-// ranked lists all types that read a body, best first, as the reference finds them.
+// ranked lists all types that read a body according to the reference, best first.
 func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []listed) {
 	for _, name := range r.Types() {
 		defs, _ := r.Lookup(name)
@@ -243,8 +242,7 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 		if err != nil {
 			t.Fatalf("%s: the reference reads %x, the decoder says %v", name, body, err)
 		}
-		// That nothing is odd or unknown has to mean that the body is what its publisher would
-		// write.
+		// If nothing is odd or unknown, the body must be what its publisher would write.
 		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
 			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
 		}
@@ -295,7 +293,7 @@ func compareRankings(t testing.TB, r *descriptor.Registry, body []byte, h Hints)
 	}
 }
 
-// invented is a registry of types with all kinds of fields, many of them alike.
+// invented returns a registry of types with all kinds of fields. Many types are similar.
 var invented = sync.OnceValue(func() *descriptor.Registry { return inventTypes(300) })
 
 func inventTypes(n int) *descriptor.Registry {
@@ -346,7 +344,7 @@ func inventTypes(n int) *descriptor.Registry {
 		}
 		if oneof {
 			m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("choice")}}
-			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // members have to stand together
+			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // members of a oneof must be adjacent
 				return map[bool]int{true: 1}[a.OneofIndex == nil] - map[bool]int{true: 1}[b.OneofIndex == nil]
 			})
 		}
@@ -363,7 +361,7 @@ func inventTypes(n int) *descriptor.Registry {
 	return r
 }
 
-// hasMap reports whether a message has a map, which on the wire may have a key twice.
+// hasMap reports whether a message contains a map, which can have duplicate keys on the wire.
 func hasMap(m protoreflect.Message) (has bool) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -450,7 +448,7 @@ func FuzzMatch(f *testing.F) {
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		within(t, tiny)
-		// What the tree has no nodes for, the reference would still count.
+		// The reference would also count what has no nodes in the tree.
 		var tree wireTree
 		if !tree.read(body, maxWireFields) || tree.cut || got.Left == 0 && len(body) > 4000 {
 			return

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// registryOf makes a registry of messages, from the bodies of their definitions.
+// registryOf returns a registry of messages, given the bodies of their definitions.
 func registryOf(t testing.TB, sets ...string) *descriptor.Registry {
 	t.Helper()
 	r := descriptor.NewRegistry()
@@ -126,8 +126,8 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A hundred thousand types that all read the body: the budget ends the comparison, and nothing is
-// called a match.
+// TestMatchOfManyTypes checks that with a hundred thousand types that all read the body, the budget
+// ends the comparison and nothing is called a match.
 func TestMatchOfManyTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 types")
@@ -149,8 +149,9 @@ func TestMatchOfManyTypes(t *testing.T) {
 	}
 }
 
-// Types that a body is too large to compare with are counted and named; what its queue had before
-// is compared all the same, and is the type where none of the others could come near.
+// TestTypesThatAreNotCompared checks that types which a large body leaves no budget to compare are
+// counted and named. Types that its queue had before are still compared, and matched if none of the
+// others could come close.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")
@@ -172,7 +173,8 @@ func TestTypesThatAreNotCompared(t *testing.T) {
 	}
 }
 
-// No body costs more than its budget and the memory that is used again, whatever it holds.
+// TestHostileBodiesAreMatchedInBounds checks that no body costs more than its budget and the reused
+// memory, whatever it contains.
 func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 	const size = 16_000_000
 	groups := func(depth, inside int) []byte {

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mayMatch reports whether the body of a letter is matched against the registered types. It is not
-// when the letter or a binding names a type, even one that cannot be used: what matches instead
-// would be a confident wrong answer. A type property such as "user.created" names none.
+// mayMatch reports whether a letter's body is matched against the registered types. It is not if
+// the letter or a binding names a type, even one that cannot be used: a match would then be a
+// confident wrong answer. A type property such as "user.created" does not name a type.
 func (r *reading) mayMatch() bool {
 	if r.Types == nil {
 		return false
@@ -26,7 +26,8 @@ func (r *reading) mayMatch() bool {
 	return true
 }
 
-// namesType reports whether a word is written as types are: "OrderPlaced", "acme.v1.OrderPlaced".
+// namesType reports whether a word is written like a type name: "OrderPlaced",
+// "acme.v1.OrderPlaced".
 func namesType(name string) bool {
 	full := protoreflect.FullName(name)
 	if !full.IsValid() {
@@ -36,7 +37,8 @@ func namesType(name string) bool {
 	return 'A' <= first && first <= 'Z'
 }
 
-// ranking is Match for a body of at least one byte; peeling and reading ask it of the same body.
+// ranking is Match for a body of at least one byte. It caches the result, because peeling and
+// reading use the same body.
 func (r *reading) ranking(body []byte) *Ranking {
 	if m := &r.ranked; len(m.body) != len(body) || &m.body[0] != &body[0] {
 		m.body, m.by = body, r.Match(body, r.hints, r.budget)
@@ -44,13 +46,14 @@ func (r *reading) ranking(body []byte) *Ranking {
 	return &r.ranked.by
 }
 
-// readsAsAny reports whether b is surely a message of a registered type, even if not of which.
+// readsAsAny reports whether b is surely a message of a registered type, even if it is unclear
+// which one.
 func (r *reading) readsAsAny(b []byte) bool {
 	return len(b) > 0 && r.mayMatch() && (r.ranking(b).Enough || r.knownBefore(b) || r.drifted(b))
 }
 
-// readMatched fills the document when the body matches a registered type. Otherwise it says which
-// types come near.
+// readMatched fills the document if the body matches a registered type. Otherwise it reports the
+// nearest types.
 func (r *reading) readMatched() bool {
 	doc := r.doc
 	by := r.ranking(doc.Body)
@@ -85,8 +88,8 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore fills the document when no current type reads the body, but a version of the type
-// that it matched before knows all of it: an old letter stays readable after its set has changed.
+// readAsBefore fills the document if no current type reads the body, but some version of the type
+// it matched before knows all of it. So an old letter stays readable after its set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false
@@ -113,8 +116,8 @@ func (r *reading) knownBefore(b []byte) bool {
 	return false
 }
 
-// beginsAsMessage reports whether the fields that are whole in the first bytes of something have
-// the wire format; more says that there are more bytes.
+// beginsAsMessage reports whether the complete fields in the first bytes of a body have the wire
+// format. more means that further bytes follow.
 func beginsAsMessage(b []byte, more bool) bool {
 	for len(b) > 0 {
 		num, _, n := protowire.ConsumeField(b)

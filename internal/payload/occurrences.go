@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	maxRanges      = 200          // of one node
-	maxOccurrences = 2 * maxNodes // of one message
+	maxRanges      = 200          // per node
+	maxOccurrences = 2 * maxNodes // per message
 )
 
-// occurrence is one time that a field is on the wire.
+// occurrence is one occurrence of a field on the wire.
 type occurrence struct {
-	whole Range // with its tag
-	in    Range // the content: of what is length-delimited without the length, of a group without its end
+	whole Range // including its tag
+	in    Range // the content: without length if length-delimited, without end tag if a group
 	wire  protowire.Type
 }
 
-// occurrences finds the fields of a message in the body, by their numbers. The message may be there
-// in parts, which the decoder merges.
+// occurrences returns a message's fields in the body, by number. The message may be split into
+// parts, which the decoder merges.
 func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	if len(parts) == 0 {
 		return nil
@@ -54,12 +54,12 @@ func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 	return by
 }
 
-// takes reports whether the decoder takes a field of that wire type for fd.
+// takes reports whether the decoder accepts a field with that wire type for fd.
 func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
 	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
-// taken are the occurrences that the decoder takes for fd, or those that it does not.
+// taken returns the occurrences that the decoder accepts for fd, or those that it does not.
 func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occurrence {
 	for i := range list {
 		if takes(fd, list[i].wire) == want {
@@ -76,7 +76,7 @@ func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occu
 	return list
 }
 
-// wholes are the bytes of a node that is there so often.
+// wholes returns the byte ranges of a node's occurrences.
 func wholes(list []occurrence) []Range {
 	var out []Range
 	for _, o := range list[:min(len(list), maxRanges)] {
@@ -93,8 +93,8 @@ func contents(list []occurrence) []Range {
 	return out
 }
 
-// elements splits the occurrences of a list into the bytes of its first elements: one that is
-// packed has several.
+// elements splits a list's occurrences into the bytes of its first elements. A packed occurrence
+// has several.
 func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []occurrence {
 	var out []occurrence
 	for _, o := range list {
@@ -117,7 +117,7 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries are the occurrences of a map by their keys, as text; of each, in is its value.
+// entries returns a map's occurrences by key, as text. In each of them, in is the value's range.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil
@@ -142,8 +142,7 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates says how a field is on the wire in another way than its type has it written; "" when it
-// is not.
+// deviates describes how a field on the wire differs from what its type would write, or returns "".
 func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

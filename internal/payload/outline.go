@@ -8,13 +8,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const maxOutlined = 64 // keys or fields of an outline
+const maxOutlined = 64 // keys or fields in an outline
 
-// Outline says what of the form of a body tells one kind of message from another where no type
-// does: of a JSON object its keys, sorted; of an unknown message its field numbers with their wire
-// types, which are certain, while what Shape guesses from the values differs from one message of a
-// type to the next. "" of a body with a type, and of all others. Keys are as they are shown, masked
-// where masks say so.
+// Outline describes the form of a body without a type, to distinguish one kind of message from
+// another. For a JSON object, it lists the sorted keys, masked where the masks apply. For an
+// unknown message, it lists the field numbers with their wire types. Those are certain, while the
+// guesses that Shape makes from values differ between messages of one type. Outline returns "" for
+// bodies with a type and for all others.
 func (d *Document) Outline() string {
 	var parts []string
 	switch {

@@ -13,10 +13,10 @@ import (
 
 const maxPatchOps = 1_000
 
-// Patch changes the JSON of a body by an RFC 6902 JSON patch, as one change for many letters. It
-// works on the values that are stored, but does not tell what is masked: such a value can be
-// replaced and removed, not tested, copied or moved. Otherwise it is as Edit. Path of an error is
-// the pointer in the patch, line and column are of the patch.
+// Patch applies an RFC 6902 JSON patch to the JSON of a body, so that one change can be made to
+// many letters. It works on the stored values without disclosing masked ones: they can be replaced
+// and removed, but not tested, copied or moved. Otherwise Patch works like Edit. In errors, Path is
+// the pointer in the patch; line and column refer to the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -48,12 +48,12 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	u.tree.namesAs(p.doc)
 	e, err = s.encode(u)
 	if mistake, ok := err.(*EditError); ok {
-		mistake.Line, mistake.Column = 0, 0 // they would be of a text that nobody has seen
+		mistake.Line, mistake.Column = 0, 0 // they would refer to a text that nobody has seen
 	}
 	return e, err
 }
 
-// namesAs takes over what people see of the names of a tree with the same shape.
+// namesAs copies how names are shown from a tree of the same shape.
 func (n *jsonNode) namesAs(other *jsonNode) {
 	for i := range n.names {
 		n.names[i].shown = other.names[i].shown
@@ -63,7 +63,7 @@ func (n *jsonNode) namesAs(other *jsonNode) {
 	}
 }
 
-// patching is a document that a patch is applied to.
+// patching is a document to which a patch is applied.
 type patching struct {
 	source string
 	budget *budget.Budget
@@ -72,7 +72,7 @@ type patching struct {
 	op     *jsonNode
 }
 
-// fail is an error at a member of the operation.
+// fail returns an error at a member of the operation.
 func (p *patching) fail(member, message string) error {
 	e := &EditError{Message: message}
 	at := p.op.from
@@ -84,7 +84,7 @@ func (p *patching) fail(member, message string) error {
 	return e
 }
 
-// clone copies a tree, as a patch changes it and may put one part of it in several places.
+// clone copies a tree, because a patch changes it and may use one part of it in several places.
 func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
 	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, &EditError{Message: "the patch makes too large a document: " + err.Error()}
@@ -124,7 +124,7 @@ func (p *patching) apply() error {
 	return nil
 }
 
-// member is a text of the operation.
+// member returns a text member of the operation.
 func (p *patching) member(name string) (string, error) {
 	if i := p.op.find(name); i >= 0 && p.op.items[i].kind == '"' {
 		return p.op.items[i].text, nil
@@ -147,7 +147,7 @@ func (p *patching) value() (*jsonNode, error) {
 	return p.seen(p.op.items[i])
 }
 
-// seen is a copy of a new value, of which people see everything until it is stored.
+// seen returns a copy of a new value. People see all of it until it is stored.
 func (p *patching) seen(n *jsonNode) (*jsonNode, error) {
 	c, err := p.clone(n)
 	if err == nil {
@@ -160,7 +160,7 @@ const testsMasked = "this value is masked, or has something masked in it: it can
 
 const inMasked = "this value is masked, so nothing in it can be changed: replace or remove it as a whole"
 
-// one applies an operation.
+// one applies one operation.
 func (p *patching) one() error {
 	kind, err := p.member("op")
 	if err != nil {
@@ -218,7 +218,7 @@ func (p *patching) one() error {
 	return p.fail("op", "there is no such operation: take add, remove, replace, move, copy or test")
 }
 
-// pointer reads an RFC 6901 pointer.
+// pointer parses an RFC 6901 pointer.
 func (p *patching) pointer(member string) ([]string, error) {
 	text, err := p.member(member)
 	if err != nil || text == "" {
@@ -237,9 +237,9 @@ func (p *patching) pointer(member string) ([]string, error) {
 	return names, nil
 }
 
-// step goes from a value to the one below it.
+// step returns the index of the value below n with that name.
 func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
-	if n.masked { // what is in it is nobody's business
+	if n.masked { // its contents must not be disclosed
 		return 0, p.fail(member, inMasked)
 	}
 	switch n.kind {
@@ -248,7 +248,7 @@ func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
 		switch {
 		case i >= 0 && !n.names[i].masked:
 			return i, nil
-		case n.masksNames(): // whichever it is, or the answer would tell what the masked ones are
+		case n.masksNames(): // whatever it is, or the answer would disclose masked names
 			return 0, p.fail(member, "names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead")
 		}
 		return 0, p.fail(member, "there is no such value in this letter")
@@ -282,7 +282,7 @@ func (p *patching) get(member string, path []string) (*jsonNode, error) {
 	return n, nil
 }
 
-// give notes that a masked value is replaced or removed.
+// give records that a masked value is replaced or removed.
 func (p *patching) give(old *jsonNode, path []string) {
 	if !old.hides {
 		return
@@ -386,14 +386,14 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	if n.hides {
 		return p.fail("path", testsMasked)
 	}
-	if !n.same(v, plainNumber) { // by their value, as RFC 6902, 4.6, has it
+	if !n.same(v, plainNumber) { // compared by value, as RFC 6902, 4.6 requires
 		return p.fail("path", "the value is another one in this letter, so nothing is changed")
 	}
 	return nil
 }
 
-// plainNumber writes a number of JSON so that equal ones are the same: its digits without zeros at
-// both ends, and the exponent that goes with them.
+// plainNumber writes a JSON number so that equal numbers have the same text: its digits without
+// leading and trailing zeros, and the matching exponent.
 func plainNumber(raw string) string {
 	sign := ""
 	if rest, ok := strings.CutPrefix(raw, "-"); ok {
@@ -403,7 +403,7 @@ func plainNumber(raw string) string {
 	if i := strings.IndexAny(raw, "eE"); i >= 0 {
 		var err error
 		if exponent, err = strconv.Atoi(raw[i+1:]); err != nil {
-			return sign + raw // beyond all that is in use
+			return sign + raw // outside any practical range
 		}
 		raw = raw[:i]
 	}

@@ -11,7 +11,7 @@ func TestPatch(t *testing.T) {
 	t.Parallel()
 	masked := `{"card":"` + card + `","to":{"card":"` + card + `","name":"Dana"},"list":["` + card + `","b"],"map":{"` + card + `":1,"k":2}}`
 	tests := []struct {
-		name, body, patch, want string // want beginning with !: of the error
+		name, body, patch, want string // want with a leading !: in the error
 	}{
 		{"nothing", `{"a":1}`, `[]`, `{"a":1}`},
 		{"replace", `{"a":1,"b":2.50}`, `[{"op":"replace","path":"/a","value":{"x":[1e2]}}]`, `{"a":{"x":[1e2]},"b":2.50}`},
@@ -83,7 +83,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// A patch must not tell whether a masked value is the one that it brings.
+// TestPatchDoesNotConfirmMaskedValues checks that a patch does not disclose whether a masked value
+// equals its new value.
 func TestPatchDoesNotConfirmMaskedValues(t *testing.T) {
 	t.Parallel()
 	for _, body := range [][]byte{
@@ -136,8 +137,8 @@ func TestPlainNumber(t *testing.T) {
 	}
 }
 
-// A small patch that puts a long text in many places is refused before it is written out: 64 KiB of
-// it would come to a GB.
+// TestAPatchThatMakesMuchOfLittle checks that a small patch that puts a long text in many places is
+// rejected before it is written out: 64 KiB of it would become a GB.
 func TestAPatchThatMakesMuchOfLittle(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"a":"` + strings.Repeat("x", 1_000_000) + `"}`)

@@ -1,13 +1,13 @@
-// Package payload makes the bodies of letters readable: it peels transport encodings and envelopes
-// off them, decides what they are (protobuf of a known type, JSON, text or bytes), decodes them
-// under a budget, and gives the trees, JSON, hex rows and one-line summaries that pages, rules and
-// search use. What people make of that JSON goes back into the bytes and the envelopes that it came
-// out of: Decoder.Edit. Every body is hostile input: all functions are total, and a decoder is only
-// started on a body that a scan without allocations has found to fit the budget.
+// Package payload makes the bodies of letters readable. It removes transport encodings and
+// envelopes, determines what a body is (protobuf of a known type, JSON, text or bytes), and decodes
+// it under a budget. It provides the trees, JSON, hex rows and one-line summaries that pages, rules
+// and search use. Decoder.Edit writes a person's edit of the JSON back into the original bytes and
+// envelopes. Every body is hostile input: all functions are total, and a decoder only runs on a
+// body that an allocation-free scan has found to fit the budget.
 //
-// A body for which nothing names a type is matched against all known ones; see Decoder.Match.
+// A body without a named type is matched against all known types; see Decoder.Match.
 //
-// It does no input or output. Types come out of a descriptor.Registry, which others fill.
+// The package does no I/O. Types come from a descriptor.Registry, which other packages fill.
 package payload
 
 import (
@@ -20,17 +20,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Decoder is how bodies are read. The zero value reads JSON, text and bytes. It holds no state of a
-// letter, so it may be used concurrently.
+// Decoder decodes bodies. Its zero value reads JSON, text and bytes. It has no state per letter, so
+// it may be used concurrently.
 type Decoder struct {
-	Types    *descriptor.Registry // nil: no protobuf types are known
-	Bindings []Binding            // the first that fits a letter counts
-	Mask     *Mask                // nil: nothing is masked but the fields with debug_redact
-	MaxBody  int64                // most bytes of a body, and of all that is peeled off it together; 0 is 16 MiB
-	NoJSON   bool                 // leave the JSON of messages out, which takes a quarter of the time: for verdicts and search, which look at the tree
+	Types    *descriptor.Registry // nil = no protobuf types are known
+	Bindings []Binding            // the first one that matches a letter is used
+	Mask     *Mask                // nil = nothing is masked except fields with debug_redact
+	MaxBody  int64                // maximum bytes of a body, and of everything unpacked from it in total; 0 = 16 MiB
+	NoJSON   bool                 // omit the JSON of messages, which takes a quarter of the time: for verdicts and search, which use the tree
 }
 
-// budget is what one letter may cost: b, or what it may where the caller does not say.
+// budget returns the budget for one letter: b, or the default if b is nil.
 func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	if b != nil {
 		return b
@@ -42,40 +42,40 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	return b
 }
 
-// Hints is what a letter says about its body, besides the body. All of it is untrusted.
+// Hints is what a letter says about its body, apart from the body itself. All of it is untrusted.
 type Hints struct {
 	ContentType     string // property content-type, with parameters
-	ContentEncoding string // property content-encoding: names in the order in which they were applied, separated by commas
-	Compression     string // header compression, of kombu
-	Type            string // property type: a full or short type name, or any other word of the publisher
-	Queue           string // the origin queue, and
+	ContentEncoding string // property content-encoding: names in the order in which they were applied, comma-separated
+	Compression     string // kombu's header compression
+	Type            string // property type: a full or short type name, or any other word chosen by the publisher
+	Queue           string // origin queue, for bindings
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
 	Was             string // full name of the type that the body matched when it was read before; "" = none
 	Only            string // full name of the type that the last letters of the queue were of, all of them; "" = none
-	Crashed         bool   // dlo died of reading it: nothing decodes it again
+	Crashed         bool   // reading it crashed dlo: it is not decoded again
 
-	// Prior says of full type names how likely they are before the body is looked at, 0 to 1: from
-	// what was on this queue or routing key before, or what a person picked. From 0.9 on it decides
-	// between types that read the body alike, below that it orders them. It never makes one of a
-	// type that does not.
+	// Prior gives, by full type name, how likely a type is before the body is read, from 0 to 1. It
+	// comes from the history of the queue or routing key, or from a person's pick. From 0.9, it
+	// decides between types that read the body alike; below, it only orders them. It never selects
+	// a type that cannot read the body.
 	Prior map[string]float64
 
-	hidden []deadletter.FieldPath // by field numbers: what was hidden in the body that this one was made of, should it be matched too
+	hidden []deadletter.FieldPath // by field number: what was hidden in the body from which this one was made, if this one is matched too
 }
 
-// Decode reads one body. It always returns a Document, whatever the body: at worst one that shows
-// the first bytes in hex and says why. It never panics, and never uses more than what is left of b;
-// a nil b stands for NewBudget() with MaxBody. The Document keeps a reference to body, which must
-// not be changed afterwards.
+// Decode decodes one body. It always returns a Document, whatever the body: in the worst case, one
+// that shows the first bytes in hex and the reason. It never panics, and never uses more than what
+// is left of b. A nil b means NewBudget() with MaxBody. The Document keeps a reference to body,
+// which must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
 	}
 	b = d.budget(b)
 	doc = &Document{Body: body, Size: len(body)}
-	// The decoders are careful and so are we; a defect in one of them must still cost no more than
-	// the view of one letter. The panic's text may quote the body, so it is not repeated.
+	// Decoders should not panic, but if one does, it must cost no more than the view of one letter.
+	// The panic's text is not repeated, because it may quote the body.
 	defer func() {
 		if recover() != nil {
 			doc = d.Bytes(body, h, "a decoder failed on this body (internal error)")
@@ -100,27 +100,28 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a body as bytes only, without reading it: why says why. For a body that a decoder
-// has died of.
+// Bytes returns a document that only shows a body's bytes, without decoding it. why is the reason.
+// It is used for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
 	doc.hideUnread()
 	return doc
 }
 
-// guarded says whether a body must be hidden when it cannot be read: nobody can say where a masked
-// value would be. Fields with debug_redact count where the letter names a type that has some.
+// guarded reports whether a body must be hidden if it cannot be decoded, because nobody can tell
+// where a masked value would be. Fields with debug_redact count if the letter names a type that has
+// them.
 func (d *Decoder) guarded(h Hints) bool {
 	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
 
-// reading is the work on one body.
+// reading is the state of decoding one body.
 type reading struct {
 	*Decoder
 	doc    *Document
-	hints  Hints  // of the letter; inside an envelope, what that says
-	masked bool   // something in an envelope that was taken off is masked
-	outer  spot   // of the body in the envelope that it came out of
+	hints  Hints  // from the letter; inside an envelope, from the envelope
+	masked bool   // part of a removed envelope is masked
+	outer  spot   // spot of the body in its envelope
 	media  string // of the content type, lower case, without parameters; "" when absent or malformed
 	budget *budget.Budget
 	named  []candidate
@@ -142,8 +143,8 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	return r
 }
 
-// heed takes in what is said of the body as it is now: by the letter, or by the envelope that it
-// came out of. Inside are names of types that only the envelope gives.
+// heed applies what the letter or the enclosing envelope says about the current body. inside lists
+// type names given only by the envelope.
 func (r *reading) heed(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
@@ -156,7 +157,7 @@ func (r *reading) heed(h Hints, inside ...namedType) {
 	}
 }
 
-// read decides what the peeled body is and fills the document.
+// read determines what the unwrapped body is and fills the document.
 func (r *reading) read() {
 	doc := r.doc
 	if len(doc.Body) == 0 {
@@ -164,10 +165,10 @@ func (r *reading) read() {
 		return
 	}
 	isJSON, why := r.isJSON(doc.Body)
-	if !isJSON && r.declaresJSON() { // a lone value is JSON only where it is said to be
+	if !isJSON && r.declaresJSON() { // a single value is only JSON if declared as such
 		isJSON, why = looksLikeJSON(doc.Body, true)
 	}
-	if isJSON && r.declaresJSON() { // content type and body agree: a type name is then only a name
+	if isJSON && r.declaresJSON() { // content type and body agree: a type name is just a label
 		doc.step(true, "JSON, as the content type says")
 		r.readJSON()
 		return
@@ -192,8 +193,8 @@ func (r *reading) read() {
 	if isJSON {
 		doc.step(true, "JSON")
 		r.readJSON()
-		// A property type that is no protobuf name is the publisher's own word; next to a JSON body
-		// it is no problem to report.
+		// A type property that is not a protobuf name is the publisher's own word. With a JSON
+		// body, it is not a problem to report.
 		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
 			doc.Problem = ""
 		}
@@ -214,8 +215,9 @@ func (r *reading) read() {
 	r.readBinary()
 }
 
-// mediaType splits a content type without judging it: "application/x; A=b" is "application/x" and
-// {"a": "b"}. Quotes around values are taken off; what cannot be read is left out.
+// mediaType splits a content type without validating it: "application/x; A=b" becomes
+// "application/x" and {"a": "b"}. Quotes around values are removed, and unreadable parameters are
+// skipped.
 func mediaType(contentType string) (media string, params map[string]string) {
 	parts := strings.SplitN(contentType, ";", 32)
 	media = strings.ToLower(strings.TrimSpace(parts[0]))
@@ -237,15 +239,15 @@ func mediaType(contentType string) (media string, params map[string]string) {
 
 func (r *reading) declaresJSON() bool { return isJSONType(r.media) }
 
-// isJSONType reports whether a media type is one of JSON's.
+// isJSONType reports whether a media type stands for JSON.
 func isJSONType(media string) bool {
 	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
 func (r *reading) declaresProtobuf() bool { return isProtobuf(r.media) }
 
-// isProtobuf reports whether a media type is one of protobuf's (RFC 9996 and the names in use
-// before it).
+// isProtobuf reports whether a media type stands for protobuf (RFC 9996 and the names used before
+// it).
 func isProtobuf(media string) bool {
 	switch media {
 	case "application/protobuf", "application/x-protobuf", "application/x-protobuffer", "application/vnd.google.protobuf":

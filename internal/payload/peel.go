@@ -13,26 +13,26 @@ const (
 	threeLayers = "three layers are the most that are peeled"
 )
 
-// peel takes transport encodings and envelopes off the body, at most maxLayers of them, and records
-// each attempt.
+// peel removes transport encodings and envelopes from the body, at most maxLayers of them, and
+// records each attempt.
 //
-// What kombu compressed comes first: see kombu.go. An encoding that the content encoding names
-// counts when it can be undone. Without a name the bytes decide:
+// kombu's compression comes first: see kombu.go. An encoding named in the content encoding is
+// removed if it can be undone. Without a name, the bytes decide:
 //
-//   - An envelope of JSON counts when the letter, or the envelope around it, says that there is one
-//     and all of its members are there: see envelope.go.
-//   - gzip, zstd and snappy count when their magic bytes are there and the whole of it unpacks,
-//     checksums included. No text begins so.
-//   - The prefix of Confluent counts when what follows it decodes: see confluent.go.
-//   - base64 counts only when every byte is of one alphabet (standard or URL, padded or not, line
-//     ends anywhere), AND what comes out decodes as something: as one of the compressions, as a
+//   - A JSON envelope is removed if the letter or the enclosing envelope declares it and all of its
+//     members exist: see envelope.go.
+//   - gzip, zstd and snappy are removed if the magic bytes are present and everything unpacks,
+//     checksums included. No text begins with these bytes.
+//   - Confluent's prefix is removed if the bytes after it decode: see confluent.go.
+//   - base64 is only removed if every byte belongs to one alphabet (standard or URL, padded or not,
+//     line ends anywhere), AND the result decodes as something: as one of the compressions, as a
 //     JSON object or array, as the named type with at least one known field, as printable UTF-8
-//     text of 16 bytes or more (8 with padding), as a registered type that Match is sure of, as
-//     what is plainly a message of some type, or, when the content type says protobuf, as the wire
-//     format. "hello123" is of the alphabet and comes out as noise, so it stays text. A body that
-//     is JSON, or reads as the named type without an unknown field, is not looked at further.
+//     text of at least 16 bytes (8 with padding), as a registered type of which Match is sure, as
+//     what is plainly a message of some type, or, if the content type says protobuf, as the wire
+//     format. "hello123" uses only the alphabet but decodes to noise, so it stays text. A body that
+//     is JSON, or reads as the named type without an unknown field, is not examined further.
 //
-// Beyond three layers the rest is shown as it is, with a step that says so.
+// After three layers, the rest is shown unchanged, and a step says so.
 func (r *reading) peel() {
 	if r.peelKombu(); r.doc.TooLarge {
 		return
@@ -43,7 +43,7 @@ func (r *reading) peel() {
 			return
 		}
 		if !r.peelNamed(name) {
-			break // what was applied before it cannot be reached by name
+			break // the encodings applied before it cannot be reached
 		}
 	}
 	if !r.doc.TooLarge {
@@ -63,12 +63,12 @@ func encodings(s string) []string {
 	return list
 }
 
-// toldEncoding is the name of a content encoding, as masks leave it.
+// toldEncoding returns a content encoding's name after masking.
 func (r *reading) toldEncoding(name string) string {
 	return r.Mask.told("content-encoding", r.hints.ContentEncoding, name)
 }
 
-// peelNamed undoes one encoding that the letter names.
+// peelNamed undoes one encoding named by the letter.
 func (r *reading) peelNamed(name string) bool {
 	doc := r.doc
 	switch name {
@@ -95,13 +95,13 @@ func (r *reading) peelNamed(name string) bool {
 	return false
 }
 
-// peelByLooks undoes what the bytes themselves, or an envelope, show to be wrapped.
+// peelByLooks removes layers that can be recognised from the bytes, and declared envelopes.
 func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {
 	}
-	// An envelope that is said to be there is looked for in each layer; only at the end it is known
-	// to be in none.
+	// A declared envelope is looked for in each layer. Only at the end is it known that none
+	// contains it.
 	if c := r.envelope(); c.name != "" && !doc.TooLarge {
 		if isJSON, why := r.isJSON(doc.Body); !isJSON {
 			doc.step(false, c.name+", "+c.by+": "+why)
@@ -109,7 +109,7 @@ func (r *reading) peelByLooks() {
 	}
 }
 
-// peelOnce takes one layer off, and says whether it did.
+// peelOnce removes one layer, and reports whether it did.
 func (r *reading) peelOnce() bool {
 	doc := r.doc
 	full := len(doc.Layers) == maxLayers
@@ -167,7 +167,7 @@ func (r *reading) peelOnce() bool {
 	return r.layer(shape.layer(), out, "")
 }
 
-// layer replaces the body by what came out of it, whose memory is already paid for.
+// layer replaces the body with its unpacked content, whose memory has already been charged.
 func (r *reading) layer(l Layer, out []byte, how string) bool {
 	doc := r.doc
 	text := l.Name
@@ -186,10 +186,10 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	return true
 }
 
-// worth decodes base64 text when what comes out is something, and returns nil when it is noise.
+// worth decodes base64 text if the result is meaningful, and returns nil if it is noise.
 func (r *reading) worth(text []byte) []byte {
-	// The first bytes settle it for most noise, so that a large body that only looks like base64 is
-	// not decoded for nothing.
+	// The first bytes are enough to detect most noise. That avoids decoding a large body that
+	// merely looks like base64.
 	var head [768]byte
 	n := decodeBase64(head[:], text[:min(len(text), len(head)/3*4)])
 	if n < 0 {
@@ -201,7 +201,7 @@ func (r *reading) worth(text []byte) []byte {
 	first := bytes.Trim(probe, asciiSpace)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
 	packed := compression(probe) != ""
-	// A message may begin with any byte, so a type is tried on the whole.
+	// A message can begin with any byte, so types are tried on the whole text.
 	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}
@@ -216,11 +216,11 @@ func (r *reading) worth(text []byte) []byte {
 	return nil
 }
 
-const minPlain = 16 // bytes of what is plainly a message
+const minPlain = 16 // minimum bytes of what is plainly a message
 
-// plainlyMessage reports whether b is a message of some type, known here or not: it has the wire
-// format to its end, low field numbers and a text. Of what is not one, and is decoded as base64
-// for a try, hardly any has all of that.
+// plainlyMessage reports whether b is a message of some type, registered or not: it has the wire
+// format to its end, low field numbers and a text. Of the other data that is tentatively decoded as
+// base64, hardly any has all of that.
 func plainlyMessage(b []byte) bool {
 	t := &wireTree{}
 	if len(b) < minPlain || printable(b) || !t.read(b, 1000) {
@@ -239,14 +239,14 @@ func plainlyMessage(b []byte) bool {
 	return texts > 0 && !t.cut
 }
 
-// shapedAsDeclared reports whether the letter says protobuf and b is of its wire format: that has
-// to do where no type here can prove it.
+// shapedAsDeclared reports whether the letter says protobuf and b has the wire format. That has to
+// be enough if no registered type can prove it.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
-// readsAsNamed reports whether b scans as one of the types that are named for the letter, with a
-// known field; clean: and without an unknown one.
+// readsAsNamed reports whether b scans as one of the letter's named types with at least one known
+// field and, if clean is set, without an unknown one.
 func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 	if len(b) == 0 {
 		return false
@@ -255,7 +255,7 @@ func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 		for _, def := range c.defs[:min(len(c.defs), maxDefinitions)] {
 			s, err := r.scan(b, def)
 			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
-				return s.Known > 0 // it is taken for the type until proven otherwise; reading it will say that it is too large
+				return s.Known > 0 // it counts as the type for now; reading it will report that it is too large
 			}
 			if err == nil && s.Known > 0 && (!clean || s.Unknown == 0) {
 				return true

@@ -100,7 +100,7 @@ func TestPeelSaysWhatWasTried(t *testing.T) {
 		{false, "gzip, zstd, snappy: no magic bytes"},
 		{true, "protobuf by the type property, 13 of 157 B in 1 field unknown"},
 	}
-	// The message has an unknown field, so it is looked at further before it is read.
+	// The message has an unknown field, so peeling examines it further before it is read.
 	if len(doc.Steps) != len(want) {
 		t.Fatalf("steps %+v", doc.Steps)
 	}
@@ -118,7 +118,7 @@ func TestPeelSaysWhatWasTried(t *testing.T) {
 func TestBase64OfBase64StopsAtThreeLayers(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	for range 20 { // each time a third larger: 50 times would be 200 MB
+	for range 20 { // it grows by a third each time: 50 times would be 200 MB
 		body = std(body)
 	}
 	for _, h := range []Hints{{}, {Type: email}, {ContentEncoding: strings.Repeat("base64,", 50)}} {
@@ -162,7 +162,7 @@ func TestGzipBombIsCapped(t *testing.T) {
 	within(t, b)
 }
 
-// within fails when a counter is above its limit.
+// within fails if a counter is above its limit.
 func within(t testing.TB, b *budget.Budget) {
 	t.Helper()
 	if u := b.Used(); u.Bytes > b.Bytes || u.Fields > b.Fields || u.Memory > b.Memory || u.Depth > b.Depth {

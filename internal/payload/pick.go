@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PickReveals says whether a letter that was read as a type would show what is masked in it now.
+// PickReveals reports whether a letter would show something that is now masked if it were read as
+// another type.
 func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	now := d.Letter(l)
 	if !now.Masked {
@@ -16,7 +17,7 @@ func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	picked := *l
 	picked.Picked = typ
 	then := d.Letter(&picked)
-	if !bytes.Equal(now.Body, then.Body) { // what was taken off is not the same
+	if !bytes.Equal(now.Body, then.Body) { // the removed layers differ
 		return true
 	}
 	still := then.hiddenBytes()
@@ -28,7 +29,7 @@ func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	return false
 }
 
-// hiddenBytes says of each byte of the peeled body whether it is masked.
+// hiddenBytes reports, for each byte of the unwrapped body, whether it is masked.
 func (d *Document) hiddenBytes() []bool {
 	hidden := make([]bool, len(d.Body))
 	if d.hideAll {

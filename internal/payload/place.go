@@ -8,21 +8,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// place is where a value of JSON stands: what hides there, and in the JSON of a message what the
-// schema says of it. Without a schema only the spot counts.
+// place is the position of a JSON value: what is hidden there and, in the JSON of a message, what
+// the schema says about it. Without a schema, only the spot is used.
 type place struct {
 	spot
-	md     protoreflect.MessageDescriptor // of the object here
-	values protoreflect.FieldDescriptor   // the map, when the object is one
-	bytes  bool                           // a string here is base64
-	text   bool                           // a string here is one of the message
+	md     protoreflect.MessageDescriptor // type of the object here
+	values protoreflect.FieldDescriptor   // the map field, if the object is a map
+	bytes  bool                           // strings here are base64
+	text   bool                           // strings here are strings of the message
 	types  *descriptor.Resolver
-	wire   protoreflect.MessageDescriptor // of the type that is written as one value here, and may be marked with wireKey
+	wire   protoreflect.MessageDescriptor // type written as a single value here, which may be marked with wireKey
 	any    protoreflect.MessageDescriptor // of google.protobuf.Any: md follows from the "@type" of the object
 }
 
-// rootOfJSON is the place of a JSON body. When the letter names a registered type the body may be
-// the JSON of such a message, and is masked as one too.
+// rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
+// be the JSON of such a message, and is masked like one.
 func (r *reading) rootOfJSON() place {
 	p := place{}
 	for _, c := range r.named {
@@ -39,26 +39,26 @@ func (r *reading) rootOfJSON() place {
 	return p
 }
 
-// json begins the paths in JSON bodies.
+// json starts the rules for JSON bodies.
 func (p *place) json() {
 	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
 		p.open = append(slices.Clip(p.open), p.m.JSON...)
 	}
 }
 
-// fresh is p with a memory of its own.
+// fresh returns p with its own cache.
 func (p place) fresh() place {
 	p.spot = p.spot.fresh()
 	return p
 }
 
-// enter returns the place of the member called name, whose value r reads next.
+// enter returns the place of the member called name. r reads its value next.
 func (p *place) enter(name string, r *jsonReader) place {
 	inner := p.member(name)
 	if p.any == nil || p.md != nil || p.hidden {
 		return inner
 	}
-	if name != "@type" { // which comes too late
+	if name != "@type" { // "@type" comes too late, if at all
 		p.spot = p.spot.unread(p.any)
 		inner.hidden = inner.hidden || p.hidden
 		return inner
@@ -78,16 +78,16 @@ func (p *place) enter(name string, r *jsonReader) place {
 	return inner
 }
 
-// member is the place of the member called name.
+// member returns the place of the member called name.
 func (p place) member(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
 	if p.dynamic() {
-		plain.wire = p.wire // of a Value in it
+		plain.wire = p.wire // for a Value inside it
 	}
 	switch {
-	case name == wireKey && p.any != nil && !p.idle(): // what an Any holds, as base64
+	case name == wireKey && p.any != nil && !p.idle(): // the content of an Any, as base64
 		plain.hidden = true
-	case name == wireKey && p.wire != nil && !p.dynamic(): // its fields add nothing to a path
+	case name == wireKey && p.wire != nil && !p.dynamic(): // its fields do not appear in paths
 		in := place{spot: p.spot, types: p.types}
 		in.open, in.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
 		return in
@@ -105,7 +105,7 @@ func (p place) member(name string) place {
 		if fd := p.any.Fields().ByNumber(1); fd != nil {
 			plain.spot = p.spot.field(fd)
 		}
-	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // of a type that is written as one value
+	case p.any != nil && p.md != nil && unlike(p.md) && name == "value": // its type is written as a single value
 		in := place{spot: p.spot, types: p.types}
 		in.describe(p.md)
 		return in
@@ -117,19 +117,19 @@ func (p place) member(name string) place {
 			in.value(fd)
 			return in
 		}
-		if p.m.redacts || p.m.Mask != nil && len(p.m.Fields) > 0 { // a field that the type does not know
+		if p.m.redacts || p.m.Mask != nil && len(p.m.Fields) > 0 { // a field unknown to the type
 			plain.spot.hidden = plain.spot.hidden || len(plain.spot.open) > 0
 		}
 	}
 	return plain
 }
 
-// dynamic reports whether names here are those of a google.protobuf.Struct.
+// dynamic reports whether names here belong to a google.protobuf.Struct.
 func (p place) dynamic() bool {
 	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
 }
 
-// named is the field of the object that JSON calls so: by its JSON name, or by its own.
+// named returns the object's field with that name in JSON: its JSON name or its own name.
 func (p place) named(name string) protoreflect.FieldDescriptor {
 	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
 		if x, err := p.types.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
@@ -143,7 +143,7 @@ func (p place) named(name string) protoreflect.FieldDescriptor {
 	return p.md.Fields().ByTextName(name)
 }
 
-// value says that the values of fd stand at p, in a list too.
+// value records that p holds values of fd, possibly in a list.
 func (p *place) value(fd protoreflect.FieldDescriptor) {
 	if fd.IsMap() {
 		p.values = fd
@@ -156,7 +156,7 @@ func (p *place) value(fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// describe says that messages of a type stand at p.
+// describe records that p holds messages of a type.
 func (p *place) describe(md protoreflect.MessageDescriptor) {
 	p.spot = p.spot.in(md)
 	switch name := md.FullName(); {

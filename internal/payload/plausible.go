@@ -12,14 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// A body that only its form says something of may be of another type than the one that it is read
-// as. So every type that is as likely, and every type that knows all of the body, is asked what it
-// hides. What lies in these bytes is hidden: by rules that lead to it by field numbers, from the
-// body on, which tree, JSON, hex, search and editor obey as they do those of the configuration.
+// A body matched only by its form may be of another type than the one it is read as. So every
+// equally likely type, and every type that knows all of the body, is checked for what it would
+// hide. All bytes that it would hide are hidden: as rules that lead to them by field numbers from
+// the top of the body. Tree, JSON, hex, search and editor apply these rules like the configured
+// ones.
 
-const maxPlaces = 200 // rules of one body that come of other types; with more all of it is hidden
+const maxPlaces = 200 // rules from other types for one body; with more, everything is hidden
 
-// guess adds to the spot of a body that was matched what other plausible types hide.
+// guess adds what other plausible types hide to the spot of a matched body.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {
 		return at
@@ -27,7 +28,7 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	doc := r.doc
 	paths := slices.Clip(r.hints.hidden)
 	by := r.ranking(doc.Body)
-	if by.Left > 0 && r.mayHideFields() { // nobody knows what these types hide
+	if by.Left > 0 && r.mayHideFields() { // what these types hide is unknown
 		at.hidden = true
 		return at
 	}
@@ -68,12 +69,12 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	return at
 }
 
-// mayHideFields says whether fields of messages may be hidden.
+// mayHideFields reports whether fields of messages may be hidden.
 func (d *Decoder) mayHideFields() bool {
 	return d.Mask != revealed && (d.Mask != nil && len(d.Mask.Fields) > 0 || d.Types.AnyVersion(redacting))
 }
 
-// mayHide reports whether a body of the type may hold what is hidden.
+// mayHide reports whether a body of the type may contain hidden fields.
 func (r *reading) mayHide(d *descriptor.Type) bool {
 	if redacts(d) {
 		return true
@@ -88,13 +89,13 @@ func (r *reading) mayHide(d *descriptor.Type) bool {
 	return d.Types.Memo(key, func() any { return r.Mask.names(d.Desc, map[protoreflect.FullName]bool{}) }).(bool)
 }
 
-// namerKey is of what a mask says of a type.
+// namerKey is the cache key for Mask.names.
 type namerKey struct {
 	mask *Mask
 	name protoreflect.FullName
 }
 
-// names reports whether a rule begins in a message of the type, at any depth.
+// names reports whether a rule applies within a message of the type, at any depth.
 func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	name := md.FullName()
 	if seen[name] {
@@ -112,7 +113,7 @@ func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 	return false
 }
 
-// leads reports whether what the rules say of a type may be of one of its fields.
+// leads reports whether the rules for a type may concern one of its fields.
 func (b begun) leads(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
@@ -121,7 +122,7 @@ func (b begun) leads(md protoreflect.MessageDescriptor) bool {
 	})
 }
 
-// merged sorts ranges, and makes one of those that touch.
+// merged sorts ranges and joins those that touch.
 func merged(list []Range) []Range {
 	slices.SortFunc(list, func(a, b Range) int { return a.From - b.From })
 	out := list[:1]
@@ -135,7 +136,7 @@ func merged(list []Range) []Range {
 	return out
 }
 
-// places finds the fields of a body that lie in hidden bytes.
+// places finds the fields of a body that contain hidden bytes.
 type places struct {
 	whole  int // as in hiding
 	types  *descriptor.Resolver
@@ -144,7 +145,7 @@ type places struct {
 	seen   map[string]bool
 }
 
-// at returns whether some and whether all bytes of a part of the body are hidden.
+// at reports whether some, and whether all, bytes of a part of the body are hidden.
 func (p *places) at(from, to int) (some, all bool) {
 	i, _ := slices.BinarySearchFunc(p.hidden, from, func(r Range, from int) int {
 		if r.To <= from {
@@ -158,8 +159,8 @@ func (p *places) at(from, to int) (some, all bool) {
 	return true, p.hidden[i].From <= from && p.hidden[i].To >= to
 }
 
-// message walks well-formed bytes of a message, whose fields have the numbers of above before
-// theirs, and reports whether it found any.
+// message walks the well-formed bytes of a message and reports whether it found any hidden field.
+// above is the path of field numbers to the message.
 func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above deadletter.FieldPath) bool {
 	found := false
 	for len(b) > 0 && len(p.paths) <= maxPlaces {

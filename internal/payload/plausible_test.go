@@ -22,8 +22,8 @@ func sourceOf(t *testing.T, source string) *descriptor.Registry {
 	return r
 }
 
-// A body that was only matched may be of another type than the one that it is read as. What such a
-// type hides is hidden, wherever the body is shown.
+// TestGuessHidesWhatOtherTypesHide checks that a matched body hides whatever another plausible type
+// would hide, wherever the body is shown.
 func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
@@ -85,7 +85,8 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 	}
 }
 
-// A type that a body was too large to compare with may be its type, and may hide what is in it.
+// TestATypeThatIsNotComparedMayHide checks that a type with which a body was too large to be
+// compared counts as plausible, and may hide parts of it.
 func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
@@ -96,7 +97,7 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 		message Mail { string email = 1; string subject = 2; } message Thing { string a = 1; string b = 2; }`)}
 	for _, before := range []map[string]float64{nil, {"acme.Thing": 1}} {
 		b := budget.NewBudget()
-		b.Fields = 2 * tree.fields // for no type but those that were here before
+		b.Fields = 2 * tree.fields // only enough for types that the queue had before
 		doc := d.Decode(body, Hints{Prior: before}, b)
 		if before != nil && doc.Type != "acme.Thing" || doc.Ranking.Left == 0 {
 			t.Fatalf("%v: read as %q, so this proves nothing: %+v", before, doc.Type, doc.Ranking)
@@ -107,8 +108,8 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	}
 }
 
-// An edit that makes a body which only the visible type reads does not show what the other type
-// hid.
+// TestEditOfAGuessKeepsWhatIsHidden checks that values hidden by another type stay hidden after an
+// edit that leaves only the visible type able to read the body.
 func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Position is where a node is in the tree: its index on each level. The tree of a revealed body
-// has the same nodes in the same places, as far as both go.
+// Position is a node's position in the tree: its index at each level. The tree of a revealed body
+// has the same nodes at the same positions, as far as both trees extend.
 type Position []int
 
 // ParsePosition reads "0.2.1".
@@ -33,7 +33,8 @@ func (p Position) String() string {
 	return strings.Join(parts, ".")
 }
 
-// At returns the node at a place and its path, masked keys masked; nil when there is none.
+// At returns the node at a position and its path, with masked keys masked; nil if there is no such
+// node.
 func (d *Document) At(p Position) (n *Node, path string) {
 	nodes := d.Fields
 	for i, at := range p {
@@ -49,8 +50,8 @@ func (d *Document) At(p Position) (n *Node, path string) {
 	return n, path
 }
 
-// Find returns the place of the masked node with a path; indices of lists may be left out, and then
-// the first counts. It is nil when there is none.
+// Find returns the position of the masked node with a path, or nil. List indices may be omitted;
+// then the first match counts.
 func (d *Document) Find(path string) Position {
 	var search func(nodes []Node, at Position, exact, loose string) Position
 	search = func(nodes []Node, at Position, exact, loose string) Position {
@@ -83,7 +84,7 @@ func isElement(name string) bool {
 	return len(name) > 2 && name[0] == '[' && name[1] >= '0' && name[1] <= '9'
 }
 
-// label is the name of a node in a path: of an unknown field its number.
+// label returns a node's name in a path; for an unknown field, its number.
 func (n *Node) label() string {
 	if n.Unknown && n.Number > 0 {
 		return strconv.Itoa(int(n.Number))
@@ -91,8 +92,8 @@ func (n *Node) label() string {
 	return n.Key()
 }
 
-// Text is all that the tree has of a node as text: a scalar as it is, anything else as JSON of its
-// names and values.
+// Text returns everything the tree has of a node as text: a scalar unchanged, anything else as JSON
+// of its names and values.
 func (n *Node) Text() string {
 	if n.scalar() {
 		return n.text
@@ -100,11 +101,11 @@ func (n *Node) Text() string {
 	if n.Kind == Wire {
 		return n.guess()
 	}
-	b, _ := json.Marshal(n.plain()) // texts, lists and maps of them always encode
+	b, _ := json.Marshal(n.plain()) // texts, lists and maps can always be encoded
 	return string(b)
 }
 
-// guess is the text of a value that no type reads.
+// guess returns the text of a value that no type reads.
 func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
 func (n *Node) plain() any {

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// What a mask hides of a property, by a pattern or by its name, is in no sentence about the body.
+// TestPropertiesAreMaskedInSentences checks that whatever a mask hides of a property, by pattern or
+// by name, appears in no sentence about the body.
 func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	t.Parallel()
 	anywhere := Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`(?i)token[0-9]+`)}}
@@ -49,7 +50,7 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	}
 }
 
-// A mask of properties alone hides nothing of bodies.
+// TestMaskOfPropertiesLeavesBodies checks that a mask only for properties hides nothing in bodies.
 func TestMaskOfPropertiesLeavesBodies(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: Masks{Headers: []string{"type"}}.Body()}

@@ -12,14 +12,16 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// maxDefinitions is how many definitions of one type name are tried: newest versions first.
+// maxDefinitions is the number of definitions of one type name that are tried, newest versions
+// first.
 const maxDefinitions = 8
 
-// readProtobuf fills the document when the body is a message of the candidate type. Otherwise it
-// says why not.
+// readProtobuf fills the document if the body is a message of the candidate type. Otherwise it
+// records why not.
 //
-// When sets define the type differently, the definition that leaves the fewest bytes unknown is
-// taken; of equals the first in the order of Registry.find. The others are named in the document.
+// If sets define the type differently, the definition that leaves the fewest bytes unknown is used;
+// of equally good ones, the first in the order of Registry.Lookup. The document names the sets of
+// the others.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.told + " (" + c.source + ")"
@@ -74,8 +76,8 @@ func (r *reading) readProtobuf(c candidate) bool {
 	return true
 }
 
-// unmarshal decodes b into m. On a map entry with a second key of another wire type the decoder
-// panics (protobuf 1.36.12).
+// unmarshal decodes b into m. The decoder panics on a map entry that has a second key of another
+// wire type (protobuf 1.36.12).
 func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -92,8 +94,8 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
-		// A million fields of which the type knows none are no reason to call a body too large: it
-		// is something else.
+		// A million fields, none of which the type knows, do not make a body too large: it is
+		// something else.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
 			if s.Known > 0 || s.Entered {
 				return nil, nil, e
@@ -116,8 +118,8 @@ func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *d
 	return best, of, err
 }
 
-// scanned is the outcome of one scan. Peeling and reading look at the same body, and a scan is paid
-// for once.
+// scanned is the result of one scan. Peeling and reading use the same body, so each scan is only
+// charged once.
 type scanned struct {
 	body []byte
 	def  *descriptor.Type
@@ -125,7 +127,8 @@ type scanned struct {
 	err  error
 }
 
-// scan scans a body of at least one byte along a definition, or returns what an earlier scan found.
+// scan scans a body of at least one byte along a definition, or returns the result of an earlier
+// scan.
 func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, error) {
 	for _, m := range r.memo {
 		if m.def == def && len(m.body) == len(body) && &m.body[0] == &body[0] {
@@ -138,7 +141,7 @@ func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, err
 	return s, err
 }
 
-// sameFields reports whether two definitions of a type read it alike, at its own level.
+// sameFields reports whether two definitions of a type read it alike, not counting nested messages.
 func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	x, y := a.Fields(), b.Fields()
 	if x.Len() != y.Len() {
@@ -173,7 +176,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked
-	var hidden bool // what neither tree nor JSON show may hold a masked value too: what their caps leave out, and what a later field overrides
+	var hidden bool // parts that neither tree nor JSON show may be masked, too: omitted by limits, or overridden by a later field
 	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
 	doc.Masked = doc.Masked || hidden
 	if r.NoJSON {
@@ -186,13 +189,13 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 }
 
-// jsonOf writes the message as protojson does (lowerCamelCase names, int64 as strings, unknown
-// fields left out), with values that have no JSON form marked; then again with fixed spacing, as
-// that of protojson is random on purpose.
+// jsonOf writes the message like protojson (lowerCamelCase names, int64 as strings, unknown fields
+// omitted), with values that have no JSON form marked. It then rewrites that with fixed spacing,
+// because protojson's spacing is deliberately random.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
-		// A set may define a well-known type in another way than protojson takes for granted, which
-		// it answers with a panic.
+		// A set may define a well-known type in a way that protojson does not expect. protojson
+		// panics then.
 		if recover() != nil {
 			r.doc.JSON, err = "", errors.New("a type of google.protobuf is not defined as usual")
 		}

@@ -2,8 +2,8 @@ package payload
 
 import "strings"
 
-// QuotedBy says whether an error text contains the value: of words and numbers that are long enough
-// to mean something.
+// QuotedBy reports whether an error text contains the value. It only considers words and numbers
+// that are long enough to be meaningful.
 func (n *Node) QuotedBy(errorText string) bool {
 	if n.Masked || n.Default || n.Unknown {
 		return false
@@ -18,7 +18,7 @@ func (n *Node) QuotedBy(errorText string) bool {
 	return false
 }
 
-// containsWord says whether word is in text with no digit at its sides.
+// containsWord reports whether text contains word without a digit on either side.
 func containsWord(text, word string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], word)

@@ -12,8 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// checkRanges holds the bytes of nodes against the bytes of what they are in, and texts against
-// their bytes.
+// checkRanges compares nodes' bytes with those of their parents, and texts with their bytes.
 func checkRanges(t *testing.T, d *Document, texts bool) {
 	t.Helper()
 	var walk func(nodes []Node, in []Range, path string)
@@ -71,7 +70,8 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	}
 }
 
-// A body that no type reads is shown by its field numbers; what is a guess says so.
+// TestTheWireIsShown checks that a body that no type reads is shown by its field numbers, and that
+// guesses are marked as such.
 func TestTheWireIsShown(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(1, []byte("hello"))
@@ -113,7 +113,8 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 }
 
-// What is on the wire in another way than the type has it written is said.
+// TestDeviationsAreSaid checks that fields written differently from what the type would write are
+// reported.
 func TestDeviationsAreSaid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// HidesAny says whether anything in any body may be masked, by the configuration or by a type with
-// debug_redact.
+// HidesAny reports whether anything in any body may be masked, by the configuration or by a type
+// with debug_redact.
 func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
 
 type redactingKey struct{}
@@ -29,10 +29,11 @@ func redacting(t *descriptor.Resolver) bool {
 	}).(bool)
 }
 
-// redactorKey is of a type by its full name.
+// redactorKey is the cache key for a type, by full name.
 type redactorKey protoreflect.FullName
 
-// redacts reports whether a message of the type may hold a field with debug_redact, at any depth.
+// redacts reports whether a message of the type may contain a field with debug_redact, at any
+// depth.
 func redacts(d *descriptor.Type) bool {
 	return redacting(d.Types) && d.Types.Memo(redactorKey(d.Desc.FullName()), func() any { return findRedacted(d) }).(bool)
 }
@@ -49,7 +50,7 @@ func findRedacted(d *descriptor.Type) bool {
 			return false
 		}
 		seen[name] = true
-		if name == "google.protobuf.Any" { // which may hold any of the set
+		if name == "google.protobuf.Any" { // it may contain any type of the set
 			return true
 		}
 		for i := range md.Fields().Len() {
@@ -69,8 +70,7 @@ func findRedacted(d *descriptor.Type) bool {
 	return message(d.Desc)
 }
 
-// redactedByName reports whether a type that is named for a letter may hold fields with
-// debug_redact.
+// redactedByName reports whether a type named for a letter may contain fields with debug_redact.
 func redactedByName(named []candidate) bool {
 	return slices.ContainsFunc(named, func(c candidate) bool { return slices.ContainsFunc(c.defs, redacts) })
 }

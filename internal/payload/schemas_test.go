@@ -21,7 +21,7 @@ var schemas = sync.OnceValue(func() *descriptor.Registry {
 	return r
 })
 
-// encode makes a message of a type of schemas from its JSON.
+// encode returns a message of a type in schemas, given its JSON.
 func encode(t testing.TB, typ, json string) []byte {
 	t.Helper()
 	defs, _ := schemas().Lookup(typ)

@@ -10,37 +10,38 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What the ranking calls what, in scores.
+// Thresholds and weights of the ranking's scores.
 const (
-	listedFrom  = 0.50 // below, a type is not worth naming
-	matchedFrom = 0.80 // below, the best is a weak best
-	margin      = 0.04 // two types that are no further apart are a tie
-	coverWeight = 0.03 // less than margin: how many of its fields are there orders types, and never decides
-	priorWeight = 0.25 // of a prior of 1
-	enoughBits  = 20   // of evidence, for a match
+	listedFrom  = 0.50 // below this, a type is not listed
+	matchedFrom = 0.80 // below this, the best type is not a match
+	margin      = 0.04 // types whose ranks differ by no more than this are tied
+	coverWeight = 0.03 // less than margin: covering more fields orders types but never decides
+	priorWeight = 0.25 // for a prior of 1
+	enoughBits  = 20   // bits of evidence for a match
 
-	unreadMost = 0.43 // share of unknown bytes with which no type reaches listedFrom
+	unreadMost = 0.43 // share of unknown bytes above which no type reaches listedFrom
 )
 
-const maxElements = 64 // of a packed field that are looked at
+const maxElements = 64 // elements of a packed field that are examined
 
-// evidence is what a body says of one type. It is counted on all levels, but for covered and parts.
+// evidence is what a body says about one type. Except for covered and parts, it is counted at all
+// levels.
 type evidence struct {
-	bytes, unread  int64 // of the body, and of fields that the type does not know
+	bytes, unread  int64 // in the body, and in fields unknown to the type
 	unreadFields   int
-	added          int64 // of unread, those of fields beside the type's own, whose numbers it does not know
+	added          int64 // part of unread in top-level fields whose numbers the type does not know
 	known          int   // fields
-	odd            int   // not written so by any publisher of the type: a zero that is not sent, two of a single field, a number out of range; it would not re-encode to the same bytes
-	enums, noEnum  int   // values that the enum has, and has not
-	texts, noText  int   // strings that are text, and that have control characters
-	times, noTimes int   // points in time that are plausible; times, spans and type URLs that are not
-	textAsBytes    int   // bytes fields that hold text or a message, which another type may say
+	odd            int   // values that no publisher of the type writes: an unsent zero, a repeated single field, a number out of range; they would not re-encode to the same bytes
+	enums, noEnum  int   // values that are in the enum, and that are not
+	texts, noText  int   // strings that are text, and with control characters
+	times, noTimes int   // plausible points in time; implausible times, durations and type URLs
+	textAsBytes    int   // bytes fields with text or a message, which another type may declare
 	textAsNumbers  int   // packed numbers that read as text
-	covered, parts int   // top fields that are there, of how many
+	covered, parts int   // top-level fields present, and their total
 }
 
-// score is 0 to 1. Every kind of defect costs more than covering fewer fields can, and the defects
-// that rule a type out as the publisher's cost more than the margin on top of it.
+// score returns a value from 0 to 1. Every kind of defect costs more than covering fewer fields
+// can. Defects that exclude a type as the publisher's cost more than that plus the margin.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -66,11 +67,11 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits is how much the body says at all: four small numbers, or three fields of which two are
+// bits measures how much the body says at all. Four small numbers, or three fields of which two are
 // texts, are enough; "id: 1" fits too many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
-// words gives the reasons for a score.
+// words returns the reasons for a score.
 func (e *evidence) words() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {
@@ -100,20 +101,20 @@ func (e *evidence) words() []string {
 // comparison reads one tree as many types.
 type comparison struct {
 	tree   *wireTree
-	unread int64 // more unknown bytes than this end it
-	visits int64 // nodes and elements looked at, by all types
+	unread int64 // more unknown bytes than this rule a type out
+	visits int64 // nodes and elements examined, for all types
 }
 
-// as reports whether the tree reads as the type at all; e is what it says of it.
+// as reports whether the tree can be read as the type at all. It fills e with the evidence.
 func (c *comparison) as(s *shape, e *evidence) bool {
 	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
 	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)
 }
 
 func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bool {
-	var seen [4]uint64 // fields, by index
+	var seen [4]uint64 // fields seen, by index
 	var oneofs uint64
-	var first [3]uint64 // values of the fields 1 and 2
+	var first [3]uint64 // values of fields 1 and 2
 	covered := 0
 	url := true
 	nodes := c.tree.nodes
@@ -133,7 +134,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 		}
 		f := &s.fields[at]
 		if n.wire != f.wire && !(n.wire == 2 && f.list && descriptor.Packable(f.kind)) {
-			if s.special == mapEntry { // on a second key of another wire type proto.Unmarshal panics (protobuf 1.36.12)
+			if s.special == mapEntry { // proto.Unmarshal panics on a second key of another wire type (protobuf 1.36.12)
 				return false
 			}
 			e.unreadFields++
@@ -151,7 +152,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 				if f.oneof == 0 {
 					covered++
 				}
-			} else if !f.list || f.packs { // a packed field is written in one
+			} else if !f.list || f.packs { // a packed field is written in one piece
 				odd = true
 			}
 			seen[at>>6] |= bit
@@ -209,7 +210,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 	}
 	switch s.special {
 	case ordinary:
-	case mapEntry: // written with both, zeros too
+	case mapEntry: // both fields are always written, even zeros
 		if seen[0]&3 != 3 {
 			e.odd++
 		}
@@ -225,7 +226,7 @@ func (c *comparison) message(s *shape, from, to int32, e *evidence, top bool) bo
 	return true
 }
 
-// number judges one number by what its type can have.
+// number checks a number against the values that its type can have.
 func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
 	switch f.kind {
 	case protoreflect.BoolKind:
@@ -248,7 +249,7 @@ func (c *comparison) number(f *shapeField, v uint64, e *evidence, odd *bool) {
 	}
 }
 
-// packed judges a packed field, by its first elements.
+// packed checks a packed field by its first elements.
 func (c *comparison) packed(f *shapeField, n *wireNode, e *evidence, odd *bool) bool {
 	switch wireIndex(f.wire) {
 	case wire32:
@@ -285,7 +286,7 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 			break
 		}
 		c.visits++
-		v, size := protowire.ConsumeVarint(p) // known to end, within ten bytes
+		v, size := protowire.ConsumeVarint(p) // known to end within ten bytes
 		p = p[size:]
 		one := evidence{}
 		c.number(f, v, &one, odd)
@@ -300,7 +301,7 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 	}
 }
 
-// time judges a google.protobuf.Timestamp. Zero, and the zero of Go and .NET, say nothing.
+// time checks a google.protobuf.Timestamp. Zero, and the zero times of Go and .NET, say nothing.
 func (e *evidence) time(seconds, nanos int64) {
 	const year1990, year2100, year1 = 631_152_000, 4_102_444_800, -62_135_596_800
 	switch {
@@ -313,7 +314,7 @@ func (e *evidence) time(seconds, nanos int64) {
 	}
 }
 
-// span judges a google.protobuf.Duration: ten years are more than most.
+// span checks a google.protobuf.Duration: more than ten years is implausible.
 func (e *evidence) span(seconds, nanos int64) {
 	const most = 315_360_000
 	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
@@ -321,7 +322,7 @@ func (e *evidence) span(seconds, nanos int64) {
 	}
 }
 
-// isTypeURL reports whether p reads as "type.googleapis.com/acme.v1.X".
+// isTypeURL reports whether p looks like "type.googleapis.com/acme.v1.X".
 func isTypeURL(p []byte) bool {
 	slash := bytes.LastIndexByte(p, '/')
 	if slash < 0 || slash == len(p)-1 {

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireShaped reports whether b reads as protobuf of some type: it ends where a field ends, and has
-// only field numbers below 10,000. It does not allocate and looks at no more than limit fields.
+// wireShaped reports whether b reads as protobuf of some type: it ends where a field ends and only
+// has field numbers below 10,000. It does not allocate and examines at most limit fields.
 func wireShaped(b []byte, limit int) bool {
 	if len(b) == 0 {
 		return false
@@ -27,10 +27,10 @@ func printable(p []byte) bool {
 	return utf8.Valid(p) && withoutControls(p)
 }
 
-// taggedTexts reports whether b is a message as much as a text: to its end it is nothing but tags,
-// lengths and texts, and it begins with the tag of field 1, which is a line end. Lengths from 32 to
-// 126 are letters. Of 1.8 million lines of text that begin with a line end, 1.0 % are so by
-// chance.
+// taggedTexts reports whether b may equally be a message or a text: it consists only of tags,
+// lengths and texts, and begins with the tag of field 1, which is a line end. Lengths from 32 to
+// 126 are printable characters. Of 1.8 million lines of text that begin with a line end, 1.0 % have
+// this form by chance.
 func taggedTexts(b []byte) bool {
 	if b[0] != '\n' {
 		return false

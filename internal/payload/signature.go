@@ -8,21 +8,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// signature is what the fields of a type with numbers below 64 take from the wire, as sets of those
-// numbers.
+// signature describes what a type's fields with numbers below 64 accept on the wire, as sets of
+// those numbers.
 type signature struct {
 	varint, fixed32, fixed64, groups uint64 // one value
 	texts, messages, bytes           uint64 // length-delimited
 	varints, fixed32s, fixed64s      uint64 // length-delimited: packed
 }
 
-// shape is a message type made ready to be compared with many bodies: no interface calls, no
-// allocations. Shapes refer to each other as types do.
+// shape is a message type prepared for fast comparison with many bodies, without interface calls or
+// allocations. Shapes refer to each other in the same way as types.
 type shape struct {
-	dense   []int16 // index into fields by number, -1 for none
+	dense   []int16 // index into fields by number; -1 = none
 	sparse  map[int32]int16
 	fields  []shapeField
-	parts   int // fields, the members of a oneof counted as one
+	parts   int // number of fields, counting each oneof as one
 	special special
 }
 
@@ -38,11 +38,11 @@ const (
 
 type shapeField struct {
 	kind   protoreflect.Kind
-	wire   int8 // of one value
+	wire   int8 // wire type of one value
 	list   bool
-	packs  bool // the publisher writes it packed
-	absent bool // a zero is not written: no presence
-	opaque bool // bytes that may well hold a message or a text
+	packs  bool // publishers write it packed
+	absent bool // zeros are not written: no presence
+	opaque bool // bytes that may legitimately contain a message or a text
 	oneof  int8 // 0 for none
 	msg    *shape
 	enum   []int32 // sorted
@@ -59,7 +59,7 @@ func (s *shape) field(num int32) int {
 	return -1
 }
 
-// known reports whether an enum of sorted numbers has v.
+// known reports whether an enum, given as sorted numbers, contains v.
 func known(enum []int32, v int32) bool {
 	if uint(v) < uint(len(enum)) && enum[v] == v { // most enums count from 0
 		return true
@@ -68,23 +68,23 @@ func known(enum []int32, v int32) bool {
 	return ok
 }
 
-// matchable is one type that bodies are matched against.
+// matchable is a type against which bodies are matched.
 type matchable struct {
 	name  string
-	short string // the short name in lower case
+	short string // short name in lower case
 	shape *shape
 	def   *descriptor.Type
 }
 
-// typeIndex is all types that bodies are matched against. It does not change.
+// typeIndex contains all types against which bodies are matched. It is immutable.
 type typeIndex struct {
-	types      []matchable // by name; one that several sets define stands there for each
+	types      []matchable // by name; a type defined by several sets has one entry for each
 	signatures []signature // of types
 	names      int         // different ones
 }
 
-// typesOf returns the types of the newest version of every set, without google.protobuf and without
-// types of no fields.
+// typesOf returns the types in the newest version of every set, without google.protobuf and types
+// without fields.
 func typesOf(r *descriptor.Registry) *typeIndex {
 	return r.Memo(indexKey{}, func(newest []*descriptor.Resolver) any { return mergeTypes(newest) }).(*typeIndex)
 }
@@ -110,11 +110,11 @@ func mergeTypes(newest []*descriptor.Resolver) *typeIndex {
 	return x
 }
 
-// Prepare makes what bodies are matched against of a schema, which otherwise the first body would
-// wait for.
+// Prepare builds the matching data of a schema in advance, so that the first body need not wait for
+// it.
 func Prepare(s *descriptor.Schema) { matchablesOf(s.Resolver()) }
 
-// matchablesOf returns the types of a version; they are made once.
+// matchablesOf returns the types of a version. They are built once.
 func matchablesOf(t *descriptor.Resolver) []matchable {
 	return t.Memo(matchablesKey{}, func() any {
 		var list []matchable
@@ -136,7 +136,7 @@ func matchablesOf(t *descriptor.Resolver) []matchable {
 	}).([]matchable)
 }
 
-// plainName is a name as hints are compared: lower case, without what separates words.
+// plainName returns a name in the form used to compare hints: lower case, without separators.
 func plainName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == '.' || c == '/' || c == ':' || c == ' ' {
@@ -146,7 +146,7 @@ func plainName(s string) string {
 	}, strings.ToLower(s))
 }
 
-// shapes makes the shapes of one version.
+// shapes builds the shapes of one version.
 type shapes struct {
 	made  map[protoreflect.MessageDescriptor]*shape
 	exts  map[protoreflect.FullName][]protoreflect.FieldDescriptor
@@ -160,7 +160,7 @@ func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
 		return s
 	}
 	s := &shape{}
-	c.made[md] = s // before its fields, which may refer to it
+	c.made[md] = s // set before adding its fields, which may refer to it
 	switch {
 	case md.IsMapEntry():
 		s.special = mapEntry
@@ -201,7 +201,7 @@ func (c *shapes) shape(md protoreflect.MessageDescriptor) *shape {
 	return s
 }
 
-// add appends a field to a shape, unless it has one of that number, or more than can be told apart.
+// add appends a field to a shape, unless the shape has a field with that number or too many fields.
 func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) {
 	num := int32(fd.Number())
 	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {

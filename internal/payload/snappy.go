@@ -9,12 +9,12 @@ import (
 )
 
 // snappyMagic is the stream identifier, the first chunk of the framing format (google/snappy,
-// framing_format.txt, 4.1). A bare snappy block has nothing to be known by.
+// framing_format.txt, 4.1). A bare snappy block cannot be recognised.
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
 const (
-	snappyBlock  = 64 << 10  // framing_format.txt, 4.2: at most 65,536 bytes of data in a chunk
-	snappyMemory = 192 << 10 // what the reader of klauspost/compress 1.20.1 allocates: a chunk, and a block that came out of one
+	snappyBlock  = 64 << 10  // framing_format.txt, 4.2: a chunk has at most 65,536 bytes of data
+	snappyMemory = 192 << 10 // allocated by the reader of klauspost/compress 1.20.1: a chunk and a decompressed block
 )
 
 // openSnappy reads a stream of snappy frames.

@@ -10,24 +10,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// spot is a place in a body as masks see it. Everything that shows or walks a body carries one
-// down: tree, JSON, hex and the view of the wire hide the same.
+// spot is a position in a body from the point of view of masks. All code that shows or walks a body
+// passes spots down, so that tree, JSON, hex and wire view hide the same values.
 type spot struct {
 	m      *masking
-	hidden bool                   // with all below it
-	open   []deadletter.FieldPath // what is left of the rules that began above; shared, never written to
+	hidden bool                   // including everything below
+	open   []deadletter.FieldPath // rest of the rules that began further up; shared, so never modified
 }
 
-// masking is what hides in one body.
+// masking is what is hidden in one body.
 type masking struct {
 	*Mask
 	redacts bool                                     // a field of its types has debug_redact
-	others  []*descriptor.Resolver                   // of other definitions of the type: what they redact is hidden too
-	begun   map[protoreflect.MessageDescriptor]begun // of the types so far
+	others  []*descriptor.Resolver                   // other definitions of the type: what they redact is hidden, too
+	begun   map[protoreflect.MessageDescriptor]begun // for the types seen so far
 }
 
-// rootSpot is the spot of the body as it is now; defs are the definitions of the type that it is
-// read as, the one that counts first.
+// rootSpot returns the spot of the current body. defs are the definitions of its type, starting
+// with the one in use.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
 }
@@ -51,16 +51,16 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	return m
 }
 
-// fresh is s with a memory of its own: documents may be shown concurrently.
+// fresh returns s with its own cache, because documents may be shown concurrently.
 func (s spot) fresh() spot {
 	s.m = &masking{Mask: s.m.Mask, redacts: s.m.redacts, others: s.m.others}
 	return s
 }
 
-// idle says whether nothing can be hidden here or below.
+// idle reports whether nothing can be hidden here or below.
 func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
 
-// apply returns what is shown of a value here.
+// apply returns a value at this spot as it may be shown.
 func (s spot) apply(value string) (string, bool) {
 	if s.hidden {
 		return Masked, true
@@ -75,7 +75,7 @@ func (s spot) apply(value string) (string, bool) {
 	return shown, true
 }
 
-// in is the spot inside of a message of a type.
+// in returns the spot inside a message of a type.
 func (s spot) in(md protoreflect.MessageDescriptor) spot {
 	if s.hidden || s.m.Mask == nil || len(s.m.Fields) == 0 {
 		return s
@@ -95,8 +95,8 @@ func (s spot) in(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// field is the spot of a field of the message that s is in. The fields of types that are shown as
-// one value add nothing to a path.
+// field returns the spot of a field, given the spot inside its message. Fields of types that are
+// shown as a single value do not appear in paths.
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:
@@ -124,11 +124,11 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// member is the spot of a member of a JSON object outside of any schema.
+// member returns the spot of a JSON object's member, without a schema.
 func (s spot) member(name string) spot { return s.to(name, name, 0) }
 
-// entry is the spot of an entry of a map: rules may name its key, or pass it over as they do with
-// elements. The members of a google.protobuf.Struct are only named.
+// entry returns the spot of a map entry. Rules may name its key, or skip it as they skip list
+// indices. Members of a google.protobuf.Struct have to be named.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.to(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
@@ -137,8 +137,8 @@ func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	return next
 }
 
-// unknown is the spot of a field that the type does not know, or not with that wire type. Nobody
-// can say what is in it, so a rule that leads into it hides all of it.
+// unknown returns the spot of a field that the type does not know, or not with that wire type.
+// Nobody can tell what it contains, so a rule that leads into it hides all of it.
 func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	if s.hidden {
 		return s
@@ -156,8 +156,8 @@ func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// content is the spot of what a google.protobuf.Any holds; s is in the Any. Rules may name its
-// field value, or pass it over.
+// content returns the spot of the content of a google.protobuf.Any, given the spot inside the Any.
+// Rules may name its field value or skip it.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {
@@ -170,15 +170,15 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	return v
 }
 
-// unread is the spot inside of a google.protobuf.Any whose content cannot be read; md is the type
-// that it names, nil when that is not registered. With rules for fields it may be anything, so all
-// of it is hidden; debug_redact says something of known types only.
+// unread returns the spot inside a google.protobuf.Any whose content cannot be decoded. md is the
+// type that the Any names, or nil if that is not registered. With field rules, the content may be
+// anything, so all of it is hidden; debug_redact only matters for known types.
 func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s
 }
 
-// to goes where a name leads: a rule may say it as the schema does, as JSON does, or by its number.
+// to follows a name. A rule may use the name of the schema, the JSON name or the number.
 func (s spot) to(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s

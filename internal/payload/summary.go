@@ -8,19 +8,19 @@ import (
 
 const (
 	maxSummary      = 200 // bytes
-	maxSummaryValue = 80  // of one value in it, so that a long first one leaves room
-	minWireText     = 4   // bytes of a text in a body that no type reads: shorter ones are there by chance
+	maxSummaryValue = 80  // bytes of one value, so that a long first value leaves room for others
+	minWireText     = 4   // bytes of a text in a body that no type reads: shorter ones occur by chance
 	maxWireTexts    = 5
 	maxSummaryLevel = 4
 )
 
-// Summary is one line of at most 200 bytes about a document, as lists show it: the fields whose
-// values the error text quotes, then those that say something, in the order of the tree and its
-// outer levels first ("url: \"https://...\", tenant: 48213"), then ids. Left out are defaults,
-// unknown fields, bytes, nulls and empty strings. It is the same for the same document and error,
-// ends between two runes, and has masked values masked and no character that deceives. A body that
-// no type reads gives its size and the texts in it, or its first bytes. An empty string means that
-// there is nothing to say.
+// Summary describes a document in one line of at most 200 bytes, for lists. First come the fields
+// whose values the error text quotes, then other meaningful fields in tree order, outer levels
+// first ("url: \"https://...\", tenant: 48213"), then ids. Defaults, unknown fields, bytes, nulls
+// and empty strings are omitted. The summary is the same for the same document and error, is never
+// cut within a rune, and contains neither masked values nor deceptive characters. For a body that
+// no type reads, it gives the size and its texts or first bytes. It is empty if there is nothing to
+// say.
 func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""
@@ -71,13 +71,13 @@ func wireTexts(list []string, nodes []Node) []string {
 	return list
 }
 
-// wanted is why a value is in a summary.
+// wanted is the reason why a value is in a summary.
 type wanted int
 
 const (
-	quotes     wanted = iota // the error text has it
-	tells                    // it may tell something
-	identifies               // an id tells letters apart, and little else
+	quotes     wanted = iota // quoted in the error text
+	tells                    // may be meaningful
+	identifies               // ids distinguish letters but say little else
 )
 
 func wantedAs(n *Node, errorText string) wanted {
@@ -90,7 +90,8 @@ func wantedAs(n *Node, errorText string) wanted {
 	return tells
 }
 
-// isID says whether a field is an id by its name: "id", "event_id", "eventId", "eventID", "uuid".
+// isID reports whether a field's name says that it is an id: "id", "event_id", "eventId",
+// "eventID", "uuid".
 func isID(name string) bool {
 	lower := strings.ToLower(name)
 	for _, end := range []string{"id", "uuid", "guid"} {
@@ -103,11 +104,11 @@ func isID(name string) bool {
 
 type summary struct {
 	w    strings.Builder
-	take func(*Node) bool // of what is meaningful
+	take func(*Node) bool // selects among meaningful nodes
 	full bool
 }
 
-// level writes the scalars that lie exactly that many levels down.
+// level writes the scalars that are exactly level levels down.
 func (s *summary) level(nodes []Node, path string, level int) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -141,7 +142,7 @@ func meaningful(n *Node) bool {
 	return n.scalar() && !n.Default && !n.Unknown && n.Kind != Bytes && n.Kind != Null && n.text != ""
 }
 
-// shorten cuts to n bytes with an ellipsis inside of them, and not within an escape.
+// shorten cuts to n bytes including an ellipsis, but never within an escape.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

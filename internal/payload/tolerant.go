@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// tolerant is a resolver for protojson, which otherwise refuses a whole message for one
-// google.protobuf.Any of an unknown type. It answers with an empty message type of that name, and
-// remembers the name so that the document can say what the JSON leaves out.
+// tolerant is a resolver for protojson, which would otherwise reject a whole message because of one
+// google.protobuf.Any of an unknown type. It returns an empty message type with that name and
+// remembers the name, so that the document can tell what the JSON omits.
 type tolerant struct {
 	*descriptor.Resolver
 	missing []string

@@ -15,33 +15,33 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Caps of one tree. Whatever they cut is said: in a node of kind More, in the note of a node, or in
-// the notes of the document.
+// Limits of one tree. Every omission is reported: in a node of kind More, in a node's note, or in
+// the document's notes.
 const (
 	maxNodes   = 2_000
-	maxItems   = 100       // of one list or map
-	maxValue   = 4 << 10   // bytes of one value
-	maxShown   = 256 << 10 // of all values; past it each is cut to shortValue
+	maxItems   = 100       // per list or map
+	maxValue   = 4 << 10   // bytes per value
+	maxShown   = 256 << 10 // total bytes of values; after that, each is cut to shortValue
 	shortValue = 64
-	maxHex     = 256 // bytes of a bytes field that are shown
+	maxHex     = 256 // bytes shown of a bytes field
 
-	treeMemory = 2 << 20 // above what a full tree takes
+	treeMemory = 2 << 20 // more than a full tree needs
 )
 
 // tree builds the nodes of one document.
 type tree struct {
 	types *descriptor.Resolver
-	body  []byte // that the ranges are of
+	body  []byte // the body to which ranges refer
 
 	nodes  int
 	shown  int // bytes of values so far
-	left   int // fields that found no place
-	short  int // values cut to shortValue
+	left   int // fields without room in the tree
+	short  int // values that were cut to shortValue
 	deep   int // JSON values below maxTreeDepth
 	masked bool
 }
 
-// notes says what the caps left out.
+// notes describes what the limits omitted.
 func (t *tree) notes() []string {
 	var list []string
 	if t.left > 0 {
@@ -66,7 +66,7 @@ func (t *tree) take() bool {
 	return true
 }
 
-// set puts a scalar into a node: masked, cut, and safe to print.
+// set stores a scalar in a node: masked, cut, and safe to print.
 func (t *tree) set(n *Node, at spot, text string, kind Kind) {
 	if at.hidden {
 		t.hide(n)
@@ -76,12 +76,12 @@ func (t *tree) set(n *Node, at spot, text string, kind Kind) {
 	n.text, n.Masked = at.apply(text)
 	t.masked = t.masked || n.Masked
 	if n.Masked && kind != String {
-		n.Kind = String // what the mask put there need not be a number
+		n.Kind = String // the mask's text need not be a number
 	}
 	t.show(n, n.Kind == String && !(n.Masked && kind != String))
 }
 
-// hide makes a node one of a hidden value: nothing of what it holds is in it.
+// hide turns a node into one with a hidden value. It contains nothing of the value.
 func (t *tree) hide(n *Node) {
 	n.Kind, n.text, n.Masked, n.Children = String, Masked, true, nil
 	t.masked = true
@@ -115,19 +115,19 @@ func (n *Node) addNote(text string) {
 	n.Note += text
 }
 
-// item is one thing of a message that becomes a node.
+// item is a part of a message that becomes a node.
 type item struct {
 	number  protoreflect.FieldNumber
-	fd      protoreflect.FieldDescriptor // nil for an unknown field
+	fd      protoreflect.FieldDescriptor // nil = an unknown field
 	value   protoreflect.Value
 	missing bool // not on the wire
 	there   []occurrence
 	wire    protowire.Type
-	raw     []byte // of an unknown field, without its tag
+	raw     []byte // an unknown field's value without its tag
 }
 
-// message returns the nodes of m by field number: what is set, the defaults of fields without
-// presence, and the unknown fields.
+// message returns the nodes of m by field number: fields that are set, defaults of fields without
+// presence, and unknown fields.
 func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
 	there := t.occurrences(parts)
@@ -152,7 +152,7 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	return t.items(items, m.Descriptor(), at)
 }
 
-// unknowns adds the fields that the type of m does not know, each time that one is there.
+// unknowns adds every occurrence of fields unknown to the type of m.
 func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowire.Number][]occurrence) []item {
 	unknown := 0
 	seen := make(map[protowire.Number]int)
@@ -160,7 +160,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 		num, typ, n := protowire.ConsumeTag(b)
 		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
 		if n < 0 || v < 0 {
-			break // cannot be: the decoder took them
+			break // cannot happen: the decoder accepted them
 		}
 		if unknown++; unknown <= maxNodes {
 			it := item{number: num, wire: typ, raw: b[n : n+v]}
@@ -178,7 +178,7 @@ func (t *tree) unknowns(items []item, m protoreflect.Message, there map[protowir
 	return items
 }
 
-// items are the nodes of what a message of type md has.
+// items returns the nodes for parts of a message of type md.
 func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) []Node {
 	if len(items) == 0 {
 		return nil
@@ -192,7 +192,7 @@ func (t *tree) items(items []item, md protoreflect.MessageDescriptor, at spot) [
 	return nodes
 }
 
-// item is the node of a thing of a message of type md; at is the spot inside of that.
+// item returns the node for a part of a message of type md. at is the spot inside the message.
 func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	if it.fd == nil {
 		return t.unknown(it, at.unknown(t.types.Field(md, it.number), int32(it.number)))
@@ -218,7 +218,7 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 	case fd.IsList():
 		t.list(&n, fd, it.value.List(), at, it.there)
 	default:
-		if it.missing { // what is not there is not hidden
+		if it.missing { // a missing field is not hidden
 			at.hidden = false
 		}
 		t.value(&n, fd, it.value, at, contents(it.there))
@@ -250,7 +250,7 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 	}
 }
 
-// mapEntries are ordered by key, as the wire order of a map means nothing.
+// mapEntries sorts entries by key, because their order on the wire has no meaning.
 func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protoreflect.Map, at spot, there []occurrence) {
 	n.Kind = Map
 	entries := t.entries(fd, there)
@@ -267,7 +267,7 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 		case uint32, uint64:
 			return cmp.Compare(a.Uint(), b.Uint())
 		}
-		return strings.Compare(a.String(), b.String()) // false before true
+		return strings.Compare(a.String(), b.String()) // for bool keys: false before true
 	})
 	for i, k := range keys {
 		if i == maxItems {
@@ -287,7 +287,7 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 	}
 }
 
-// key names an entry of what is at. A key is a value too, so it is masked and cut.
+// key sets the name of a map entry. Keys are values, too, so they are masked and cut.
 func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 	shown, masked := at.apply(key)
 	t.masked = t.masked || masked
@@ -300,8 +300,8 @@ func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 	t.shown += len(n.Name)
 }
 
-// value fills n with one value of fd: of the field itself, an element or the value of an entry.
-// Parts are where its content is, of a message.
+// value fills n with a value of fd: of the field itself, an element, or a map entry. For a message,
+// parts are the ranges of its content.
 func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot, parts []Range) {
 	if at.hidden {
 		if n.Type == "" {
@@ -347,8 +347,8 @@ func numberText(v protoreflect.Value) string {
 	return v.String()
 }
 
-// bytes shows hex in groups of four, with the length. The mask is asked about the bytes as they
-// are, as they may well hold text.
+// bytes shows hex in groups of four bytes, with the length. The mask is applied to the raw bytes,
+// because they may contain text.
 func (t *tree) bytes(n *Node, at spot, b []byte) {
 	n.Kind = Bytes
 	if shown, masked := at.apply(string(b[:min(len(b), maxShown)])); masked {
@@ -382,7 +382,7 @@ func hexGroups(b []byte) string {
 	return w.String()
 }
 
-// any shows what a google.protobuf.Any holds, when its type is known.
+// any shows the content of a google.protobuf.Any if its type is known.
 func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	url, _ := scalarField(m, "type_url", protoreflect.StringKind)
 	content, _ := scalarField(m, "value", protoreflect.BytesKind)
@@ -394,7 +394,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	md := t.types.AnyContent(url.String())
 	if md == nil || url.String() == "" {
 		if url.String() == "" {
-			md = m.Descriptor() // nothing says what it is of
+			md = m.Descriptor() // nothing names the type of the content
 		}
 		if fd := m.Descriptor().Fields().ByName("type_url"); url.String() != "" {
 			short, _ := cut(visible(descriptor.TypeName(url.String()), ""), 200)
@@ -407,7 +407,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 		return
 	}
 	inner := dynamicpb.NewMessage(md)
-	// The scan has been in here, so this fits the budget.
+	// The scan included this content, so it fits the budget.
 	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
 		n.Children = t.message(m, at.unread(md), parts)
@@ -415,7 +415,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	}
 	around, there := at, t.occurrences(parts)
 	in := contents(taken(there[2], m.Descriptor().Fields().ByNumber(2), true))
-	in = in[max(0, len(in)-1):] // the last counts
+	in = in[max(0, len(in)-1):] // the last one counts
 	at = at.content(m.Descriptor())
 	n.Type = "Any of " + string(md.Name())
 	n.addNote(string(md.FullName()))
@@ -439,7 +439,7 @@ func fieldName(fd protoreflect.FieldDescriptor) string {
 	return string(fd.Name())
 }
 
-// typeName: "string", "EmailAddress", "repeated int32", "map<string, Item>".
+// typeName returns a field's type: "string", "EmailAddress", "repeated int32", "map<string, Item>".
 func typeName(fd protoreflect.FieldDescriptor) string {
 	one := func(fd protoreflect.FieldDescriptor) string {
 		switch {

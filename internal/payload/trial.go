@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// TrialContent is the content type of what Trial returns.
+// TrialContent is the content type of the bodies that Trial returns.
 const TrialContent = `application/x-protobuf; messageType="` + deadletter.TrialType + `"`
 
 // Trial returns the body of a letter that dlo makes for a trial.

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// TestATrialIsDecoded by the type that dlo brings along, without any schema; and only because it
-// names the type: no body of anybody else is taken for one.
+// TestATrialIsDecoded checks that a trial's body is decoded by dlo's own type, without any schema.
+// That requires the type's name, so no other body is mistaken for one.
 func TestATrialIsDecoded(t *testing.T) {
 	t.Parallel()
 	body, err := Trial("Hello", "main", "ann", time.Date(2026, 11, 20, 9, 0, 0, 5e6, time.UTC))

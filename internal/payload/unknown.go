@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Caps of one guess: it is one line on a page.
+// Limits of one guess, which is one line on a page.
 const (
 	maxGuess       = 200 // bytes
 	maxGuessFields = 6
 	maxGuessDepth  = 3
 )
 
-// unknown is the node of a field that the type does not know. Number and wire type are certain, the
-// rest is a guess and says so.
+// unknown returns the node of a field unknown to its type. Its number and wire type are certain;
+// the rest is marked as a guess.
 func (t *tree) unknown(it *item, at spot) Node {
 	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire), Ranges: wholes(it.there)}
 	g := &guess{}
@@ -51,8 +51,8 @@ type guess struct {
 	spent  int
 }
 
-// value reads raw, the value of a field without its tag. The result is safe to print and at most
-// some maxGuess bytes.
+// value describes raw, a field's value without its tag. The result is safe to print and has at most
+// about maxGuess bytes.
 func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at spot, depth int) string {
 	if at.hidden {
 		g.masked = true

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// The first bytes of what is compressed, and of nothing else that people send.
+// First bytes of compressed data. Nothing else that people send begins with them.
 var magics = []struct {
 	name  string
 	bytes []byte
@@ -19,7 +19,7 @@ var magics = []struct {
 	{"snappy", snappyMagic},
 }
 
-// compression names what b is compressed with by its first bytes; "" when they say nothing.
+// compression returns the compression that the first bytes of b show, or "".
 func compression(b []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(b, m.bytes) {
@@ -46,9 +46,9 @@ func (r *reading) unpack(name, how string) bool {
 	return r.layer(l, out, how)
 }
 
-// inflate returns the whole output, or an error without any. A buffer is filled in steps that
-// double, so a lie about the size costs at most twice the true size, and the budget is asked before
-// each step.
+// inflate returns the complete output, or an error without any output. The buffer's size is doubled
+// in each step, so a lie about the size costs at most twice the true size. The budget is charged
+// before each step.
 func inflate(l *Layer, b []byte, budget *budget.Budget) ([]byte, error) {
 	if l.Name != "deflate" && l.Name != "bzip2" && compression(b) != l.Name {
 		return nil, errors.New("no magic bytes")

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// Features of the wire format. Each body is edited in nothing, in one field by a value of the same
-// length, and in that field by a longer one; all other bytes stay, in raw bodies and in base64.
+// TestWireFeatures edits a body for each feature of the wire format: not at all, in one field with
+// a value of the same length, and in that field with a longer value. All other bytes must stay, in
+// raw bodies and in base64.
 func TestWireFeatures(t *testing.T) {
 	t.Parallel()
 	features := append(payloadtest.WireFeatures(),

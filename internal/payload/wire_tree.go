@@ -8,55 +8,55 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Limits of a wireTree. What is beyond them is not compared; the tree is then cut.
+// Limits of a wireTree. Anything beyond them is not compared, and the tree is marked as cut.
 const (
 	maxWireNodes  = 2_000
 	maxWireDepth  = 32
-	maxWireFields = 200_000  // walked, whether they become nodes or not
-	maxWireWork   = 32 << 20 // bytes looked at: a byte counts once for each level that it may be on
+	maxWireFields = 200_000  // fields walked, whether or not they become nodes
+	maxWireWork   = 32 << 20 // bytes examined; a byte counts once for each level to which it may belong
 )
 
-// wireNode is one field on the wire. Below one whose content may be a message follow its nodes, up
-// to next.
+// wireNode is one field on the wire. If its content may be a message, the content's nodes follow,
+// up to next.
 type wireNode struct {
 	num    int32
-	next   int32 // index of the node behind this one and all below it
-	at     int32 // where the content begins, of length-delimited fields
-	length int32 // of the content
-	size   int32 // with the tag
+	next   int32 // index of the next node after this one and all nodes below it
+	at     int32 // start of the content, for length-delimited fields
+	length int32 // length of the content
+	size   int32 // size including the tag
 	wire   int8
 	flags  nodeFlags
-	value  uint64 // of the other fields
+	value  uint64 // value of other fields
 }
 
 type nodeFlags uint8
 
 const (
 	nodeUTF8      nodeFlags = 1 << iota
-	nodeText                // UTF-8 without control characters but tab and line ends
+	nodeText                // UTF-8 without control characters except tab and line ends
 	nodeMessage             // ends where a field ends
-	nodeLikely              // so it does, and its field numbers are below 10,000: chance seldom does that
+	nodeLikely              // likewise, with field numbers below 10,000: rarely true by chance
 	nodeVarints             // ends where a varint ends
-	nodeLong                // its tag, length or value is a varint of more bytes than it needs
-	nodeLongInner           // so is one of its varints
+	nodeLong                // its tag, length or value is a longer varint than necessary
+	nodeLongInner           // one of its varints is longer than necessary
 )
 
 func (n *wireNode) is(f nodeFlags) bool { return n.flags&f != 0 }
 
-// wireTree is a body read without any type, once for all candidates: whatever may be a message is
-// read as one too, and texts are checked.
+// wireTree is a body parsed without a type, once for all candidates. Everything that may be a
+// message is parsed as one, and texts are checked.
 type wireTree struct {
 	body   []byte
 	nodes  []wireNode
-	bytes  int64 // of the top fields that have nodes
-	cut    bool  // some of the body has no nodes
+	bytes  int64 // in top-level fields that have nodes
+	cut    bool  // part of the body has no nodes
 	fields int64 // walked
 	limit  int64 // of fields
 	work   int64
 }
 
-// read reports whether the body has the wire format at its top level, and few enough fields to
-// tell.
+// read reports whether the body has the wire format at its top level, and not too many fields to
+// check.
 func (t *wireTree) read(body []byte, limit int64) bool {
 	*t = wireTree{body: body, nodes: t.nodes[:0], limit: min(limit, maxWireFields)}
 	if message, _ := t.walk(0, len(body)); !message || t.cut {
@@ -89,7 +89,7 @@ func (t *wireTree) walk(from, to int) (message, likely bool) {
 	return true, likely
 }
 
-// record adds the nodes of a range that walk has accepted.
+// record adds the nodes of a range accepted by walk.
 func (t *wireTree) record(from, to, depth int) {
 	for at := from; at < to; {
 		if len(t.nodes) >= maxWireNodes || t.work > maxWireWork || t.cut && depth > 1 {
@@ -117,7 +117,7 @@ func (t *wireTree) record(from, to, depth int) {
 	}
 }
 
-// value fills a node from what follows its tag, and returns how many bytes that has.
+// value fills a node from the bytes after its tag, and returns their number.
 func (t *wireTree) value(i, at, to, depth int) int {
 	b := t.body[at:to]
 	switch protowire.Type(t.nodes[i].wire) {
@@ -164,7 +164,7 @@ func (t *wireTree) value(i, at, to, depth int) int {
 	return -1
 }
 
-// content finds what a length-delimited field may hold.
+// content determines what a length-delimited field may contain.
 func (t *wireTree) content(i, at, length, depth int) {
 	p := t.body[at : at+length]
 	t.work += int64(2 * length)
@@ -197,7 +197,8 @@ func withoutControls(p []byte) bool {
 	return !slices.ContainsFunc(p, func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f })
 }
 
-// varints reports whether p is a run of varints, and whether one is longer than it needs.
+// varints reports whether p is a sequence of varints, and whether one of them is longer than
+// necessary.
 func varints(p []byte) (flags nodeFlags) {
 	run := 0
 	for _, c := range p {
@@ -220,15 +221,15 @@ func varints(p []byte) (flags nodeFlags) {
 	return flags | nodeVarints
 }
 
-// outline is the top level of a tree as sets of field numbers below 64, to compare with a signature
-// in a few instructions.
+// outline is the top level of a tree as sets of field numbers below 64. It can be compared with a
+// signature in a few instructions.
 type outline struct {
-	by                                             [wires]uint64     // numbers by wire
-	size                                           [wires][64]uint32 // bytes of each, with tags
+	by                                             [wires]uint64     // field numbers by wire type
+	size                                           [wires][64]uint32 // bytes per field, with tags
 	notUTF, notMessage, notVarints, not32s, not64s uint64
 }
 
-// The wires of an outline.
+// The wire types of an outline.
 const (
 	wireVarint = iota
 	wire32
@@ -283,8 +284,8 @@ func (o *outline) of(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type of that signature cannot read the body, or must leave more than
-// unread bytes of it unknown. It never refuses what the whole comparison would list.
+// refuses reports whether a type with that signature cannot read the body, or would leave more than
+// unread bytes of it unknown. It never rejects a type that the full comparison would list.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

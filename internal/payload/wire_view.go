@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireView gives a body that no type reads, and that has the wire format, its fields without names.
-// Field numbers and wire types are certain, all else is a guess and says so.
+// wireView shows the fields of a body that no type reads and that has the wire format. Field
+// numbers and wire types are certain; everything else is marked as a guess.
 func (r *reading) wireView(at spot) {
 	doc := r.doc
 	if !wireShaped(doc.Body, maxNodes) || r.budget.TakeMemory(treeMemory) != nil {
@@ -21,7 +21,7 @@ func (r *reading) wireView(at spot) {
 	doc.Masked = doc.Masked || t.masked
 }
 
-// wire returns the fields of a part of the body in their order there.
+// wire returns the fields of a part of the body in their original order.
 func (t *tree) wire(part Range, at spot, depth int) []Node {
 	var nodes []Node
 	for from := part.From; from < part.To; {
@@ -45,7 +45,7 @@ func (t *tree) wire(part Range, at spot, depth int) []Node {
 	return nodes
 }
 
-// wireValue fills a node from raw, its value without the tag, which is at in.
+// wireValue fills a node from raw, its value without the tag. in is the range of raw in the body.
 func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw []byte, in Range, at spot, depth int) {
 	if at.hidden {
 		t.hide(n)
@@ -112,15 +112,15 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 	}
 }
 
-// plausibleText is a number that the bits may have been meant as; "" when that is not likely.
+// plausibleText returns a number that the bits may represent, or "" if that is unlikely.
 func plausibleText(f float64, bits int) string {
-	if a := math.Abs(f); !(a >= 1e-6 && a <= 1e12) { // tiny or huge, or no number
+	if a := math.Abs(f); !(a >= 1e-6 && a <= 1e12) { // tiny, huge, or not a number
 		return ""
 	}
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-// maskedRanges calls hide with the bytes of masked nodes.
+// maskedRanges calls hide with the byte ranges of masked nodes.
 func maskedRanges(nodes []Node, hide func(from, to int)) {
 	for i := range nodes {
 		if n := &nodes[i]; n.Masked {

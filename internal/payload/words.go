@@ -2,11 +2,11 @@ package payload
 
 import "strings"
 
-// MaxWords is how many bytes of a body's text search finds it by.
+// MaxWords is the number of bytes of a body's text that search indexes.
 const MaxWords = 16 << 10
 
-// Words returns the values of a body as text for the search index, at most MaxWords bytes: no names
-// of fields, no defaults that are not on the wire, and nothing that is masked.
+// Words returns a body's values as text for the search index, at most MaxWords bytes. It omits
+// field names, defaults that are not on the wire, and everything masked.
 func Words(d *Document) string {
 	if d == nil {
 		return ""

@@ -16,13 +16,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// wrapMemory is what the writers of the compressions allocate at most besides their output, with
-// what wrap asks of them: flate some 800 KB, zstd 4 MB.
+// wrapMemory is the maximum memory that the compression writers allocate apart from their output,
+// with the options used here: flate about 800 KB, zstd 4 MB.
 const wrapMemory = 6 << 20
 
-// wrap puts a body into the layers that another one came out of, innermost first. Compressed bytes
-// are not the same as before, but unpack to the body. The checks name what the received body does
-// not show of its layers, where the new one needs it.
+// wrap wraps a body in the layers of another one, innermost first. Compressed bytes may differ from
+// the original ones, but unpack to the body. The checks name properties of the layers that the new
+// body needs and the received body does not show.
 func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {
@@ -40,7 +40,7 @@ func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error
 	return body, doubts, nil
 }
 
-// wrap is the reverse of what took the layer off.
+// wrap reverses the removal of the layer.
 func (l *Layer) wrap(data []byte) ([]byte, error) {
 	switch l.Name {
 	case "gzip", "deflate", "zstd", "snappy":
@@ -61,7 +61,7 @@ func (l *Layer) wrap(data []byte) ([]byte, error) {
 	return slices.Concat(l.Before, data, l.After), nil
 }
 
-// encode writes data as base64 in the form that was found.
+// encode writes data as base64 in the detected form.
 func (f *Base64) encode(data []byte) []byte {
 	alphabet := base64.StdEncoding
 	if f.URL {
@@ -107,16 +107,16 @@ func (l *Layer) pack(data []byte) []byte {
 		err = z.Close()
 	}
 	if err != nil {
-		panic("payload: " + err.Error()) // a buffer takes everything
+		panic("payload: " + err.Error()) // a buffer accepts everything
 	}
-	if out.Len() == 0 { // snappy writes nothing for nothing
+	if out.Len() == 0 { // snappy writes nothing for empty input
 		return slices.Clone(snappyMagic)
 	}
 	return out.Bytes()
 }
 
-// wrapping says in words how a body is wrapped, outermost first: "base64 of gzip, as received"; ""
-// when it is not.
+// wrapping describes a body's layers, outermost first: "base64 of gzip, as received"; "" if there
+// are none.
 func wrapping(layers []Layer) string {
 	if len(layers) == 0 {
 		return ""

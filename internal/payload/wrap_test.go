@@ -45,7 +45,7 @@ func deflated(t testing.TB, b []byte) []byte {
 	return w.Bytes()
 }
 
-// inLines is base64 as mail has it.
+// inLines returns base64 in lines, as used in mail.
 func inLines(b []byte, alphabet *base64.Encoding, size int, end string) []byte {
 	text := alphabet.EncodeToString(b)
 	var w strings.Builder
@@ -65,7 +65,7 @@ func TestEditWrapsAgain(t *testing.T) {
 		name   string
 		body   []byte
 		h      Hints
-		prefix string // of the new body
+		prefix string // prefix of the new body
 		suffix string
 		check  string
 	}{
@@ -100,7 +100,7 @@ func TestEditWrapsAgain(t *testing.T) {
 			}
 			e := change(t, editor(), tt.body, tt.h, "welcome_v3", `welcome_version_004`)
 			after := decode(e.Body, tt.h)
-			padding := strings.NewReplacer(", padded", "") // of what is compressed, by chance
+			padding := strings.NewReplacer(", padded", "") // differs by chance if compressed
 			if padding.Replace(layers(before)) != padding.Replace(layers(after)) || before.Kind != after.Kind || before.Type != after.Type || !strings.Contains(after.JSON, "welcome_version_004") {
 				t.Errorf("got %s %s in %s, want %s: %q", after.Kind, after.Type, layers(after), layers(before), e.Body)
 			}
@@ -147,7 +147,7 @@ func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 	}
 }
 
-// Whatever is wrapped comes out again.
+// TestWrapRandomLayers checks that whatever is wrapped can be unwrapped again.
 func TestWrapRandomLayers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,26 +6,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Error is a mistake in a query, with its place.
+// Error is a mistake in a query, with its position.
 type Error struct {
-	Pos  int    // of the first byte that is wrong, from 0
-	Want string // what is wrong there and what would be right
+	Pos  int    // offset of the first wrong byte, from 0
+	Want string // what is wrong there, and what would be right
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos+1, e.Want) }
 
-// Unwrap makes a mistake in a query an ErrInvalid.
+// Unwrap makes every mistake in a query an ErrInvalid.
 func (e *Error) Unwrap() error { return deadletter.ErrInvalid }
 
 func mistake(pos int, format string, args ...any) *Error {
 	return &Error{pos, fmt.Sprintf(format, args...)}
 }
 
-// shown is text of the query made safe for an error.
+// shown returns text from a query in a form that is safe in errors.
 func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
-// near returns " (did you mean X?)" for the name that takes the fewest changes to become, when they
-// are few; else "".
+// near returns " (did you mean X?)" for the most similar name if it differs by only a few changes,
+// and "" otherwise.
 func near(to string, names []string) string {
 	to = deadletter.Cut(to, 40)
 	best, fewest := "", max(1, len(to)/3)+1
@@ -40,8 +40,8 @@ func near(to string, names []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// distance is how many bytes have to be put in, left out, replaced or swapped with their neighbour
-// to make a into b (optimal string alignment).
+// distance returns the number of bytes to insert, delete, replace or swap with their neighbour to
+// turn a into b (optimal string alignment).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

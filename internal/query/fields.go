@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Field is the name of something that a term can ask for.
+// Field is the name of a property that terms can query.
 type Field string
 
 const (
@@ -17,7 +17,7 @@ const (
 	Broker        Field = "broker"
 	Reason        Field = "reason"
 	Type          Field = "type"
-	ErrorText     Field = "error" // Error is a mistake in a query
+	ErrorText     Field = "error" // the name Error is a type
 	Group         Field = "group"
 	Rule          Field = "rule"
 	Severity      Field = "severity"
@@ -39,10 +39,10 @@ const (
 	Op            Field = "op"
 	Read          Field = "read"
 	Doubt         Field = "doubt"
-	Sort          Field = "sort"  // the order of a list; it selects nothing
-	Words         Field = "words" // free text; it has no name in the text
+	Sort          Field = "sort"  // sets the order of a list; selects nothing
+	Words         Field = "words" // free text; written without a field name
 
-	// Of what was done, not of letters.
+	// For queries of the audit, not of letters.
 	Who    Field = "who"
 	Action Field = "action"
 	Target Field = "target"
@@ -50,25 +50,25 @@ const (
 	Until  Field = "until"
 )
 
-// Fields lists the fields that have a name, in an order good for help.
+// Fields lists the fields that have a name, in an order suitable for help.
 var Fields = []Field{
 	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
 	Broker, Op, Read, Doubt, Sort,
 }
 
-// ActFields are those that queries of the audit have, in an order good for help.
+// ActFields lists the fields for queries of the audit, in an order suitable for help.
 var ActFields = []Field{Who, Action, Target, Via, Since, Until}
 
-// NotRecorded is the value of via: for what was written before the way was.
+// NotRecorded is the value of `via:` for entries written before the way was recorded.
 const NotRecorded = "not-recorded"
 
-// NoType is the value of type: that stands for letters without one.
+// NoType is the value of `type:` for letters without a type.
 const NoType = "none"
 
-// prefixes are the fields of which an index finds a whole value or its start, and nothing else.
+// prefixes lists the fields whose index finds only whole values and prefixes.
 var prefixes = []Field{Exchange, Key, App, MessageID, CorrelationID, Rule, Header, Body, Read}
 
-// enumerations are the fields that have one of few values.
+// enumerations lists the fields that have a fixed set of values.
 var enumerations = map[Field]struct {
 	values []string
 	none   string // "there is no state"
@@ -83,7 +83,7 @@ var enumerations = map[Field]struct {
 	Via:      {append(texts(deadletter.Ways), NotRecorded), "there is no way"},
 }
 
-// texts writes names as a query has them: without spaces.
+// texts returns names as written in queries: without spaces.
 func texts[T ~string](names []T) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -92,12 +92,12 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// named says which of the fields a name stands for, in any case.
+// named returns the field with a name, ignoring case.
 func named(name string, fields []Field) (Field, bool) {
 	f := Field(strings.ToLower(name))
 	return f, slices.Contains(fields, f)
 }
 
-// Indexed says whether a field is found through the index of words, which is filled in the
+// Indexed reports whether a field is searched through the index of words, which is filled in the
 // background.
 func (f Field) Indexed() bool { return f == Words || slices.Contains(prefixes, f) }

@@ -7,16 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FieldHelp is what the query box and the completion of shells say of a field.
+// FieldHelp is what the query box and shell completion show about a field.
 type FieldHelp struct {
 	Field   Field
 	Example string   // a whole term
-	Help    string   // one sentence without a full stop
-	Values  []string // worth offering: all values of an enumeration, else common ones; nil when there are none to know
+	Help    string   // one sentence without a final full stop
+	Values  []string // suggestions: all values of an enumeration, otherwise common ones; nil = none known
 }
 
-// Help returns one entry for each of Fields, in their order. The values that letters have, such as
-// queues, are the store's to know.
+// Help returns one entry for each of Fields, in order. It does not list values found in letters,
+// such as queues: only the store knows them.
 func Help() []FieldHelp {
 	durations := []string{"15m", "1h", "24h", "7d", "today", "yesterday"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}

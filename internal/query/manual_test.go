@@ -80,8 +80,8 @@ func TestTheManualHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualOfTheAuditHolds: its table has all fields in the order of the help, each with the
-// example of the help, and its examples parse.
+// TestTheManualOfTheAuditHolds checks that the manual's table lists all fields in the order of the
+// help, with the help's examples, and that the examples parse.
 func TestTheManualOfTheAuditHolds(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/audit.md")
@@ -125,7 +125,8 @@ func TestTheManualOfTheAuditHolds(t *testing.T) {
 	}
 }
 
-// A field of letters is none of the audit, and the other way about; a mistake says which there are.
+// TestEachLanguageHasItsFields checks that queries of letters and of the audit reject each other's
+// fields, and that the error lists the valid ones.
 func TestEachLanguageHasItsFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -156,8 +157,8 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	}
 }
 
-// TestTheManualSaysWhereStarsMayBe: its section has two lists, the fields that take stars anywhere
-// and those that take one at the end.
+// TestTheManualSaysWhereStarsMayBe checks the two lists in the manual: fields that allow stars
+// anywhere, and fields that allow one at the end.
 func TestTheManualSaysWhereStarsMayBe(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// MaxText is the longest text of a query, in bytes.
+// MaxText is the maximum length of a query in bytes.
 const MaxText = 4096
 
 const (
 	maxTerms  = 50
-	maxValues = 500 // of one term: they become bound parameters
+	maxValues = 500 // per term: they become bound parameters
 )
 
-// Options are what a text alone does not say.
+// Options are the settings for parsing that a query's text does not contain.
 type Options struct {
-	Fields []Field                 // that a term can ask for; nil: those of letters
-	Now    time.Time               // of relative times; zero: time.Now()
+	Fields []Field                 // fields that terms can query; nil = those of letters
+	Now    time.Time               // for relative times; zero = time.Now()
 	Masked func(field string) bool // whether a field may not be asked for, for example "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
-	Body   func(path string) bool  // whether an index knows a path of the body; nil: it knows none
-	Look   bool                    // a path that no index knows can be asked for: whoever asks looks through the letters
+	Body   func(path string) bool  // reports whether an index knows a path of the body; nil = none
+	Look   bool                    // allow paths without an index: the caller searches the letters itself
 }
 
-// Parse reads `field:value` terms joined by spaces, which means AND; a comma means OR; a minus in
-// front means NOT; quotes hold spaces, commas and colons; what has no field is searched among the
-// words of the letter:
+// Parse parses `field:value` terms separated by spaces, which mean AND. A comma means OR, a leading
+// minus means NOT. Quotes enclose spaces, commas and colons. A term without a field is searched for
+// in the letter's words:
 //
 //	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
 //
-// A field that occurs twice is an AND of both terms. Free text comes last in the result. The error
-// is always an *Error.
+// A field that occurs twice means AND. Free text comes last in the result. The error is always an
+// *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > MaxText {
 		return Query{}, mistake(MaxText, "a query is at most %d bytes long", MaxText)
@@ -71,7 +71,7 @@ type parser struct {
 
 const space = " \t\r\n"
 
-// at says whether one of the given bytes is at the position.
+// at reports whether one of the given bytes is at the current position.
 func (p *parser) at(bytes string) bool {
 	return p.pos < len(p.text) && strings.IndexByte(bytes, p.text[p.pos]) >= 0
 }
@@ -82,7 +82,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// term reads one term: a field with its values, or free text.
+// term parses one term: a field with its values, or free text.
 func (p *parser) term() (Term, error) {
 	var t Term
 	if p.at("-") {
@@ -125,7 +125,7 @@ func (p *parser) term() (Term, error) {
 	return p.words(t)
 }
 
-// field reads what stands before a colon, at the position of p.
+// field parses the text before a colon, which begins at the current position.
 func (p *parser) field(t *Term, text string) error {
 	head, name, dotted := strings.Cut(text, ".")
 	f, ok := named(head, p.o.Fields)
@@ -155,7 +155,7 @@ func (p *parser) field(t *Term, text string) error {
 	return nil
 }
 
-// values reads the values of a term whose field begins at start.
+// values parses the values of a term whose field begins at start.
 func (p *parser) values(t Term, start int) (Term, error) {
 	path := string(t.Field)
 	if t.Name != "" {
@@ -196,7 +196,7 @@ func (p *parser) values(t Term, start int) (Term, error) {
 	}
 }
 
-// words reads free text.
+// words parses free text.
 func (p *parser) words(t Term) (Term, error) {
 	t.Field = Words
 	if p.at(`"`) {

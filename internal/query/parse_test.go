@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// is is the values that stand for exactly these texts.
+// is returns the values that mean exactly these texts.
 func is(texts ...string) []Value {
 	var out []Value
 	for _, s := range texts {
@@ -22,7 +22,7 @@ func is(texts ...string) []Value {
 	return out
 }
 
-// glob is the value of a pattern without literal stars.
+// glob returns the value of a pattern without literal stars.
 func glob(s string) Value { return Value{Raw: s, Pattern: strings.Split(s, "*")} }
 
 func ago(d time.Duration) time.Time { return now.Truncate(time.Millisecond).Add(-d) }
@@ -138,7 +138,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestAForgottenColonIsNoticed in front of a comparison, whichever field the help compares so.
+// TestAForgottenColonIsNoticed checks that a missing colon before a comparison is reported, for
+// every field whose help has a comparison.
 func TestAForgottenColonIsNoticed(t *testing.T) {
 	t.Parallel()
 	for _, h := range Help() {
@@ -152,7 +153,8 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAWrongNumberIsOfTheFieldThatWasAsked: fields that are numbers share their reader.
+// TestAWrongNumberIsOfTheFieldThatWasAsked checks that errors name the right field, although
+// numeric fields share their parser.
 func TestAWrongNumberIsOfTheFieldThatWasAsked(t *testing.T) {
 	t.Parallel()
 	if _, err := number("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
@@ -335,7 +337,8 @@ func Example() {
 	// at character 12: there is no field "quue" (did you mean queue?)
 }
 
-// TestAnIndexedPathWithoutItsPrefixIsNamed: facets are titled by the path alone.
+// TestAnIndexedPathWithoutItsPrefixIsNamed checks that the error suggests the prefix, because the
+// titles of facets are just the path.
 func TestAnIndexedPathWithoutItsPrefixIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("tenant_id:48213", Options{Body: func(path string) bool { return path == "tenant_id" }})

@@ -1,6 +1,6 @@
-// Package query is the language by which pages, the API and the CLI select letters; docs/query.md
-// is its manual. A text is parsed once, here; the store compiles the result to SQL. It does no
-// input or output, and it does not know which letters there are.
+// Package query implements the language with which pages, the API and the CLI select letters;
+// docs/query.md is its manual. A text is parsed once, here; the store compiles the result to SQL.
+// The package does no I/O and does not know which letters exist.
 package query
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Query is a conjunction of terms, free text last; the zero Query selects every letter.
+// Query is a conjunction of terms, with free text last. The zero Query selects every letter.
 type Query struct{ Terms []Term }
 
-// Term is one condition: the field has one of the values, or with Not none of them.
+// Term is one condition: the field has one of the values, or none of them if Not is set.
 type Term struct {
 	Field  Field
-	Name   string // of header.NAME and body.PATH: what stands behind the dot
+	Name   string // for header.NAME and body.PATH: the part after the dot
 	Not    bool
-	Values []Value // at least one, each once; of Words, Age, Since and Before exactly one
+	Values []Value // at least one, no duplicates; exactly one for Words, Age, Since, Before
 }
 
-// Value is what a term compares with. Fields that compare text have a Pattern, attempts and size a
-// Number, times a Time.
+// Value is what a term compares with: a Pattern for text fields, a Number for attempts and size, a
+// Time for times.
 type Value struct {
-	Raw     string   // as written, without quotes; relative times stay relative
+	Raw     string   // as written, but without quotes; relative times stay relative
 	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; of Words, a second piece "" makes the last word a prefix
 	Compare Compare
 	Number  int64     // attempts; bytes of size
@@ -34,7 +34,7 @@ type Value struct {
 	Op      deadletter.OperationID
 }
 
-// Compare is how attempts, size and age compare; Equal for all other fields.
+// Compare is the comparison used for attempts, size and age. It is Equal for all other fields.
 type Compare string
 
 const (
@@ -45,29 +45,29 @@ const (
 	AtLeast Compare = ">="
 )
 
-// Selection is what an operation freezes: the letters of a query as of Until (zero: now), or chosen
-// letters; in both cases without Except.
+// Selection is what an operation freezes: the letters that match a query as of Until (zero: now),
+// or chosen letters. In both cases, Except is excluded.
 type Selection struct {
 	Query       *Query
 	IDs, Except []deadletter.ID
 	Until       time.Time
 }
 
-// exact says whether v stands for one text, without a star.
+// exact reports whether v stands for a single text, without stars.
 func (v Value) exact() bool { return len(v.Pattern) == 1 }
 
 func (v Value) equal(o Value) bool {
 	return v.Raw == o.Raw && slices.Equal(v.Pattern, o.Pattern) && v.Compare == o.Compare && v.Number == o.Number && v.Time.Equal(o.Time) && v.Result == o.Result && v.Op == o.Op
 }
 
-// add appends a value that the term does not have yet.
+// add appends a value unless the term already has it.
 func (t *Term) add(v Value) {
 	if !slices.ContainsFunc(t.Values, v.equal) {
 		t.Values = append(t.Values, v)
 	}
 }
 
-// split takes "header.x-tenant" apart; Values and With take such a field as well.
+// split splits "header.x-tenant" into field and name. Values and With accept such fields.
 func split(f Field) (Field, string) {
 	head, name, _ := strings.Cut(string(f), ".")
 	if f := Field(head); f == Header || f == Body {
@@ -76,9 +76,9 @@ func split(f Field) (Field, string) {
 	return f, ""
 }
 
-// Values returns the texts that q asks a field for, such as the chosen values of a facet: those of
-// its only positive term. Nil when there is no such term, more than one, or one with stars,
-// comparisons or times. The field may be "header.NAME" or "body.PATH".
+// Values returns the texts for which q queries a field, such as the chosen values of a facet: those
+// of its only positive term. It returns nil if there is no such term or more than one, or if the
+// term has stars, comparisons or times. f may be "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string
@@ -101,9 +101,10 @@ func (q Query) Values(f Field) []string {
 	return values
 }
 
-// With returns q with its positive terms for f replaced by one for exactly the given texts, in
-// which a star is a star, in the place of the first; without values, q without them. Terms with a
-// minus stay. The field may be "header.NAME" or "body.PATH"; texts of Words are one term each.
+// With replaces the positive terms for f with a single one for exactly the given texts, in which
+// stars are literal. The new term takes the place of the first old one. Without values, With
+// removes the old terms. It keeps terms with a minus. f may be "header.NAME" or "body.PATH". For
+// Words, each text becomes a term.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term
@@ -129,7 +130,7 @@ func (q Query) With(f Field, values ...string) Query {
 	return out
 }
 
-// Order is the order that q asks a list for; "" where it asks for none.
+// Order returns the list order that q requests, or "".
 func (q Query) Order() deadletter.Order {
 	for _, t := range q.Terms {
 		if t.Field == Sort {
@@ -139,8 +140,8 @@ func (q Query) Order() deadletter.Order {
 	return ""
 }
 
-// Split divides q into what an index answers, and the terms on fields of the body that no index
-// knows.
+// Split divides q into the part that an index can answer, and the terms for body fields without an
+// index.
 func (q Query) Split(indexed func(path string) bool) (answered Query, looked []Term) {
 	for _, t := range q.Terms {
 		if t.Field == Body && !indexed(t.Name) {
@@ -152,13 +153,13 @@ func (q Query) Split(indexed func(path string) bool) (answered Query, looked []T
 	return answered, looked
 }
 
-// Holds says whether a term on text holds for a value of its field; ok is whether there is one.
+// Holds reports whether a text term is true for a field's value. ok tells whether the field exists.
 func (t Term) Holds(value string, ok bool) bool {
 	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })
 	return has != t.Not
 }
 
-// matches says whether a text is what v stands for, with its stars.
+// matches reports whether a text matches v, including its stars.
 func (v Value) matches(text string) bool {
 	if v.exact() {
 		return text == v.Pattern[0]
@@ -179,7 +180,7 @@ func (v Value) matches(text string) bool {
 	return true
 }
 
-// Without returns q without its i-th term; q itself when there is none.
+// Without returns q without its i-th term, or q itself if that does not exist.
 func (q Query) Without(i int) Query {
 	if i < 0 || i >= len(q.Terms) {
 		return q
@@ -194,11 +195,11 @@ func (q *Query) wordsLast() {
 	})
 }
 
-// fixedLayout is RFC 3339 with the milliseconds in which letters are received.
+// fixedLayout is RFC 3339 with milliseconds, the resolution of receive times.
 const fixedLayout = "2006-01-02T15:04:05.000Z"
 
-// Fixed returns the query that selects tomorrow what q selects now: times that are relative to now
-// become instants, and an age becomes since or before.
+// Fixed returns a query that selects in future what q selects now. Relative times become instants,
+// and an age becomes since or before.
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {
@@ -225,7 +226,7 @@ func (t Term) fixed() Term {
 		}
 	default:
 		if _, err := duration(v.Raw); err != nil {
-			return t // an instant already
+			return t // already an instant
 		}
 	}
 	t.Values = []Value{{Raw: at.UTC().Format(fixedLayout), Time: at}}

@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 14, 0, 0, 123_456_789, time.UTC)
 
-// atNow has every path of the body searchable but none that is masked.
+// atNow makes every path of the body searchable except the masked ones.
 var atNow = Options{
 	Now: now,
 	Masked: func(field string) bool {
@@ -130,8 +130,8 @@ func TestEveryResultOfAnOperationHasAName(t *testing.T) {
 	}
 }
 
-// TestHolds: a term on text compares with its stars, and a minus turns it around; a letter without
-// the field has none of its values.
+// TestHolds checks that text terms apply stars and that a minus negates the result. A letter
+// without the field has none of its values.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

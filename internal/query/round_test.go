@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// samples are values that each field takes, as one would write them; fields without any take all
-// text.
+// samples lists values that fields accept, as people might write them. Fields without samples
+// accept any text.
 var samples = map[Field][]string{
 	State:    {"dead", "Held", `"received"`},
 	Severity: {"page", "digest"},
@@ -32,13 +32,13 @@ var samples = map[Field][]string{
 	Before:   {"3d", "2026-11-20T14:00", "0001-01-01T00:00:00Z"},
 }
 
-// nasty generates text of all that the language has a meaning for. Generators belong to one test:
-// rapid 1.3 names them without a lock.
+// nasty generates text from all characters that have a meaning in the language. Each test needs its
+// own generators: rapid 1.3 assigns their names without a lock.
 func nasty() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.SampledFrom([]rune("ab*\\\"-,:; .\t\n\x00é<>=/O")))
 }
 
-// queries generates texts of whole queries.
+// queries generates whole queries.
 func queries() *rapid.Generator[string] { return rapid.Custom(anyQuery) }
 
 func anyQuery(t *rapid.T) string {
@@ -82,8 +82,8 @@ func anyQuery(t *rapid.T) string {
 	return strings.Join(terms, " ")
 }
 
-// What a query says is read back from what it is written as, and the same a year later once it is
-// fixed.
+// TestQueriesSurviveTheirText checks that a query's text parses to the same query, and that the
+// text of a fixed query still does so a year later.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}
@@ -113,7 +113,8 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 	})
 }
 
-// A value that a letter has can always be asked for: whatever bytes it is made of.
+// TestWithMeansExactlyItsTexts checks that every value of a letter can be queried, whatever its
+// bytes.
 func TestWithMeansExactlyItsTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,7 +129,7 @@ func TestWithMeansExactlyItsTexts(t *testing.T) {
 	})
 }
 
-// matches is what the age of a letter means.
+// matches defines the meaning of a letter's age.
 func matches(t Term, received time.Time) bool {
 	v := t.Values[0]
 	var ok bool
@@ -161,8 +162,9 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 	}
 }
 
-// FuzzParse: any text is a query or a mistake with a position inside of the text; a query read back
-// from its own text is the same, and fixing it twice is fixing it once.
+// FuzzParse checks that any text is either a query or a mistake with a position within the text.
+// Parsing a query's own text gives the same query, and fixing a query twice is the same as fixing
+// it once.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`, `header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",
@@ -187,7 +189,7 @@ func FuzzParse(f *testing.F) {
 			written := q.String()
 			again, err := Parse(written, o)
 			if len(written) > MaxText && err != nil {
-				continue // an id or an instant may be longer than what was typed
+				continue // an id or instant may be longer than what was typed
 			}
 			if err != nil || !cmp.Equal(q, again) {
 				t.Fatalf("%q, %s, became %q: %v", text, name, written, err)

@@ -2,18 +2,18 @@ package query
 
 import "strings"
 
-// text is a value as it was read.
+// text is a value as parsed.
 type text struct {
-	at     int      // where it begins
+	at     int      // start position
 	pieces []string // between the stars
-	stars  []int    // where they stand
+	stars  []int    // their positions
 }
 
 func (t text) literal() string { return strings.Join(t.pieces, "*") }
 
 func (t *text) byte(c byte) { t.pieces[len(t.pieces)-1] += string([]byte{c}) }
 
-// star begins a new piece; stars side by side are one.
+// star begins a new piece. Adjacent stars count as one.
 func (t *text) star(pos int) {
 	if len(t.pieces) == 1 || t.pieces[len(t.pieces)-1] != "" {
 		t.pieces = append(t.pieces, "")
@@ -21,7 +21,7 @@ func (t *text) star(pos int) {
 	t.stars = append(t.stars, pos)
 }
 
-// value reads one value, quoted or plain, and stops before the comma, the space or the end.
+// value parses one value, quoted or plain, and stops before the comma, space or end.
 func (p *parser) value() (text, error) {
 	if p.at(`"`) {
 		return p.quoted(","+space, "after a closing quote comes a comma, a space or the end", true)
@@ -36,8 +36,8 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// plain reads up to one of the given bytes. A backslash before a star makes it a literal one, any
-// other is part of the text.
+// plain reads up to one of the given bytes. A backslash makes a following star literal; before
+// anything else, it is part of the text.
 func (p *parser) plain(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
 	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {
@@ -54,8 +54,8 @@ func (p *parser) plain(end string) text {
 	return t
 }
 
-// quoted reads a quoted text, behind which one of the given bytes has to come, or the end. Without
-// globs a star is a literal one.
+// quoted parses a quoted text, which must be followed by one of the given bytes or the end. Without
+// globs, stars are literal.
 func (p *parser) quoted(next, want string, globs bool) (text, error) {
 	t := text{at: p.pos, pieces: []string{""}}
 	for p.pos++; p.pos < len(p.text); p.pos++ {

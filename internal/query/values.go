@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// readValue reads a value of a field. An error that is no *Error is about the value as a whole.
+// readValue parses a field's value. An error other than *Error concerns the whole value.
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
@@ -56,7 +56,7 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	case Until:
 		at, err := instant(raw, now)
 		_, date := time.Parse("2006-01-02", raw)
-		if _, named := days[strings.ToLower(raw)]; date == nil || named { // with the whole day
+		if _, named := days[strings.ToLower(raw)]; date == nil || named { // include the whole day
 			at = at.AddDate(0, 0, 1)
 		}
 		return Value{Raw: raw, Time: at}, err
@@ -68,11 +68,11 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
 }
 
-// literally is the value that stands for exactly s.
+// literally returns the value that means exactly s.
 func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
 
-// exactly is the value for s of any field: what a query would mean by it, with stars as stars. What
-// the field cannot take is kept as it is, for Parse to refuse.
+// exactly returns the value that s has in a query for a field, with literal stars. A text that the
+// field does not accept is kept unchanged, so that Parse rejects it.
 func exactly(f Field, s string) Value {
 	if f == Words {
 		return literally(s)
@@ -93,7 +93,7 @@ func enumerated(f Field, raw string) (Value, error) {
 	return literally(value), nil
 }
 
-// operation reads O-77 or O-77/came-back.
+// operation parses O-77 or O-77/came-back.
 func operation(raw string) (Value, error) {
 	name, result, has := strings.Cut(raw, "/")
 	id, err := deadletter.ParseOperationID(name)
@@ -114,7 +114,7 @@ func operation(raw string) (Value, error) {
 	return v, nil
 }
 
-// letter reads a whole id, or the 8 digits of it that pages show.
+// letter parses a whole id, or the 8 digits shown on pages.
 func letter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {
@@ -129,7 +129,7 @@ func letter(raw string) (Value, error) {
 	return literally(short), nil
 }
 
-// comparison takes <, <=, > or >= off the front.
+// comparison splits off a leading <, <=, > or >=.
 func comparison(raw string) (Compare, string) {
 	for _, c := range []Compare{AtMost, Less, AtLeast, More} {
 		if rest, ok := strings.CutPrefix(raw, string(c)); ok {
@@ -139,7 +139,7 @@ func comparison(raw string) (Compare, string) {
 	return Equal, raw
 }
 
-// digits splits a whole number off the front; -1 when there is none or it is too large.
+// digits splits off a leading whole number, or returns -1 if it is missing or too large.
 func digits(s string) (n int64, rest string) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
@@ -158,7 +158,7 @@ func number(f Field, raw string) (Value, error) {
 	return Value{Raw: raw, Compare: c, Number: n}, nil
 }
 
-// units are the units of a size, in lower case.
+// units maps the units of a size, in lower case, to bytes.
 var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 func size(raw string) (Value, error) {
@@ -180,10 +180,10 @@ func age(raw string, now time.Time) (Value, error) {
 	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
 }
 
-// days are dates with a name: how many days they are from today.
+// days maps the names of days to their offset from today.
 var days = map[string]int{"today": 0, "yesterday": -1}
 
-// instant reads a date, a date and time, or how long ago.
+// instant parses a date, a date and time, or a duration before now.
 func instant(raw string, now time.Time) (time.Time, error) {
 	if day, ok := days[strings.ToLower(raw)]; ok {
 		return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, day), nil
@@ -191,10 +191,10 @@ func instant(raw string, now time.Time) (time.Time, error) {
 	if d, err := duration(raw); err == nil {
 		return now.Add(-d), nil
 	}
-	upper := strings.ToUpper(raw) // RFC 3339 has t and z in either case
+	upper := strings.ToUpper(raw) // RFC 3339 allows t and z in either case
 	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go takes a comma before the fraction of a second
-			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // up: receive times are whole milliseconds, and since and before both split below the instant
+		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go accepts a comma before the fraction of a second
+			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // rounded up: receive times are whole milliseconds, and since and before both split below the instant
 		}
 	}
 	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, as today or yesterday, or as how long ago: 90s, 15m, 2h, 3d, 1w")
@@ -202,7 +202,7 @@ func instant(raw string, now time.Time) (time.Time, error) {
 
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// duration reads "2h" or "1d12h": more than nothing, and at most 100 years.
+// duration parses "2h" or "1d12h": more than zero and at most 100 years.
 func duration(s string) (time.Duration, error) {
 	wrong := errors.New("a duration is written 90s, 15m, 2h, 3d, 1w or 1d12h")
 	var d time.Duration
@@ -223,7 +223,7 @@ func duration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// searchable says whether a text has anything in it that a search can find.
+// searchable reports whether a text contains anything that a search can find.
 func searchable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 }

@@ -2,8 +2,8 @@ package query
 
 import "strings"
 
-// String writes q so that Parse reads an equal Query from it (as of the same Now): free text last,
-// relative times as they were written.
+// String returns q as text from which Parse gets an equal Query (as of the same Now): free text
+// last, relative times as written.
 func (q Query) String() string {
 	var named, words []string
 	for _, t := range q.Terms {
@@ -16,7 +16,7 @@ func (q Query) String() string {
 	return strings.Join(append(named, words...), " ")
 }
 
-// String writes one term as a query has it.
+// String returns one term as written in a query.
 func (t Term) String() string {
 	var b strings.Builder
 	if t.Not {
@@ -48,7 +48,7 @@ func (t Term) String() string {
 	return b.String()
 }
 
-// write writes the value of a field.
+// write returns a field's value as text.
 func (v Value) write() string {
 	if v.Pattern == nil {
 		return v.Raw
@@ -56,7 +56,7 @@ func (v Value) write() string {
 	plain := pattern(v.Pattern)
 	quoted := plain == "" || strings.ContainsAny(plain, `",`+space)
 	for _, piece := range v.Pattern[:len(v.Pattern)-1] {
-		quoted = quoted || strings.HasSuffix(piece, `\`) // would make the star behind it a literal one
+		quoted = quoted || strings.HasSuffix(piece, `\`) // it would make the following star literal
 	}
 	if !quoted {
 		return plain
@@ -68,8 +68,7 @@ func (v Value) write() string {
 	return `"` + strings.Join(pieces, "*") + `"`
 }
 
-// word writes free text: a word as it is where it cannot be taken for anything else, else in
-// quotes.
+// word returns free text: a word unchanged if it is unambiguous, otherwise quoted.
 func (v Value) word() string {
 	s := v.Pattern[0]
 	if len(v.Pattern) > 1 {
@@ -81,8 +80,8 @@ func (v Value) word() string {
 	return s
 }
 
-// pattern writes the pieces of a glob without quotes: stars between them, literal stars behind a
-// backslash.
+// pattern joins the pieces of a glob without quotes: stars between them, and a backslash before
+// literal stars.
 func pattern(pieces []string) string {
 	escaped := make([]string, len(pieces))
 	for i, piece := range pieces {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Comparison holds a number of 0 or more against another one.
+// Comparison compares a number of 0 or more with another one.
 type Comparison struct {
 	Op   string // =, <, <=, > or >=
 	Than int64  // 0 or more
 	Text string // as it stands in the rule, for example ">=3"
 }
 
-// Comparisons are comparisons of which one must hold. None at all = any number does.
+// Comparisons are alternatives: at least one must hold. An empty list holds for any number.
 type Comparisons []Comparison
 
-// ParseComparison reads a comparison such as ">=3"; a number alone must be equal. value reads what
-// stands behind the sign.
+// ParseComparison parses a comparison such as ">=3". A number without a sign must be equal. value
+// parses the text after the sign.
 func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
 	c := Comparison{Op: "=", Text: text}
 	rest := strings.TrimSpace(text)
@@ -36,7 +36,7 @@ func ParseComparison(text string, value func(text string) (int64, error)) (Compa
 	return c, err
 }
 
-// Hold says whether one of the comparisons holds for n.
+// Hold reports whether one of the comparisons holds for n.
 func (c Comparisons) Hold(n int64) bool {
 	return len(c) == 0 || slices.ContainsFunc(c, func(one Comparison) bool {
 		low, high := one.span()
@@ -44,7 +44,7 @@ func (c Comparisons) Hold(n int64) bool {
 	})
 }
 
-// String returns the comparisons with commas between them.
+// String returns the comparisons separated by commas.
 func (c Comparisons) String() string {
 	texts := make([]string, len(c))
 	for i := range c {
@@ -53,8 +53,7 @@ func (c Comparisons) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// span returns the first and the last number for which c holds; the last is below the first when
-// there is none.
+// span returns the first and last number for which c holds. If there is none, high is below low.
 func (c Comparison) span() (low, high int64) {
 	switch c.Op {
 	case "<":
@@ -72,7 +71,8 @@ func (c Comparison) span() (low, high int64) {
 	return c.Than, c.Than
 }
 
-// spans returns all numbers for which one of c holds, in order, none touching the next.
+// spans returns the ranges of numbers for which any of c holds, in order and without adjacent
+// ranges.
 func (c Comparisons) spans() [][2]int64 {
 	if len(c) == 0 {
 		return [][2]int64{{0, math.MaxInt64}}
@@ -95,7 +95,7 @@ func (c Comparisons) spans() [][2]int64 {
 	return joined
 }
 
-// cover says whether c holds for every number that other holds for.
+// cover reports whether c holds for every number for which other holds.
 func (c Comparisons) cover(other Comparisons) bool {
 	mine := c.spans()
 	for _, s := range other.spans() {

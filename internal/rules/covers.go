@@ -2,8 +2,8 @@ package rules
 
 import "slices"
 
-// Covers says whether every letter that fits other is known to fit m as well, clause by clause:
-// true is certain, false is not.
+// Covers reports whether every letter that matches other is known to match m as well, clause by
+// clause. true is certain; false is not.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -19,14 +19,14 @@ func (m *Match) Covers(other *Match) bool {
 			return false
 		}
 	}
-	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // what has no type at all, no schema reads
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // a letter without any type is not read by a schema
 		return false
 	}
 	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed says whether each clause of list is met by one of other: what a letter has no header
-// for, no pattern fits.
+// coverNamed reports whether each clause in list is implied by one in other. A letter without the
+// header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {
@@ -36,7 +36,7 @@ func coverNamed(list, other []Named) bool {
 	return true
 }
 
-// Never returns the clause that no letter can fit, such as "age", and why; "" when none is known.
+// Never returns a clause that no letter can match, such as "age", and why; "" if none is known.
 func (m *Match) Never() (clause, why string) {
 	switch {
 	case len(m.Attempts.spans()) == 0:

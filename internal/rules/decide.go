@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Decide returns the decision of the first rule that matches. Letters that expired or were pushed
-// out of a full queue were never refused by a worker, so they wait for a person, unless the rule
-// has a retry of its own.
+// Decide returns the decision of the first matching rule. Letters that expired or were pushed out
+// of a full queue were not rejected by a worker. They wait for a person, unless the rule has its
+// own retry.
 func (s *Set) Decide(f Facts) Decision { return s.decide(s.first(f), f) }
 
 func (s *Set) decide(rule *Rule, f Facts) Decision {
@@ -24,7 +24,7 @@ func (s *Set) decide(rule *Rule, f Facts) Decision {
 	return d
 }
 
-// first returns the first rule that a letter fits, else the default.
+// first returns the first rule that matches a letter, or the default.
 func (s *Set) first(f Facts) *Rule {
 	for i := range s.Rules {
 		if s.Rules[i].Match.fits(&f, s.Was[f.Broker]) {
@@ -34,7 +34,7 @@ func (s *Set) first(f Facts) *Rule {
 	return &s.Default
 }
 
-// becomes fills in what becomes of a letter by a rule, and why.
+// becomes fills in the outcome for a letter under a rule, and the reason.
 func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.used()
@@ -53,13 +53,14 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 		d.Why = "no retries"
 	default:
 		d.Why = fmt.Sprintf("retries used up: %d of %d", retries, retries)
-		if used > retries { // people requeued it as well
+		if used > retries { // people requeued it, too
 			d.Why += fmt.Sprintf(", sent %d times in total", used)
 		}
 	}
 }
 
-// Retries returns when a rule of the set retries letters that died of a reason; never nil.
+// Retries returns the back-off that a rule of the set applies to letters that died for a reason. It
+// is never nil.
 func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	if rule.Discard || !s.own(rule) && unrefused(reason) {
 		return &Retry{}
@@ -67,14 +68,14 @@ func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
 }
 
-// own says whether a rule has a back-off of its own, which is for every reason.
+// own reports whether a rule has its own back-off, which applies to every reason.
 func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
-// unrefused says that no worker refused a letter: it waited too long, or there was no room.
+// unrefused reports whether no worker rejected a letter: it waited too long, or the queue was full.
 func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain says of every rule, in order and the default last, whether a letter fits it, and which of
-// its clauses it fits.
+// Explain returns for every rule, in order and with the default last, whether a letter matches it,
+// and the result of each clause.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

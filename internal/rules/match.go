@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// Match is what a letter must be like: every clause that is there must fit. An empty one fits every
-// letter.
+// Match describes the letters to which a rule applies: every clause present must match. An empty
+// Match matches every letter.
 type Match struct {
 	Queue, VHost, Broker Patterns // where it died
-	Exchange, Key        Patterns // of its first publish
+	Exchange, Key        Patterns // of its first publication
 	Reason               Patterns
 	Type                 Patterns // of the payload; a letter without one has the type ""
-	Error                Patterns // whatever the case of its letters
-	Header               []Named  // headers that must be there and fit, in the order of the file
-	Field                []Named  // paths of the decoded body at which one value must fit
+	Error                Patterns // regardless of case
+	Header               []Named  // headers that must exist and match, in the order of the file
+	Field                []Named  // paths in the decoded body where at least one value must match
 	Attempts             Comparisons
-	Age                  Comparisons // nanoseconds since it was received first
-	NoSchema             bool        // no schema may read it
+	Age                  Comparisons // nanoseconds since it was first received
+	NoSchema             bool        // no schema can read it
 }
 
-// Named is what stands under a name or path must be like.
+// Named is a condition on the value of a header or path.
 type Named struct {
 	Name string
 	Want Patterns
 }
 
-// fits says whether a letter fits all clauses; was are earlier names of its broker.
+// fits reports whether a letter matches all clauses. was lists earlier names of its broker.
 func (m *Match) fits(f *Facts, was []string) bool {
 	all := true
 	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
@@ -37,8 +37,8 @@ func (m *Match) fits(f *Facts, was []string) bool {
 	return all
 }
 
-// Clauses holds a letter against each clause, in the order in which docs/rules.md names them; was
-// are earlier names of its broker.
+// Clauses returns the result of each clause for a letter, in the order of docs/rules.md. was lists
+// earlier names of its broker.
 func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
 	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
@@ -96,10 +96,10 @@ type noSchema struct{}
 
 func (noSchema) String() string { return "none" }
 
-// used is how many attempts count: those since its retries were begun again.
+// used returns the number of attempts that count: those since its retries were last restarted.
 func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
 
-// fits says whether one of the patterns fits a text, until Stop says that this is of no use.
+// fits reports whether one of the patterns matches a text. It gives up once Stop returns true.
 func (f *Facts) fits(p Patterns, text string) bool {
 	if f.Stop == nil || len(p) == 0 {
 		return p.Fit(text)

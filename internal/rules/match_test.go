@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// letter is what most tests decide on.
+// letter returns the facts that most tests use.
 func letter() Facts {
 	return Facts{
 		Broker: "main", VHost: "/", Queue: "billing.invoices", Exchange: "shop", Key: "order.created", Reason: "rejected", Type: "acme.v1.Order", Error: "Timeout: is db-1 up?",
@@ -156,7 +156,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// anyText draws short texts over few letters, so that patterns meet.
+// anyText draws short texts over a few letters, so that patterns often overlap.
 func anyText(t *rapid.T, letters, label string) string {
 	return rapid.StringOfN(rapid.SampledFrom([]rune(letters)), 0, 4, -1).Draw(t, label)
 }
@@ -210,8 +210,8 @@ func anyFacts(t *rapid.T) Facts {
 	return f
 }
 
-// A rule that is said to cover another matches all that the other does; one that is said never to
-// match matches nothing.
+// TestCoversAndNeverAreNotClaimedWrongly checks that a rule reported to cover another one matches
+// everything that the other matches, and that a rule reported never to match matches nothing.
 func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -299,7 +299,8 @@ func BenchmarkDecide(b *testing.B) {
 
 func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }
 
-// TestStopEndsAComparison: nothing fits any more, and no more patterns are looked at.
+// TestStopEndsAComparison checks that after Stop, nothing matches and no further patterns are
+// checked.
 func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -1,12 +1,13 @@
 package rules
 
-// Rate is how many automatic retries leave per second for the queues of a pattern; 0 = no limit.
+// Rate is the number of automatic retries sent per second for each queue that matches a pattern; 0
+// = no limit.
 type Rate struct {
 	Queue     string // a glob
 	PerSecond float64
 }
 
-// Paced returns the names of the rules that have a rate of their own.
+// Paced returns the names of rules that have their own rate.
 func (s *Set) Paced() []string {
 	var names []string
 	for _, r := range s.Rules {

@@ -7,25 +7,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Patterns are globs of which one must fit: a star stands for any text, also none, every other
-// character for itself, and the whole text must fit. None at all = any text fits. A question mark
-// stands for itself too: error texts and routing keys have them.
+// Patterns are globs of which at least one must match. A star stands for any text, including none,
+// and every other character for itself. The whole text must match. An empty list matches any text.
+// A question mark also stands for itself, because error texts and routing keys contain question
+// marks.
 type Patterns []string
 
-// Fit says whether one of the patterns fits a text.
+// Fit reports whether one of the patterns matches a text.
 func (p Patterns) Fit(text string) bool {
 	return len(p) == 0 || slices.ContainsFunc(p, func(pattern string) bool { return deadletter.Glob(pattern, text, false) })
 }
 
-// String returns the patterns with commas between them.
+// String returns the patterns separated by commas.
 func (p Patterns) String() string { return strings.Join(p, ", ") }
 
-// cover says whether every text that other fits is known to fit p.
+// cover reports whether every text that matches other is known to match p.
 func (p Patterns) cover(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}
-	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // a star of o is a character that only a star of p fits
+	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // a star in o is matched as a character, so only a star in p fits it
 }
 
 func (p Patterns) lower() Patterns {

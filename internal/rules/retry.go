@@ -10,45 +10,47 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Waiter is where a letter waits for its retry.
+// Waiter is the place where a letter waits for its retry.
 type Waiter string
 
-// The waiters. In the store a letter can be listed, edited, paused and discarded while it waits;
-// behind the others the broker has a copy that nothing calls back, and sends it on by itself.
+// The waiters. In the store, a waiting letter can be listed, edited, paused and discarded. With the
+// other waiters, the broker has a copy that cannot be called back and that it sends on
+// automatically.
 const (
 	WaiterStore   Waiter = "store"
-	WaiterQueue   Waiter = deadletter.WaiterQueue // a queue for each delay
-	WaiterTTL     Waiter = "message-ttl"          // one queue, in which each letter has a delay of its own
+	WaiterQueue   Waiter = deadletter.WaiterQueue // one queue per delay
+	WaiterTTL     Waiter = "message-ttl"          // one queue in which each letter has its own delay
 	WaiterDelayed Waiter = "delayed-exchange"     // an exchange of type x-delayed-message, which is a plugin
 )
 
 // Waiters lists all waiters, the default first.
 var Waiters = []Waiter{WaiterStore, WaiterQueue, WaiterTTL, WaiterDelayed}
 
-// Broker says whether the broker has the letters while they wait.
+// Broker reports whether letters wait in the broker.
 func (w Waiter) Broker() bool { return w != WaiterStore && w != "" }
 
 // MaxDelay is the longest delay.
 const MaxDelay = 365 * 24 * time.Hour
 
-// MaxRest bounds what is said of all delays of a rule together.
+// MaxRest limits the reported sum of a rule's delays.
 const MaxRest = 10 * MaxDelay
 
-// MaxWait is the longest delay behind a waiter of the broker, which counts milliseconds in 32 bits.
+// MaxWait is the longest delay when letters wait in the broker, which counts milliseconds in 32
+// bits.
 const MaxWait = 49 * 24 * time.Hour
 
-// Retry is a back-off: either explicit delays, or a first one that grows.
+// Retry is a back-off: either explicit delays, or a first delay that grows.
 type Retry struct {
-	Delays   []time.Duration // explicit; then the next four are zero
-	Attempts int             // 0 = no retry, unless there are delays
+	Delays   []time.Duration // explicit delays; the next four are then zero
+	Attempts int             // 0 = no retry, unless Delays is set
 	First    time.Duration
-	Factor   float64       // at least 1; less is taken for 1
-	Max      time.Duration // 0 = the longest that the waiter allows
-	Jitter   float64       // 0 to 1: a delay d becomes one from d*(1-Jitter) to d*(1+Jitter), and no more than the longest that the waiter allows
+	Factor   float64       // at least 1; smaller values count as 1
+	Max      time.Duration // 0 = the longest delay that the waiter allows
+	Jitter   float64       // 0 to 1: a delay d becomes a value from d*(1-Jitter) to d*(1+Jitter), limited by the waiter's longest delay
 	Waiter   Waiter
 }
 
-// Count returns how many retries there are.
+// Count returns the number of retries.
 func (r *Retry) Count() int {
 	if len(r.Delays) > 0 {
 		return len(r.Delays)
@@ -56,7 +58,7 @@ func (r *Retry) Count() int {
 	return max(0, r.Attempts)
 }
 
-// longestDelay is the longest that its waiter allows.
+// longestDelay returns the longest delay that the waiter allows.
 func (r *Retry) longestDelay() time.Duration {
 	if r.Waiter.Broker() {
 		return MaxWait
@@ -64,8 +66,8 @@ func (r *Retry) longestDelay() time.Duration {
 	return MaxDelay
 }
 
-// Delay returns the delay before retry n, counted from 0, without jitter: 0 to the longest that the
-// waiter allows. Behind the last retry it is that of the last.
+// Delay returns the delay before retry n, counted from 0, without jitter. It is between 0 and the
+// longest delay that the waiter allows. After the last retry, it is that of the last retry.
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
@@ -77,10 +79,10 @@ func (r *Retry) Delay(n int) time.Duration {
 	}
 	first := within(r.First, most)
 	if first == 0 {
-		return 0 // however much it grows
+		return 0 // whatever the factor
 	}
 	d := float64(first) * math.Pow(max(1, r.Factor), float64(n))
-	if !(d < float64(most)) { // also when it is not a number any more
+	if !(d < float64(most)) { // also if d is NaN
 		return most
 	}
 	return max(first, time.Duration(d))
@@ -88,16 +90,15 @@ func (r *Retry) Delay(n int) time.Duration {
 
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
-// Band returns the shortest and the longest delay before retry n, jitter included: 0 to the longest
-// that the waiter allows.
+// Band returns the shortest and longest delay before retry n including jitter, between 0 and the
+// longest delay that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
 	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
 	return d - by, min(d+by, r.longestDelay())
 }
 
-// Draw returns the delay before retry n of a letter: the same one for the same seed, letter and
-// retry.
+// Draw returns a letter's delay before retry n. Equal seeds, letters and retries give equal delays.
 func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	low, high := r.Band(n)
 	if high <= low {
@@ -106,8 +107,7 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
 }
 
-// Rest returns how long the delays before retry n and all that follow are together at most, jitter
-// included: 0 to MaxRest.
+// Rest returns the maximum total of the delays from retry n on, including jitter: 0 to MaxRest.
 func (r *Retry) Rest(n int) time.Duration {
 	rest := time.Duration(0)
 	for n = max(0, n); n < r.Count() && rest < MaxRest; n++ {
@@ -117,8 +117,7 @@ func (r *Retry) Rest(n int) time.Duration {
 	return min(rest, MaxRest)
 }
 
-// Waits returns the waiters of the broker that the rules of a set name, each with the delays that
-// letters have behind it, jitter left out.
+// Waits returns the broker's waiters that the set's rules use, each with its delays without jitter.
 func (s *Set) Waits() map[Waiter][]time.Duration {
 	waits := map[Waiter]map[time.Duration]bool{}
 	add := func(r *Retry) {
@@ -143,8 +142,8 @@ func (s *Set) Waits() map[Waiter][]time.Duration {
 	return list
 }
 
-// Longest returns the longest delay that the rules of a set know, jitter included. It looks at each
-// explicit delay, and of those that grow at the last.
+// Longest returns the longest delay of any rule in the set, including jitter. It checks every
+// explicit delay, and the last one of a growing back-off.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()
 	for i := range s.Rules {

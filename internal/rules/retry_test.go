@@ -48,9 +48,9 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// Every delay lies in its band, and every band within a year, or within 49 days where the broker
-// has the letters; without jitter delays that grow never shrink; the same seed, letter and retry
-// have the same delay; and none is longer than Longest.
+// TestEveryBackOff checks that every delay lies in its band, and every band within a year, or
+// within 49 days if letters wait in the broker. Without jitter, growing delays never shrink. Equal
+// seeds, letters and retries have equal delays. No delay is longer than Longest.
 func TestEveryBackOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestRest: what is left of a back-off, at its longest.
+// TestRest checks the longest possible rest of a back-off.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,5 +1,6 @@
-// Package rules decides what becomes of a letter: when it is retried, when it is dead, how loudly
-// it calls; and which queues a letter may be sent to. It is pure: facts in, decisions out.
+// Package rules decides what happens to a letter: when it is retried, when it is dead, and with
+// which severity people are told. It also decides to which queues a letter may be sent. It is pure:
+// facts in, decisions out.
 package rules
 
 import (
@@ -11,39 +12,40 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DefaultName is the name of the rule for letters that no other matches.
+// DefaultName is the name of the rule for letters that match no other rule.
 const DefaultName = "default"
 
-// Set is what the configuration says about letters. It is not changed once it is in use.
+// Set is the part of the configuration that decides about letters. It is not changed once it is in
+// use.
 type Set struct {
-	Rules   []Rule // in order: the first that matches wins
-	Default Rule   // for letters that no other matches; its Match is empty and its Retry is not nil
-	Seed    uint64 // of the jitter
+	Rules   []Rule // in order: the first match applies
+	Default Rule   // for letters that match no other rule; its Match is empty and its Retry is not nil
+	Seed    uint64 // for the jitter
 	File    string // it was read from; "" = none
 	Loaded  time.Time
 
-	Was map[string][]string // the earlier names of brokers: a rule that names one of them goes on to match
+	Was map[string][]string // earlier names of brokers: rules that use them still match
 
-	Channels []string // that a rule may name, in the order of the file
+	Channels []string // channels that rules may name, in the order of the file
 }
 
-// Rule says what becomes of the letters that it matches.
+// Rule defines what happens to the letters that it matches.
 type Rule struct {
 	Name         string
 	Match        Match
-	Retry        *Retry              // nil: as the default rule says, and for letters that a worker refused only
-	Discard      bool                // known noise: discarded at once
+	Retry        *Retry              // nil = the default rule's, but only for letters that a worker rejected
+	Discard      bool                // known noise: discarded immediately
 	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
-	Notify       []string            // channels where people are told of them; nil = as the default rule says
+	Notify       []string            // channels that tell people about them; nil = those of the default rule
 	Group        string              // its letters of one origin are one group of this name, whatever they failed of; "" = they are grouped by their causes
 	InDoubt      string              // republish or hold; "" = requeue.in_doubt
 	Watch        time.Duration       // 0 = requeue.watch
-	Rate         *float64            // its automatic retries per queue and second, 0 = no limit; nil = requeue.rate
+	Rate         *float64            // its automatic retries per second and queue, 0 = no limit; nil = requeue.rate
 	MirrorXDeath bool
-	YAML         string // as it is in the file
+	YAML         string // as written in the file
 }
 
-// Settings are what a rule changes about the way back.
+// Settings are the requeue options that a rule can override.
 type Settings struct {
 	InDoubt      string        // "" = requeue.in_doubt
 	Watch        time.Duration // 0 = requeue.watch
@@ -51,22 +53,22 @@ type Settings struct {
 	MirrorXDeath bool
 }
 
-// Of returns the settings of the rule of a name; those of a rule that is gone are the defaults.
+// Of returns the settings of the named rule, or the defaults if the rule no longer exists.
 func (s *Set) Of(name string) Settings {
 	r := s.named(name)
 	return Settings{r.InDoubt, r.Watch, r.Rate, r.MirrorXDeath}
 }
 
-// Named returns the rule of a name, and whether there is one.
+// Named returns the named rule, and whether it exists.
 func (s *Set) Named(name string) (*Rule, bool) {
 	r := s.named(name)
 	return r, r.Name == name && name != ""
 }
 
-// Group returns the group of the rule of a name; "" when it has none, or is gone.
+// Group returns the named rule's group, or "" if it has none or no longer exists.
 func (s *Set) Group(name string) string { return s.named(name).Group }
 
-// named returns the rule of a name; an empty one when it is gone.
+// named returns the named rule, or an empty one if it no longer exists.
 func (s *Set) named(name string) *Rule {
 	switch name {
 	case s.Default.Name:
@@ -82,8 +84,8 @@ func (s *Set) named(name string) *Rule {
 	return &Rule{}
 }
 
-// Told returns the channels where people are told of what the rule of a name decides; those of the
-// default for a rule that is gone, or says nothing of them.
+// Told returns the channels that tell people about the named rule's decisions. If the rule no
+// longer exists or names no channels, Told returns those of the default rule.
 func (s *Set) Told(name string) []string {
 	if r := s.named(name); r.Notify != nil {
 		return r.Notify
@@ -91,7 +93,7 @@ func (s *Set) Told(name string) []string {
 	return s.Default.Notify
 }
 
-// Pagers returns the channels that rules with severity page name, each once.
+// Pagers returns the channels named by rules with severity page, without duplicates.
 func (s *Set) Pagers() []string {
 	var list []string
 	for _, r := range append(slices.Clone(s.Rules), s.Default) {
@@ -103,53 +105,53 @@ func (s *Set) Pagers() []string {
 	return slices.Compact(list)
 }
 
-// Facts are what a decision may look at.
+// Facts contains everything that a decision may depend on.
 type Facts struct {
 	Broker, VHost, Queue string
-	Exchange, Key        string // of its first publish
-	Reason               string // of the death, an open set
+	Exchange, Key        string // of its first publication
+	Reason               string // reason of the death; an open set
 	Type                 string // of the payload; "" = none is known
-	Unread               bool   // no schema reads it: Type is what its framework calls it
+	Unread               bool   // no schema reads it: Type is its framework's name
 	Error                string // masked
 	Header               func(name string) (string, bool)
-	Field                func(path string) ([]string, bool) // values at a path of the decoded body
-	Attempts             int                                // used in all
-	Reset                int                                // of these before its retries were begun anew
-	Age                  time.Duration                      // since it was received first
-	Serial               int64                              // of the letter: what the jitter is drawn from, with Attempts
-	Stop                 func() bool                        // asked between patterns: once it says true nothing fits any more, and what is decided is of no use; nil: never
+	Field                func(path string) ([]string, bool) // values at a path in the decoded body
+	Attempts             int                                // total attempts
+	Reset                int                                // how many of them came before its retries were restarted
+	Age                  time.Duration                      // since it was first received
+	Serial               int64                              // the letter's serial; the jitter depends on it and on Attempts
+	Stop                 func() bool                        // checked between patterns: after it returns true, nothing matches and the decision is useless; nil = never
 }
 
-// Decision is what becomes of a letter.
+// Decision is what happens to a letter.
 type Decision struct {
 	Rule     string
 	Outcome  deadletter.RuleOutcome
-	Delay    time.Duration // of a retry, jitter included
+	Delay    time.Duration // of a retry, including jitter
 	Waiter   Waiter        // of a retry
-	Rest     time.Duration // of a retry: how long all that are left last at most, jitter included
+	Rest     time.Duration // of a retry: maximum total of the remaining delays, including jitter
 	Severity deadletter.Severity
-	Notify   []string // channels where people are told of it once it is dead
+	Notify   []string // channels that tell people once it is dead
 	Group    string   // that the rule puts it into; "" = that of its cause
-	Why      string   // in words, for the history
+	Why      string   // in words, for the letter's history
 }
 
-// Step says of one rule whether it matches a letter, and why not.
+// Step reports whether a rule matches a letter, and why not.
 type Step struct {
 	Rule    string
-	Matched bool // all clauses fit
-	Applies bool // it is the first that matches
+	Matched bool // all clauses match
+	Applies bool // it is the first match
 	Clauses []Clause
 }
 
-// Clause is one condition of a rule, and whether a letter fits it. What a header or a field of the
-// letter holds is not told.
+// Clause is one condition of a rule, and whether a letter meets it. It does not disclose the values
+// of the letter's headers or fields.
 type Clause struct {
 	Field string // such as "queue" or "header x-source"
-	Want  string // as it is in the rule
+	Want  string // as written in the rule
 	Fits  bool
 }
 
-// Book holds the set in use: a reload puts another in its place, whole.
+// Book holds the current set. A reload replaces the whole set.
 type Book struct{ set atomic.Pointer[Set] }
 
 // NewBook returns a Book with a set.
@@ -159,8 +161,8 @@ func NewBook(s *Set) *Book {
 	return b
 }
 
-// Set returns the set in use.
+// Set returns the current set.
 func (b *Book) Set() *Set { return b.set.Load() }
 
-// Replace puts another set in use.
+// Replace replaces the current set.
 func (b *Book) Replace(s *Set) { b.set.Store(s) }

@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Targets is the allow list of the queues that letters may be requeued to. Broker permissions are
-// no fence: who may write to the default exchange reaches every queue, and on 3.x whoever publishes
-// a message can write its x-death.
+// Targets is the list of queues to which letters may be requeued. Broker permissions are not
+// sufficient: anyone who may publish to the default exchange can reach every queue, and on 3.x,
+// anyone who publishes a message can forge its x-death.
 type Targets struct {
 	brokers map[string]target
 }
@@ -22,8 +22,8 @@ type target struct {
 	inboxes []string
 }
 
-// Add says what a broker and vhost allows: globs over queue names, always minus amq.*, the inboxes
-// and dlo's own queues.
+// Add sets the queues that are allowed for a broker and vhost, as globs over queue names. amq.*,
+// the inboxes and dlo's own queues are always excluded.
 func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	if t.brokers == nil {
 		t.brokers = map[string]target{}
@@ -31,8 +31,8 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost, globs, inboxes}
 }
 
-// Configured says why nothing can be sent to the broker and vhost of o; nil when they are in the
-// configuration.
+// Configured returns why nothing can be sent to the broker and vhost of o, or nil if both are in
+// the configuration.
 func (t *Targets) Configured(o deadletter.Origin) error {
 	switch b, ok := t.brokers[o.Broker]; {
 	case !ok:
@@ -43,7 +43,7 @@ func (t *Targets) Configured(o deadletter.Origin) error {
 	return nil
 }
 
-// Allow says why a letter may not be sent to the queue of o; nil when it may.
+// Allow returns why a letter may not be sent to the queue of o, or nil if it may.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	if err := t.Configured(o); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter is Allow for a letter by the rule that decided on it: one that dlo made for a
-// trial may be sent to the queue of trials and nowhere else, and no other may be sent there.
+// AllowLetter is Allow, given the rule that decided about the letter. A letter that dlo made for a
+// trial may only be sent to the trial queue, and no other letter may be sent there.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {
 	case rule != deadletter.TrialRule:

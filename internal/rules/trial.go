@@ -6,12 +6,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// trial is the rule of letters that dlo makes for a trial: it stands before all others, and no
-// configuration has it. One retry, soon enough to be waited for; nobody is told of them.
+// trial is the rule for letters that dlo makes for a trial. It takes precedence over all other
+// rules and is not in any configuration. It retries once, soon enough to wait for the result, and
+// tells nobody.
 var trial = Rule{
 	Name: deadletter.TrialRule, Severity: deadletter.SeverityDigest, Notify: []string{},
 	Retry: &Retry{Delays: []time.Duration{time.Second}, Waiter: WaiterStore},
-	Watch: 6 * time.Second, // longer than figures of the management API are old
+	Watch: 6 * time.Second, // longer than the age of figures from the management API
 }
 
 // DecideTrial is Decide for a letter that dlo made for a trial.

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheRuleOfTrials retries once and soon, whatever the configuration says, tells nobody, and is
-// found by its name on the way back; no set has it in a list.
+// TestTheRuleOfTrials checks that the trial rule retries once and soon whatever the configuration
+// says, tells nobody, and is found by name on the way back. No set lists it.
 func TestTheRuleOfTrials(t *testing.T) {
 	t.Parallel()
 	all := Rule{Name: "all", Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}
@@ -34,7 +34,8 @@ func TestTheRuleOfTrials(t *testing.T) {
 	}
 }
 
-// TestTheTargetOfTrials is for letters of trials only, and the only one for them.
+// TestTheTargetOfTrials checks that the trial queue is allowed for trial letters only, and is their
+// only target.
 func TestTheTargetOfTrials(t *testing.T) {
 	t.Parallel()
 	var targets Targets

@@ -15,19 +15,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// look is how often the directory is looked at. Names, sizes and times are enough, on network disks
-// and in containers, too, where no event says that a file has changed.
+// look is how often the directory is checked. Comparing names, sizes and times is sufficient. It
+// also works on network disks and in containers, where no event reports a changed file.
 const look = 2 * time.Second
 
-const maxLooked = 20_000 // names in the directory; of a larger one, what stands behind them is not watched
+const maxLooked = 20_000 // names that are watched; the rest of a larger directory is ignored
 
-// footprint is what a directory looked like.
+// footprint is the state of a directory.
 type footprint struct {
 	hash  [32]byte
-	fresh bool // a file was written so lately that its time would not show another write
+	fresh bool // a file was written so recently that its time might not change on another write
 }
 
-// footprintOf looks at a directory.
+// footprintOf returns the footprint of a directory.
 func footprintOf(dir string, now time.Time) footprint {
 	var p footprint
 	all := sha256.New()
@@ -47,7 +47,7 @@ func footprintOf(dir string, now time.Time) footprint {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
 		}
-		info, err := fs.Stat(fsys, name) // of what a link leads to: Kubernetes changes the files of a ConfigMap so
+		info, err := fs.Stat(fsys, name) // of a link's target: that is how Kubernetes changes a ConfigMap's files
 		if err != nil {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
@@ -66,7 +66,7 @@ func footprintOf(dir string, now time.Time) footprint {
 	return p
 }
 
-// watch reads the directory when it has changed.
+// watch reads the directory if it has changed.
 func (l *Library) watch(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.seen
@@ -79,9 +79,9 @@ func (l *Library) watch(ctx context.Context) {
 	}
 }
 
-// readDirectory puts what is in the directory in use. What cannot be read is a problem: its set, if
-// there is one, stays as it was, and while there is one nothing is removed. An error is one of the
-// store.
+// readDirectory puts the sets in the directory into use. A file that cannot be read becomes a
+// problem: its set, if any, stays unchanged, and nothing is removed while such a problem exists.
+// The error is one of the store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil
@@ -135,7 +135,7 @@ func (l *Library) readDirectory(ctx context.Context) error {
 	return failure
 }
 
-// dropDeleted removes the sets of the directory that are there no more.
+// dropDeleted removes the directory's sets whose files no longer exist.
 func (l *Library) dropDeleted(ctx context.Context, found []descriptor.Found) error {
 	for _, s := range l.current() {
 		if !fromDirectory(s) || slices.ContainsFunc(found, func(f descriptor.Found) bool { return f.Name == s.Name }) {

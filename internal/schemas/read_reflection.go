@@ -18,8 +18,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// readReflection asks a gRPC server by reflection (v1, or v1alpha) for the files of all its
-// services and what they import. What it sends is held to the caps of a set before it is expanded.
+// readReflection reads the files of all services of a gRPC server, and their imports, by reflection
+// (v1 or v1alpha). It checks what the server sends against the limits of a set before expanding it.
 // ctx should have a deadline.
 func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *descriptor.Schema, err error) {
 	defer func() {
@@ -42,9 +42,9 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		if strings.HasPrefix(name, "grpc.reflection.") {
 			continue
 		}
-		// Files that do not say what they import cannot be linked by the client; see Complete.
+		// The client cannot link files that do not list their imports; see Complete.
 		_, err := client.FileContainingSymbol(name)
-		_, said := status.FromError(err) // of the server, or the connection
+		_, said := status.FromError(err) // an error of the server or the connection
 		if err != nil && !grpcreflect.IsElementNotFoundError(err) && (said || tap.imports || tap.refused != nil) {
 			return nil, tap.explain(err)
 		}
@@ -59,14 +59,13 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 	return descriptor.ReadSet(set)
 }
 
-// tap is a connection that collects the files that come through it, and breaks it off where they
-// are too much.
+// tap is a connection that collects the files passing through it and stops if they exceed a limit.
 type tap struct {
 	grpc.ClientConnInterface
 	caps    *descriptor.Caps
 	names   map[string]bool
-	content []byte // the files so far, as a set
-	imports bool   // one of them says what it imports
+	content []byte // files so far, as a set
+	imports bool   // at least one file lists its imports
 	refused error
 }
 
@@ -84,7 +83,7 @@ type tapped struct {
 }
 
 func (s tapped) RecvMsg(m any) error {
-	if s.tap.refused != nil { // not asked again
+	if s.tap.refused != nil { // no further requests
 		return io.EOF
 	}
 	if err := s.ClientStream.RecvMsg(m); err != nil {
@@ -103,7 +102,7 @@ func (s tapped) RecvMsg(m any) error {
 	return nil
 }
 
-// take counts a file, and keeps it unless there is one of its name.
+// take counts a file and keeps it unless a file with that name exists.
 func (t *tap) take(file []byte) error {
 	if err := t.caps.Take(file); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (t *tap) take(file []byte) error {
 	return nil
 }
 
-// filesOf returns the files in an answer of either version of the service.
+// filesOf returns the files in a response of either version of the service.
 func filesOf(answer protoreflect.Message) (files [][]byte) {
 	response := answer.Descriptor().Fields().ByName("file_descriptor_response")
 	if response == nil || !answer.Has(response) {
@@ -135,7 +134,7 @@ func filesOf(answer protoreflect.Message) (files [][]byte) {
 	return files
 }
 
-// explain prefers what was refused here to what became of it.
+// explain prefers the reason for which tap stopped over the resulting error.
 func (t *tap) explain(err error) error {
 	if t.refused != nil {
 		return t.refused

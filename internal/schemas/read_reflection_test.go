@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// services tells the reflection of a server what it has.
+// services tells a server's reflection which services it has.
 type services []string
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
@@ -36,7 +36,7 @@ func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return info
 }
 
-// dial serves and returns a connection.
+// dial starts a server and returns a connection to it.
 func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,7 +117,7 @@ func TestReadReflection(t *testing.T) {
 	}
 }
 
-// endless answers every question with a file that imports the next one, or with what it was told.
+// endless responds to every request with another file, for example one that imports the next.
 type endless struct {
 	v1.UnimplementedServerReflectionServer
 	file func(asked string) []byte
@@ -146,7 +146,7 @@ func (e endless) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectio
 }
 
 func TestReflectionOfAHostileServer(t *testing.T) {
-	var number atomic.Int64 // streams ask beside each other
+	var number atomic.Int64 // streams send requests in parallel
 	next := func(more ...byte) []byte {
 		n := number.Add(1)
 		return append(append(payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), payloadtest.LengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
@@ -157,7 +157,7 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 		file  func(asked string) []byte
 	}{
 		{"imports without end", false, func(string) []byte { return next() }},
-		{"types without end", true, func(string) []byte { // a file for each service
+		{"types without end", true, func(string) []byte { // one file per service
 			n := number.Add(1)
 			b := payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
 			for i := range 5_000 {
@@ -189,9 +189,9 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 	}
 }
 
-// packaged answers as the package @grpc/reflection for Node does, which has its files of
-// proto-loader: one file for each package, all in one answer, without imports, and with names of
-// types as short as they can be.
+// packaged responds like the package @grpc/reflection for Node, which gets its files from
+// proto-loader: one file per package, all in one response, without imports, and with type names
+// that are as short as possible.
 type packaged struct {
 	v1.UnimplementedServerReflectionServer
 	files [][]byte

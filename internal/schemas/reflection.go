@@ -13,11 +13,11 @@ import (
 
 const (
 	askAgain  = 5 * time.Minute
-	patience  = 30 * time.Second // for all that a server is asked at one time
-	maxAnswer = 16 << 20         // bytes of one message
+	patience  = 30 * time.Second // for everything requested from a server at a time
+	maxAnswer = 16 << 20         // bytes per message
 )
 
-// ask puts the types of a server in use. One that does not answer keeps those that it had.
+// ask puts a server's types into use. If the server does not respond, its previous types stay.
 func (l *Library) ask(ctx context.Context, address string) {
 	err := l.askServer(ctx, address)
 	if ctx.Err() != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// services tells the reflection of a server what it has.
+// services tells a server's reflection which services it has.
 type services []string
 
 func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
@@ -31,7 +31,7 @@ func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
 	return info
 }
 
-// serve starts a server that describes a service S of a message M with these fields.
+// serve starts a server that describes a service S with a message M that has these fields.
 func serve(t *testing.T, address string, fields ...string) (string, *grpc.Server) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{

@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Remove takes an uploaded set with all its versions out of use, and says how many letters are of
-// its types; those are read again, by other sets or none. The versions stay in the store. In a dry
-// run nothing changes. Errors wrap ErrForbidden, ErrNotFound, or ErrConflict for a set that comes
-// from elsewhere.
+// Remove removes an uploaded set with all its versions from use, and returns how many letters have
+// its types. These letters are read again, by other sets or none. The versions stay in the store. A
+// dry run changes nothing. Errors wrap ErrForbidden, ErrNotFound, or ErrConflict for a set that was
+// not uploaded.
 func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
@@ -37,7 +37,8 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	return e, l.drop(ctx, name, by.Name, "")
 }
 
-// dropGone removes the sets of servers, and of the directory, that left the configuration.
+// dropGone removes the sets of servers, and of the directory, that are no longer in the
+// configuration.
 func (l *Library) dropGone(ctx context.Context) error {
 	l.change.Lock()
 	defer l.change.Unlock()

@@ -1,7 +1,7 @@
-// Package schemas is the life of descriptor sets: uploads, the watched directory and gRPC servers
-// put them into the registry by which bodies are read, and into the store, whole or not at all.
-// Every version is kept, so that old letters can be read after a set has changed. It reads no
-// bodies, but for a try.
+// Package schemas manages the life of descriptor sets. Uploads, the watched directory and gRPC
+// servers put sets into the registry by which bodies are decoded, and into the store, completely or
+// not at all. All versions are kept, so that old letters can be decoded after a set has changed.
+// The package only decodes bodies to try out a set.
 package schemas
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Store keeps descriptor sets. A change, its audit and the letters that are to be read again are
-// one commit.
+// Store stores descriptor sets. A change, its audit entry and the list of letters to read again are
+// written in one transaction.
 type Store interface {
 	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error // in the order in which they became current
 	AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error)
@@ -29,15 +29,15 @@ type Store interface {
 	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // of letters
 }
 
-// Options are the parts of a Library; every zero value is usable.
+// Options are the parts of a Library. Every zero value works.
 type Options struct {
 	Directory  string                                                        // watched; "" = none
 	Reflection []string                                                      // gRPC servers, host:port
-	Decoder    func() *payload.Decoder                                       // how bodies are read now; with Untyped, to try sets
-	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // the newest letters that no schema reads; nil: sets are not tried
-	Between    func(change func() error) error                               // runs a change while no letter is read anew; nil: at once
-	Log        *slog.Logger                                                  // discarded when nil
-	Now        func() time.Time                                              // time.Now when nil
+	Decoder    func() *payload.Decoder                                       // how bodies are currently decoded; used with Untyped to try sets
+	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // newest letters that no schema reads; nil = sets are not tried
+	Between    func(change func() error) error                               // runs a change while no letter is being read again; nil = immediately
+	Log        *slog.Logger                                                  // nil = discarded
+	Now        func() time.Time                                              // nil = time.Now
 }
 
 // Library owns the registry. Its methods are safe for concurrent use.
@@ -45,15 +45,15 @@ type Library struct {
 	Options
 	store    Store
 	registry *descriptor.Registry
-	change   sync.Mutex // held while sets change: one change at a time
+	change   sync.Mutex // held while sets change, one change at a time
 
 	mu       sync.Mutex
-	problems map[string][]string // by where they are: stored, the directory
+	problems map[string][]string // by place: stored, the directory
 	servers  map[string]deadletter.SchemaServer
-	seen     footprint // of the directory, as it was read last
+	seen     footprint // of the directory when it was last read
 }
 
-// New returns a library without sets; Load fills it.
+// New returns a library without sets. Load fills it.
 func New(store Store, o Options) *Library {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -67,18 +67,18 @@ func New(store Store, o Options) *Library {
 	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
 
-// Registry is what bodies are read by. It is the same for the life of the library, and changes with
-// it.
+// Registry returns the registry by which bodies are decoded. It stays the same object for the
+// library's lifetime, while its contents change.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
-// Places of problems.
+// Places where problems occur.
 const (
 	stored  = "stored"
 	watched = "the directory"
 )
 
-// Load takes in the stored versions, and reads the directory. What cannot be read is a problem, and
-// the rest counts. An error is one of the store.
+// Load loads the stored versions and reads the directory. Anything that cannot be read becomes a
+// problem, and the rest is used. The error is one of the store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
@@ -105,7 +105,7 @@ func (l *Library) Load(ctx context.Context) error {
 	return nil
 }
 
-// Refresh reads the directory and asks the servers at once.
+// Refresh reads the directory and queries the servers immediately.
 func (l *Library) Refresh(ctx context.Context) {
 	if err := l.readDirectory(ctx); err != nil {
 		l.Log.Error("schemas", "directory", l.Directory, "err", err)
@@ -117,7 +117,7 @@ func (l *Library) Refresh(ctx context.Context) {
 	asked.Wait()
 }
 
-// Run watches the directory and asks the servers, until ctx ends.
+// Run watches the directory and queries the servers until ctx ends.
 func (l *Library) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	if l.Directory != "" {
@@ -146,7 +146,7 @@ func every(ctx context.Context, d time.Duration, f func()) {
 	}
 }
 
-// Status says where sets come from and what is wrong there.
+// Status returns the sources of sets and their problems.
 func (l *Library) Status() deadletter.SchemaStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +159,7 @@ func (l *Library) Status() deadletter.SchemaStatus {
 	return s
 }
 
-// say replaces the problems of a place, and logs them when they are new.
+// say replaces the problems of a place, and logs them if they have changed.
 func (l *Library) say(place string, list []string) {
 	l.mu.Lock()
 	same := slices.Equal(l.problems[place], list)
@@ -173,7 +173,8 @@ func (l *Library) say(place string, list []string) {
 	}
 }
 
-// adopt makes a schema the newest version of a set, for good. The caller holds change.
+// adopt makes a schema the newest version of a set, in the store and the registry. The caller must
+// hold change.
 func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change) error {
 	content, err := s.Content()
 	if err != nil {
@@ -197,7 +198,7 @@ func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *desc
 	return err
 }
 
-// drop takes a set out of use, for good. The caller holds change.
+// drop removes a set from use, in the store and the registry. The caller must hold change.
 func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	types := l.typesOf(name)
 	detail := fmt.Sprintf("set %s with %d types%s", name, len(types), why)
@@ -214,17 +215,18 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	return err
 }
 
-// notNil: of a Reread, no types is not the same as all types.
+// notNil returns types as a list that is not nil: in a Reread, no types is different from all
+// types.
 func notNil(types []string) []string { return append([]string{}, types...) }
 
 func short(version string) string { return version[:min(8, len(version))] }
 
-// current lists the newest version of each set.
+// current returns the newest version of each set.
 func (l *Library) current() []descriptor.Set {
 	return slices.DeleteFunc(l.registry.Sets(), func(s descriptor.Set) bool { return !s.Current })
 }
 
-// typesOf returns the types of all versions of a set.
+// typesOf returns the types in all versions of a set.
 func (l *Library) typesOf(name string) []string {
 	var types []string
 	for _, s := range l.registry.Sets() {
@@ -236,7 +238,7 @@ func (l *Library) typesOf(name string) []string {
 	return slices.Compact(types)
 }
 
-// letters counts those that have one of the types.
+// letters returns the number of letters that have one of the types.
 func (l *Library) letters(ctx context.Context, types []string) (int, error) {
 	counts, err := l.store.TypeCounts(ctx, notNil(types))
 	n := 0
@@ -246,7 +248,7 @@ func (l *Library) letters(ctx context.Context, types []string) (int, error) {
 	return n, err
 }
 
-// setName checks the name of a set, which is made of that of the file when there is none.
+// setName checks a set's name. If name is empty, it is derived from the file's name.
 func setName(name, fileName string) (string, error) {
 	if name == "" {
 		name = fileName[strings.LastIndexAny(fileName, `/\`)+1:]
@@ -265,6 +267,6 @@ func setName(name, fileName string) (string, error) {
 
 const maxName = 200 // bytes
 
-// nameOfASet is what a set may be called that is uploaded: no path, and nothing that a page, a
-// shell or a log would take for something else.
+// nameOfASet matches valid names of uploaded sets. They contain no path, and nothing that a page, a
+// shell or a log could misinterpret.
 var nameOfASet = regexp.MustCompile(`^[\pL\pN]([\pL\pN\pM ._+()-]*[\pL\pN\pM._+()-])?$`)

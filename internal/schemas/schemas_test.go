@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// house is a library over a real store.
+// house is a library with a real store.
 type house struct {
 	*schemas.Library
 	t     *testing.T
@@ -53,7 +53,7 @@ func (h *house) restart() {
 	h.start()
 }
 
-// sets lists the current versions with their types: "name: A B".
+// sets lists the current versions and their types: "name: A B".
 func (h *house) sets() string {
 	var list []string
 	for _, s := range h.Registry().Sets() {
@@ -71,7 +71,7 @@ func (h *house) want(sets string) {
 	}
 }
 
-// audit lists what was audited, newest first.
+// audit lists the audit entries, newest first.
 func (h *house) audit() (list []string) {
 	h.t.Helper()
 	entries, _, err := h.store.Audit(context.Background(), query.Query{}, "", 100)
@@ -84,7 +84,7 @@ func (h *house) audit() (list []string) {
 	return list
 }
 
-// problems are those of what is stored, of the directory, and of the servers.
+// problems returns the problems with stored sets, the directory and the servers.
 func (h *house) problems() []string {
 	s := h.Status()
 	for _, server := range s.Servers {
@@ -106,7 +106,7 @@ func (h *house) upload(name string, text string) (descriptor.Change, deadletter.
 	return c, e
 }
 
-// failing is a store that keeps nothing.
+// failing is a store that accepts no changes.
 type failing struct{ *store.Store }
 
 var errFull = errors.New("full")

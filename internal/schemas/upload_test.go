@@ -83,7 +83,7 @@ func TestUploadRefuses(t *testing.T) {
 	}
 }
 
-// receive stores a letter and classifies it as somebody without types does, or as one of a type.
+// receive stores a letter and classifies it, either without a type or with the given one.
 func (h *house) receive(n int64, body string, typ string, reading deadletter.Reading) {
 	h.t.Helper()
 	ctx := context.Background()
@@ -145,7 +145,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	if letters, err := h.store.ClaimUnread(ctx, 10); err != nil || len(letters) != 3 {
 		t.Errorf("%d letters are read anew, %v", len(letters), err)
 	}
-	// M changes, and with it what Outer holds.
+	// M changes, and so does the content of Outer.
 	_, e, err = h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto", true)
 	if err != nil || e.Letters != 1 {
 		t.Errorf("%+v, %v", e, err)

@@ -15,9 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestAccuracy ranks random messages of the types. A message is decidable when no other type reads
-// it to the same shape: the same fields, each text where the type has text, bytes where it has
-// bytes, a message of the same shape where it has a message.
+// TestAccuracy ranks random messages of the types. A message is decidable if no other type reads it
+// with the same shape: the same fields, with text where the type has text, bytes where it has
+// bytes, and a message of the same shape where it has a message.
 func TestAccuracy(t *testing.T) {
 	c := load()
 	step, each := 5, 1
@@ -40,7 +40,7 @@ func TestAccuracy(t *testing.T) {
 			}
 			n.all++
 			got := d.Match(body, payload.Hints{}, nil)
-			if len(got.Matches) == 0 && got.Types == 0 { // short, or text
+			if len(got.Matches) == 0 && got.Types == 0 { // too short, or text
 				n.skipped++
 				continue
 			}
@@ -95,15 +95,15 @@ func TestAccuracy(t *testing.T) {
 	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// What is matched among the undecidable is right: a time, a type URL or a key that is there
-	// twice tells what the shape does not.
+	// Undecidable messages that are matched are matched correctly: a time, a type URL or a
+	// duplicate key reveals more than the shape.
 	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
 }
 
-// wouldMatch reports whether another type would be called the match if the body's own were not
-// registered.
+// wouldMatch reports whether another type would be accepted as the match if the body's own type
+// were not registered.
 func wouldMatch(r payload.Ranking, own string) bool {
 	var others []payload.Match
 	for _, m := range r.Matches {
@@ -114,7 +114,7 @@ func wouldMatch(r payload.Ranking, own string) bool {
 	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
-// alike counts the other types that read a message to the same shape.
+// alike returns the number of other types that read a message with the same shape.
 func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
 	n := 0
 	for _, md := range all {
@@ -129,7 +129,7 @@ func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []by
 	return n
 }
 
-// mayRead spares decoding with most types.
+// mayRead avoids decoding with most types.
 func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	ok := true
 	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -140,7 +140,7 @@ func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	return ok
 }
 
-// class is what a field's values are to one who sees the wire only.
+// class returns the kind of a field's values as visible on the wire.
 func class(fd protoreflect.FieldDescriptor) string {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
@@ -175,7 +175,7 @@ func sameShape(a, b protoreflect.Message) bool {
 			return true
 		}
 		x, y := messages(fd, v), messages(o, w)
-		if fd.IsMap() != o.IsMap() { // entries come in any order; their number has to do
+		if fd.IsMap() != o.IsMap() { // entries have no order; their number must do
 			return true
 		}
 		if same = len(x) == len(y); !same {
@@ -191,7 +191,7 @@ func sameShape(a, b protoreflect.Message) bool {
 	return same
 }
 
-// messages lists the messages of a field; of a map whose values are none, none.
+// messages returns the messages in a field. For a map, it returns the values if they are messages.
 func messages(fd protoreflect.FieldDescriptor, v protoreflect.Value) (list []protoreflect.Message) {
 	switch {
 	case fd.IsMap() && fd.MapValue().Message() != nil:

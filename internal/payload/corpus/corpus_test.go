@@ -1,4 +1,4 @@
-// Package corpus measures matching on the types of public APIs. It is a module of its own, so that
+// Package corpus measures matching with the types of public APIs. It is a separate module, so that
 // the product does not depend on them.
 package corpus
 
@@ -21,8 +21,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/corpus/trial"
 )
 
-// load has one version of each API: with a second one most types would be there twice, which
-// nothing on the wire can tell apart.
+// load registers one version of each API. With two versions, most types would have a duplicate that
+// cannot be distinguished on the wire.
 var load = sync.OnceValue(func() trial.Types {
 	return trial.Load(func(protoreflect.FullName) bool { return false })
 })

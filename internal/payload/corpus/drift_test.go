@@ -14,9 +14,9 @@ import (
 )
 
 // TestDrift reads random messages with one field that their type does not have, raw and in base64,
-// in a queue whose letters were all of that type. Each must be read as its type, with the new field
-// named. Then it reads messages of one type in the queue of another, with all types registered:
-// what comes to a queue for the first time may look like a new field of what was there.
+// in a queue whose letters all had that type. Each must be read as its type, with the new field
+// reported. Then it reads messages of one type in another type's queue, with all types registered:
+// a type that is new to a queue can look like a new field of the known one.
 func TestDrift(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.Registry}

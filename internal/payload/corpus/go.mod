@@ -1,4 +1,4 @@
-// When the dependencies of the main module change: go -C internal/payload/corpus mod tidy
+// After changing the dependencies of the main module, run: go -C internal/payload/corpus mod tidy
 module github.com/deadletteroffice/dlo/internal/payload/corpus
 
 go 1.26.0

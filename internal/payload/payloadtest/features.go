@@ -7,20 +7,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// WireFeature is a body of a registered type (internal/payload/testdata/schemas) with something of
-// the wire format in it that an encoder may write and few do.
+// WireFeature is a body of a registered type (internal/payload/testdata/schemas) that uses a part
+// of the wire format that encoders may use but rarely do.
 type WireFeature struct {
 	Name, Type string
 	Body       []byte
 }
 
-// EditedField is the field of each type of the features that an edit changes: a varint.
+// EditedField lists, for each type in the features, the field that edits change: a varint.
 var EditedField = map[string]struct {
 	Number protowire.Number
 	Name   string
 }{kinds: {3, "count"}, order: {2, "amount"}, cart: {2, "items"}}
 
-// With is the body with v in the field that is edited, behind all else.
+// With returns the body with v appended as the value of the edited field.
 func (f WireFeature) With(v uint64) []byte {
 	return wire(f.Body, varint(EditedField[f.Type].Number, v))
 }
@@ -38,7 +38,7 @@ func group(num protowire.Number, content []byte) []byte {
 	return protowire.AppendTag(b, num, protowire.EndGroupType)
 }
 
-// WireFeatures are the features of the wire format.
+// WireFeatures returns bodies for all features of the wire format.
 func WireFeatures() []WireFeature {
 	str := func(num protowire.Number, s string) []byte { return LengthPrefixed(num, []byte(s)) }
 	msg := func(num protowire.Number, parts ...[]byte) []byte {
@@ -51,7 +51,7 @@ func WireFeatures() []WireFeature {
 		return protowire.AppendFixed32(protowire.AppendTag(nil, num, protowire.Fixed32Type), bits)
 	}
 	minus := func(i int64) uint64 { return uint64(i) }
-	number := func(f float64) []byte { return f64(2, math.Float64bits(f)) } // of google.protobuf.Value
+	number := func(f float64) []byte { return f64(2, math.Float64bits(f)) } // for google.protobuf.Value
 	member := func(key string, value ...[]byte) []byte { return msg(1, str(1, key), msg(2, value...)) }
 	any := func(name string, content ...[]byte) []byte {
 		return msg(14, str(1, "type.googleapis.com/"+name), msg(2, content...))

@@ -1,5 +1,5 @@
-// Package payloadtest makes messages for the tests of matching: random ones with values as
-// publishers send them.
+// Package payloadtest generates messages for the matching tests: random ones with the kinds of
+// values that publishers send.
 package payloadtest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Instance returns a message of a type in which about two thirds of the fields are set:
-// identifiers, names, sentences, counts, times of the last years. It is the same for the same r.
+// Instance returns a message in which about two thirds of the fields are set: identifiers, names,
+// sentences, counts, times of recent years. Equal r give equal messages.
 func Instance(md protoreflect.MessageDescriptor, r *rand.Rand) *dynamicpb.Message {
 	m := dynamicpb.NewMessage(md)
 	fill(m, r, 0)
@@ -87,7 +87,7 @@ func fill(m protoreflect.Message, r *rand.Rand, depth int) {
 
 var words = strings.Fields("order invoice customer payment shipped pending eu-west-1 projects locations default primary model endpoint checkout Ada Grace München welcome report daily")
 
-// value is one scalar; a number is often small, never zero in most cases, as zeros are not sent.
+// value returns one scalar. A number is often small and rarely zero, because zeros are not sent.
 func value(fd protoreflect.FieldDescriptor, r *rand.Rand) protoreflect.Value {
 	number := func() int64 {
 		switch r.IntN(4) {

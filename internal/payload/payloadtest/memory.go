@@ -4,7 +4,7 @@ import (
 	"runtime"
 )
 
-// Allocated returns how many bytes f allocates. Other goroutines must rest.
+// Allocated returns the number of bytes that f allocates. Other goroutines must be idle.
 func Allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -13,8 +13,8 @@ import (
 // OrderType is the type of Order.
 const OrderType = "bench.v1.OrderPlaced"
 
-// OrderSet returns a descriptor set with the types of Order and with n others, some of which are
-// like them.
+// OrderSet returns a descriptor set with the types of Order and n other types, some of them
+// similar.
 func OrderSet(n int) []byte {
 	f := &descriptorpb.FileDescriptorProto{
 		Name: proto.String("bench/v1/orders.proto"), Package: proto.String("bench.v1"), Syntax: proto.String("proto3"), Dependency: []string{"google/protobuf/timestamp.proto"},
@@ -67,14 +67,14 @@ func OrderSet(n int) []byte {
 	}
 	b, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{f}})
 	if err != nil {
-		panic(err) // it is the same each time
+		panic(err) // it is always the same
 	}
 	return b
 }
 
 var orderWords = strings.Fields("timeout gateway invoice customer address declined payment webhook delivery retry warehouse parcel shipping refund currency amount account subscription renewal notification template recipient attachment schedule")
 
-// Order returns the wire format of an order: some 350 bytes with two lines, some 2 KB with 26.
+// Order returns the wire format of an order: about 350 bytes with two lines, about 2 KB with 26.
 func Order(r *rand.Rand, number, lines int) []byte {
 	text := func(b []byte, num protowire.Number, s string) []byte {
 		return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)

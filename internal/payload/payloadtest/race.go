@@ -4,8 +4,8 @@ package payloadtest
 
 import "testing"
 
-// Unraced leaves a test to the run without the race detector: it is one goroutine, whose memory and
-// time are what is looked at, and takes five to ten times as long with it.
+// Unraced skips a test under the race detector. Such a test has a single goroutine whose memory and
+// time are checked, and it takes five to ten times as long with the detector.
 func Unraced(t *testing.T) {
 	t.Helper()
 	t.Skip("runs without the race detector")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Sample is the letter that the documentation shows: 157 bytes, one unknown field.
+// Sample returns the letter shown in the documentation: 157 bytes, one unknown field.
 func Sample(t testing.TB) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(`

@@ -14,7 +14,7 @@ import (
 )
 
 func Nested(inner []byte, tag byte, depth int) []byte {
-	// Built from the inside out into one buffer, from its end.
+	// Built from the inside out into one buffer, starting at its end.
 	buf := make([]byte, len(inner)+depth*12)
 	at := len(buf) - len(inner)
 	copy(buf[at:], inner)
@@ -33,8 +33,8 @@ func Nested(inner []byte, tag byte, depth int) []byte {
 	return buf[at:]
 }
 
-// Field numbers of acme.notify.v1.Kinds: 9 numbers, 10 tags, 14 detail, 17 extra, 19 people, 20
-// child, 23 children, 25 any_value.
+// LengthPrefixed returns a length-delimited field. Field numbers of acme.notify.v1.Kinds: 9
+// numbers, 10 tags, 14 detail, 17 extra, 19 people, 20 child, 23 children, 25 any_value.
 func LengthPrefixed(num protowire.Number, b []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
 }
@@ -52,8 +52,7 @@ func Gzipped(t testing.TB, b []byte) []byte {
 	return w.Bytes()
 }
 
-// Zipped makes a zip file of names and their contents, by name; a name with "->" in front is a
-// link.
+// Zipped returns a zip file with contents by name. A name with the prefix "->" is a link.
 func Zipped(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

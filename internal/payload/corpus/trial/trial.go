@@ -1,5 +1,5 @@
-// Package trial has what the trials of matching share: the types that a test is linked with, and
-// fields that no type has yet.
+// Package trial contains helpers for the matching trials: the types linked into a test, and fields
+// that no type has yet.
 package trial
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Types is every linked type but those of google.protobuf, by name.
+// Types contains every linked type by name, except those of google.protobuf.
 type Types struct {
 	Registry *descriptor.Registry
 	All      []protoreflect.MessageDescriptor
 }
 
-// Load makes a registry of the types that the program is linked with, without those that leave
-// names: messages of the top level that no other has a field of.
+// Load builds a registry from the types linked into the program. It omits the types selected by
+// leave: these must be top-level messages that no other message uses.
 func Load(leave func(protoreflect.FullName) bool) Types {
 	set := &descriptorpb.FileDescriptorSet{}
 	var all []protoreflect.MessageDescriptor
@@ -45,7 +45,7 @@ func Load(leave func(protoreflect.FullName) bool) Types {
 			walk(f.Messages())
 		}
 		file := protodesc.ToFileDescriptorProto(f)
-		file.Service = nil // they name messages that are left out
+		file.Service = nil // services refer to omitted messages
 		file.MessageType = slices.DeleteFunc(file.MessageType, func(m *descriptorpb.DescriptorProto) bool {
 			return leave(f.Package().Append(protoreflect.Name(m.GetName())))
 		})
@@ -66,7 +66,7 @@ func Load(leave func(protoreflect.FullName) bool) Types {
 	return Types{r, all}
 }
 
-// Field is a field on the wire that a type does not have: its next number, or one soon after it.
+// Field returns an encoded field that a type does not have: its next number, or one soon after it.
 func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	number := protowire.Number(1)
 	for i := range md.Fields().Len() {
@@ -84,5 +84,5 @@ func Field(md protoreflect.MessageDescriptor, r *rand.Rand) (b []byte) {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), "seventeen bytes..")
 }
 
-// Percent is how many of all, in percent; 0 of none.
+// Percent returns n as a percentage of all; 0 if all is 0.
 func Percent(n, all int) float64 { return 100 * float64(n) / float64(max(all, 1)) }

@@ -1,6 +1,6 @@
-// Package untuned tries matching on types that nobody looked at while its scores were chosen, and
-// on bodies as they are in dead letters: some are cut off, of a type that is not registered, or of
-// a producer that is ahead of its schema. Its types are those of Envoy, containerd and OpenFGA.
+// Package untuned tests matching on types that were not used while its scores were chosen, and on
+// bodies as they occur in dead letters: some are truncated, of an unregistered type, or from a
+// producer that is ahead of its schema. The types come from Envoy, containerd and OpenFGA.
 package untuned
 
 import (
@@ -53,7 +53,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// The kinds of bodies.
+// Kinds of bodies.
 const (
 	whole = iota
 	truncated
@@ -64,12 +64,12 @@ const (
 
 var kindNames = [kinds]string{"whole", "truncated", "of a type that is not registered", "with one unknown field"}
 
-// outcome is what became of the bodies of one kind.
+// outcome counts the results for the bodies of one kind.
 type outcome struct {
 	all, right, first, listed, ambiguous, unknown, text, wrong int
 }
 
-// roots are the messages that no other has a field of.
+// roots returns the messages that no other message uses.
 func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDescriptor) {
 	inner := map[protoreflect.FullName]bool{}
 	for _, md := range all {
@@ -91,9 +91,9 @@ func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDes
 	return list
 }
 
-// TestUntuned reads bodies of 16 bytes and more, of types of three fields and more, raw and in
-// base64, of queues that nothing is known of; those with an unknown field, of at most 30 % of the
-// bytes, also in a queue of their type.
+// TestUntuned reads bodies of at least 16 bytes, of types with at least three fields, raw and in
+// base64, from queues without history. Bodies with an unknown field, of at most 30 % of the bytes,
+// are also read in a queue of their own type.
 func TestUntuned(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	n := 2_000
