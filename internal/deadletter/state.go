@@ -32,7 +32,7 @@ const (
 	ClassifiedDead    Trigger = "classified: needs a person"
 	ClassifiedDiscard Trigger = "classified: discarded by a rule"
 	ClassifiedHold    Trigger = "classified: held by a guard"
-	Released          Trigger = "requeue requested" // by a person or an operation: due now
+	RequeueAsked      Trigger = "requeue requested" // by a person or an operation: due now
 	Claimed           Trigger = "claimed"
 	Confirmed         Trigger = "confirmed"
 	Nacked            Trigger = "nacked"
@@ -49,9 +49,9 @@ const (
 	Holding           Trigger = "held by a person"
 	Timing            Trigger = "due at another time"                 // now, or when a person says
 	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while it waited
-	FreedDead         Trigger = "released: it was dead"
-	FreedAgain        Trigger = "released: its rule is applied again" // a suspect, or a letter without an origin
-	FreedDue          Trigger = "released: due now"
+	ReleasedDead      Trigger = "released: it was dead"
+	ReleasedAgain     Trigger = "released: its rule is applied again" // a suspect, or a letter without an origin
+	ReleasedDue       Trigger = "released: due now"
 	Purging           Trigger = "purged"
 )
 
@@ -62,7 +62,7 @@ var transitions = map[Trigger]map[State]State{
 	ClassifiedDead:    {StateReceived: StateDead},
 	ClassifiedDiscard: {StateReceived: StateDiscarded},
 	ClassifiedHold:    {StateReceived: StateHeld},
-	Released:          {StateDead: StateScheduled, StateHeld: StateScheduled, StateScheduled: StateScheduled},
+	RequeueAsked:      {StateDead: StateScheduled, StateHeld: StateScheduled, StateScheduled: StateScheduled},
 	Claimed:           {StateScheduled: StatePublishing},
 	Confirmed:         {StatePublishing: StateRequeued},
 	Nacked:            {StatePublishing: StateScheduled},
@@ -84,10 +84,10 @@ var transitions = map[Trigger]map[State]State{
 	Holding:       {StateScheduled: StateHeld, StateDead: StateHeld},
 	Timing:        {StateScheduled: StateScheduled},
 
-	DecidedDead: {StateScheduled: StateDead},
-	FreedDead:   {StateHeld: StateDead},
-	FreedAgain:  {StateHeld: StateReceived},
-	FreedDue:    {StateHeld: StateScheduled},
+	DecidedDead:   {StateScheduled: StateDead},
+	ReleasedDead:  {StateHeld: StateDead},
+	ReleasedAgain: {StateHeld: StateReceived},
+	ReleasedDue:   {StateHeld: StateScheduled},
 	Purging: {
 		StateReceived: StatePurged, StateScheduled: StatePurged, StateDead: StatePurged, StateHeld: StatePurged, StateRequeued: StatePurged, StateSettled: StatePurged,
 		StateDiscarded: StatePurged,
@@ -128,15 +128,15 @@ var acts = map[Verb]struct {
 	past     string
 	triggers []Trigger
 }{
-	VerbRequeue:    {"requeued", []Trigger{Released}},
-	VerbEdit:       {"edited and requeued", []Trigger{Released}},
+	VerbRequeue:    {"requeued", []Trigger{RequeueAsked}},
+	VerbEdit:       {"edited and requeued", []Trigger{RequeueAsked}},
 	VerbRetryNow:   {"made due", []Trigger{Timing}},
 	VerbReschedule: {"rescheduled", []Trigger{Timing}},
 
 	VerbDiscard: {"discarded", []Trigger{Discarding}},
 	VerbRestore: {"restored", []Trigger{Restoring}},
 	VerbHold:    {"held", []Trigger{Holding}},
-	VerbRelease: {"released", []Trigger{FreedDead, FreedAgain, FreedDue}},
+	VerbRelease: {"released", []Trigger{ReleasedDead, ReleasedAgain, ReleasedDue}},
 	VerbPurge:   {"purged", []Trigger{Purging}},
 }
 
@@ -175,17 +175,17 @@ func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	case v != VerbRelease:
 		return acts[v].triggers[0]
 	case heldFrom == StateDead:
-		return FreedDead
+		return ReleasedDead
 	case heldFrom == StateReceived, homeless: // a guard held it before anything was decided; or nothing says where it could go
-		return FreedAgain
+		return ReleasedAgain
 	}
-	return FreedDue
+	return ReleasedDue
 }
 
 // Leaves says whether a trigger of a person has a letter sent, now or once its rule has decided
 // again.
 func (t Trigger) Leaves() bool {
-	return t == Released || t == FreedDue || t == FreedAgain || t == Timing
+	return t == RequeueAsked || t == ReleasedDue || t == ReleasedAgain || t == Timing
 }
 
 // Irreversible says whether nothing undoes what v did: such an operation begins with a moment in

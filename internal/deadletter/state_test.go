@@ -21,7 +21,7 @@ var stateTable = []struct {
 	{"received", deadletter.ClassifiedDead, "dead"},
 	{"received", deadletter.ClassifiedDiscard, "discarded"},
 	{"received", deadletter.ClassifiedHold, "held"},
-	{"dead held scheduled", deadletter.Released, "scheduled"},
+	{"dead held scheduled", deadletter.RequeueAsked, "scheduled"},
 	{"scheduled", deadletter.Claimed, "publishing"},
 	{"publishing", deadletter.Confirmed, "requeued"},
 	{"publishing", deadletter.Nacked, "scheduled"},
@@ -39,9 +39,9 @@ var stateTable = []struct {
 	{"scheduled dead", deadletter.Holding, "held"},
 	{"scheduled", deadletter.Timing, "scheduled"},
 	{"scheduled", deadletter.DecidedDead, "dead"},
-	{"held", deadletter.FreedDead, "dead"},
-	{"held", deadletter.FreedAgain, "received"},
-	{"held", deadletter.FreedDue, "scheduled"},
+	{"held", deadletter.ReleasedDead, "dead"},
+	{"held", deadletter.ReleasedAgain, "received"},
+	{"held", deadletter.ReleasedDue, "scheduled"},
 	{"received scheduled dead held requeued settled discarded", deadletter.Purging, "purged"},
 }
 

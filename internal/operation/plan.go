@@ -202,7 +202,7 @@ func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 // what it was, leaves as what is requeued does.
 func (r *Request) due(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
-	return trigger == deadletter.Timing || trigger == deadletter.FreedDue
+	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
 // refuse says why an action would leave letters alone; "" when it would not.

@@ -41,7 +41,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 		i.away = i.away || isAway(err)
 		return nil, fmt.Errorf("inbox %s: %w", i.queue, err)
 	}
-	if err := i.fence(f.letters); err != nil {
+	if err := i.setPrefetch(f.letters); err != nil {
 		return fail(err)
 	}
 	i.consumes++
@@ -146,8 +146,8 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 // broker: 12 of 144 windows had letters left before them (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
-// Ack acknowledges a window and fences: when it returns nil the broker has processed the ack, so
-// that nothing of the window can come back while the broker lives.
+// Ack acknowledges a window. The broker may process the acknowledgement
+// later; Fence waits for that.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
 		return fmt.Errorf("ack %d letters of %s: %w", len(w), i.queue, err)
@@ -155,11 +155,11 @@ func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// Fence makes sure that the broker has processed the ack before: a synchronous round trip on the
-// same channel.
+// Fence makes a synchronous round trip on the channel of Ack. When it returns nil, the broker has
+// processed the acknowledgement, and nothing of the window can come back while the broker lives.
 func (i *Inbox) Fence() error {
 	i.applied = 0
-	if err := i.fence(i.prefetch); err != nil {
+	if err := i.setPrefetch(i.prefetch); err != nil {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
 	i.fruitless.failures, i.scarce, i.away = 0, false, false
@@ -170,9 +170,9 @@ func (i *Inbox) Fence() error {
 	return nil
 }
 
-// fence sets the prefetch of the next consumer, by a round trip that is left out where nothing
-// would change.
-func (i *Inbox) fence(n int) error {
+// setPrefetch sets the prefetch of the next consumer by a synchronous round trip. It makes none if
+// the prefetch is set already.
+func (i *Inbox) setPrefetch(n int) error {
 	if i.applied == n {
 		return nil
 	}

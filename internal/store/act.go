@@ -42,10 +42,10 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
-	case trigger == deadletter.Released && r.origin == 0 && do.target == "":
+	case trigger == deadletter.RequeueAsked && r.origin == 0 && do.target == "":
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
-	if trigger == deadletter.Released || trigger == deadletter.FreedDue || trigger == deadletter.Timing {
+	if trigger == deadletter.RequeueAsked || trigger == deadletter.ReleasedDue || trigger == deadletter.Timing {
 		at, err := t.destination(do, r)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (t *tx) act(do *actor, p picked) error {
 				return err
 			}
 		}
-		if trigger == deadletter.Released {
+		if trigger == deadletter.RequeueAsked {
 			return t.release(do, p, r, to, at)
 		}
 	}
@@ -68,7 +68,7 @@ func (t *tx) act(do *actor, p picked) error {
 	t.moved(r, func() { r.state, r.overdue = to, false })
 	detail, due, unguarded, fixed := do.reason, any(nil), 0, 0
 	switch trigger {
-	case deadletter.FreedDue:
+	case deadletter.ReleasedDue:
 		due = t.now
 	case deadletter.Timing:
 		due = do.due
@@ -76,7 +76,7 @@ func (t *tx) act(do *actor, p picked) error {
 			fixed = 1
 			detail = "due " + time.UnixMilli(do.due).UTC().Format(time.RFC3339) + reasonSuffix(do.reason)
 		}
-	case deadletter.FreedAgain:
+	case deadletter.ReleasedAgain:
 		unguarded = 1
 	case deadletter.Purging:
 		if detail, err = t.erase(p.serial); err != nil {

@@ -79,7 +79,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		result = deadletter.ResultReturned
 	case deadletter.OutcomeInDoubt:
 		result = deadletter.ResultInDoubt
-	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt and its token is of no more use
+	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt, and the next attempt has the same token
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	if m.Stays {

@@ -203,7 +203,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 // unwrapped records what is to be sent of a letter that was stored before errors of EasyNetQ were
 // unwrapped, or why it cannot be sent. What is on its way stays as it is.
 func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
-	if _, ok := r.state.On(deadletter.Released); !ok || r.waits(t.now) {
+	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
 		return nil
 	}
 	if c.Unwrapped != nil {

@@ -43,7 +43,7 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 		if err != nil || l.random != random {
 			return deadletter.NoSuch("letter %s", r.Letter)
 		}
-		if _, ok := l.state.On(deadletter.Released); !ok {
+		if _, ok := l.state.On(deadletter.RequeueAsked); !ok {
 			return fmt.Errorf("%w: it is %s, which cannot be edited", deadletter.ErrConflict, l.state)
 		}
 		var owner int64
