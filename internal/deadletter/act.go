@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Act is something that a person, or dlo by itself, did: one row of the audit. What happens to
-// single letters is in their histories.
+// Act is one row of the audit: something that a person did, or that dlo did on its own. Events of
+// single letters are recorded in their histories.
 type Act struct {
 	ID        int64
 	At        time.Time
@@ -15,26 +15,26 @@ type Act struct {
 	Actor     string
 	Through   Way         // "" = not recorded
 	Operation OperationID // 0 = none
-	Targets   []Target    // none = not recorded
+	Targets   []Target    // empty = not recorded
 	Detail    string
-	Asked     int // of how many letters, groups or things it was asked; Unrecorded
-	Done      int // with how many of them it was done; Unrecorded; of an operation that is under way, so far
+	Asked     int // requested number of letters, groups or things; Unrecorded
+	Done      int // number completed; Unrecorded; while an operation runs, the number so far
 
-	// Of its operation.
+	// the operation's action
 	Action Verb
 	Query  string // that selected its letters; "" = chosen ids
 	Total  int    // letters
 }
 
-// Unrecorded stands for a number of an act that nobody wrote down.
+// Unrecorded marks a number of an act that was not recorded.
 const Unrecorded = -1
 
-// Once is an act on one thing, which was done.
+// Once returns a completed act on one thing.
 func Once(kind, actor, detail string, targets ...Target) Act {
 	return Act{Kind: kind, Actor: actor, Detail: detail, Targets: targets, Asked: 1, Done: 1}
 }
 
-// What is done beside the actions on letters, as the audit names it.
+// Kinds of acts other than the actions on letters, as the audit names them.
 const (
 	ActCancelled = "cancelled"
 	ActPaused    = "paused"
@@ -56,7 +56,7 @@ const (
 	ActUndone     = "undone"
 	ActRegrouped  = "regrouped"
 
-	ActEdited      = "edited" // one letter; an edit of several is an operation
+	ActEdited      = "edited" // one letter; editing several is an operation
 	ActRevealed    = "revealed"
 	ActImport      = "import"
 	ActTypePicked  = "type picked"
@@ -87,11 +87,11 @@ const (
 	ActTrialStarted    = "trial started"
 )
 
-// ActBreaker is that a breaker that holds retries back came to a state.
+// ActBreaker returns the kind of act for a breaker of retries that entered state s.
 func ActBreaker(s GuardState) string { return "breaker " + string(s) }
 
-// Acts lists all kinds of acts: the actions on letters, what is done to operations, groups and
-// everything else, and what becomes of groups by itself.
+// Acts lists all kinds of acts: actions on letters, acts on operations, groups and everything else,
+// and automatic changes to groups.
 var Acts = slices.Concat(texts(Actions), []string{
 	ActCancelled, ActPaused, ActResumed, ActRate, ActStopped, ActDone,
 	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote, ActUndone, ActRegrouped,
@@ -110,19 +110,19 @@ func texts[T ~string](names []T) []string {
 	return out
 }
 
-// Target is what an act was about.
+// Target is the object of an act.
 type Target struct {
 	Kind  TargetKind
 	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" where there is one only
-	Title string // of a group, as it is now
+	Title string // a group's current title
 }
 
-// TargetKind is what kind of thing an act was about.
+// TargetKind is the kind of object that an act applies to.
 type TargetKind string
 
 const (
 	TargetLetter    TargetKind = "letter"
-	TargetLetters   TargetKind = "letters" // named by what selected them
+	TargetLetters   TargetKind = "letters" // named by their selection
 	TargetOperation TargetKind = "operation"
 	TargetGroup     TargetKind = "group"
 	TargetQueue     TargetKind = "queue"
@@ -132,36 +132,37 @@ const (
 	TargetSchema    TargetKind = "schema"
 	TargetBinding   TargetKind = "binding"
 	TargetView      TargetKind = "view"
-	TargetRedirect  TargetKind = "redirect" // named by the queue whose letters go elsewhere
+	TargetRedirect  TargetKind = "redirect" // named by the queue whose letters are redirected
 	TargetRules     TargetKind = "rules"
 	TargetDigest    TargetKind = "digest"
 	TargetStore     TargetKind = "store"
 )
 
-// GroupTarget is a group as a target.
+// GroupTarget returns a target that names the group.
 func GroupTarget(id GroupID) Target { return Target{Kind: TargetGroup, Name: id.String()} }
 
-// Way is how an act came about.
+// Way is the channel through which an act was requested.
 type Way string
 
 const (
 	WayPage    Way = "page"
 	WayAPI     Way = "api"
 	WayCLI     Way = "cli"
-	WayService Way = "dlo" // nobody asked for it
+	WayService Way = "dlo" // automatic, not requested
 )
 
-// Ways lists the ways.
+// Ways lists all ways.
 var Ways = []Way{WayPage, WayAPI, WayCLI, WayService}
 
 type wayKey struct{}
 
-// Through puts the way of a request on its context, where it is for all that comes of it.
+// Through stores the way of a request in its context, so that everything the request causes can
+// read it.
 func Through(ctx context.Context, w Way) context.Context {
 	return context.WithValue(ctx, wayKey{}, w)
 }
 
-// WayOf is the way of the request that a context belongs to; "" where nobody said it.
+// WayOf returns the way of the request that a context belongs to, or "" if none was set.
 func WayOf(ctx context.Context) Way {
 	w, _ := ctx.Value(wayKey{}).(Way)
 	return w

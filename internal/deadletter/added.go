@@ -2,20 +2,20 @@ package deadletter
 
 import "time"
 
-// AddedField is a field on the wire that the type of the body does not have, beside its own.
+// AddedField is a field on the wire that the body's type does not declare.
 type AddedField struct {
 	Number int32
 	Wire   string // its wire type: "varint", "length-delimited"
 }
 
-// MaxAdded is how many such fields of one letter are counted.
+// MaxAdded is the maximum number of added fields counted per letter.
 const MaxAdded = 8
 
-// AddedCount is how many letters of a queue have such a field.
+// AddedCount is the number of letters in a queue that have a given added field.
 type AddedCount struct {
 	Broker, VHost, Queue string
 	Type                 string
 	AddedField
-	Since   time.Time // when the oldest of the letters was received
+	Since   time.Time // when the oldest letter with it was received
 	Letters int
 }

@@ -2,14 +2,14 @@ package deadletter
 
 import "time"
 
-// Waiting is a letter that waits for its retry, as it was read to be decided again.
+// Waiting is a letter that waits for its retry, as read for a new decision.
 type Waiting struct {
 	Letter
-	Since  time.Time // when the death that it waits for reached dlo
+	Since  time.Time // when dlo received the death that caused the wait
 	Chosen bool      // someone set its due time
 }
 
-// Again is what the rules in use decide on a letter that waits.
+// Anew is the decision of the current rules on a letter that waits.
 type Anew struct {
 	Letter   ID
 	Origin   Origin
@@ -19,13 +19,13 @@ type Anew struct {
 	Severity Severity
 	Why      string
 	DueAt    time.Time // of a retry
-	ToldBy   time.Time // of a retry: as in Classified
-	Channels []string  // where people are told of it, should it be dead now
+	ToldBy   time.Time // for a retry: as in Classified
+	Channels []string  // channels that are notified if the letter is now dead
 
-	WasRule   string    // that decided before
-	WasDueAt  time.Time // as it was read
-	ChangedAt time.Time // as it was read: what has changed since is left alone
+	WasRule   string    // rule that decided before
+	WasDueAt  time.Time // when read
+	ChangedAt time.Time // when read; a letter changed since is left alone
 }
 
-// LeftChanged says of a letter that it is not what it was when it was read.
+// LeftChanged is the reason for leaving a letter alone: it changed after it was read.
 const LeftChanged = "it has changed meanwhile"

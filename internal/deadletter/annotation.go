@@ -12,47 +12,47 @@ import (
 	"time"
 )
 
-// Annotation is what a consumer says of a message beside its reject: which message, and why. All of
+// Annotation is a consumer's report on a message that it rejected: which message, and why. All of
 // it is untrusted.
 type Annotation struct {
-	ID            int64 // in the store; 0 = not there yet
+	ID            int64 // in the store; 0 = not stored yet
 	Broker, VHost string
 
-	// Which death it is of, the surest first. Of Token, MessageID and Body at least one is said.
-	Token                       string // the header dlo-token that the message carried
+	// Identify the death, most reliable first. At least one of Token, MessageID and Body is set.
+	Token                       string // the message's dlo-token header
 	MessageID                   string
-	Body                        []byte // SHA-256 of the body; nil = not said
+	Body                        []byte // SHA-256 of the body; nil = not reported
 	Queue, Exchange, RoutingKey string // of the delivery
 
 	ErrorType, Message, Stack string
 	Service, Version          string // of the consumer
 	At                        time.Time
 
-	By string // who says so, as a history may have it: without what is masked
+	By string // reporter as shown in histories, without masked values
 }
 
 // AnnotationWindow is how long an annotation and its letter wait for each other, whichever comes
-// first. Consumers report as they reject, so that seconds are enough; a broker or a dlo that is
-// restarted in between takes minutes.
+// first. Consumers report when they reject, so seconds are normally enough. A restart of the broker
+// or of dlo in between can take minutes.
 const AnnotationWindow = 15 * time.Minute
 
-// What is taken and kept of an annotation, bytes.
+// Limits on an annotation, in bytes.
 const (
-	MaxAnnotation  = 64 << 10 // in all; more is refused
+	MaxAnnotation  = 64 << 10 // whole annotation; larger ones are rejected
 	maxErrorType   = 500
 	maxMessage     = 4 << 10
 	maxStack       = 16 << 10
 	maxServiceName = 200 // and version
 )
 
-const wholeAnnotation = "annotation" // stands for a member, where the object itself is wrong
+const wholeAnnotation = "annotation" // names the object itself in a FieldError
 
-// ByAnnotation is who says of a failure that comes from an annotation.
+// ByAnnotation is the value of Failure.By for a failure that comes from an annotation.
 const ByAnnotation = "annotation"
 
-// ReadAnnotation reads one JSON object. Members that it does not know are ignored, empty ones are
-// not said, and texts that are longer than what is kept are cut. Errors are FieldErrors, which name
-// a member and never quote its value; "annotation" is the object itself.
+// ReadAnnotation reads one JSON object. It ignores unknown members, treats empty members as absent,
+// and truncates texts that exceed their limit. Errors are FieldErrors that name a member and never
+// quote its value. The name "annotation" stands for the object itself.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
 		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
@@ -128,20 +128,20 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	return a, nil
 }
 
-// Failure is what it says went wrong.
+// Failure returns the failure that the annotation reports.
 func (a *Annotation) Failure() Failure {
 	return Failure{
 		By: ByAnnotation, Type: a.ErrorType, Message: a.Message, Stack: a.Stack, Queue: a.Queue, Exchange: a.Exchange, RoutingKey: a.RoutingKey, Service: a.Service, Version: a.Version, FailedAt: a.At,
 	}
 }
 
-// Many says that an annotation is good for every letter that it fits: it names a message, and none
-// of the queues that may have had it. Others are of one death each.
+// Many reports whether an annotation applies to every letter that it fits: it names a message, but
+// no queue. Any other annotation applies to one death only.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
-// Fits says whether it is of the death that DeathKeys and origin are of, besides its broker and
-// vhost. A message that dlo had sent is delivered by its queue's name, or through an exchange of
-// dlo.
+// Fits reports whether the annotation describes the death with keys k and origin o. The caller
+// compares broker and vhost. A message sent by dlo is delivered by its queue's name, or through an
+// exchange of dlo.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
@@ -149,22 +149,23 @@ func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	return (a.MessageID == "" || a.MessageID == k.MessageID) && (a.Body == nil || bytes.Equal(a.Body, k.Body)) && a.From(o)
 }
 
-// From says whether it may be of a delivery to the queue of o, as far as it says so.
+// From reports whether the annotation can describe a delivery to the queue of o. Empty fields match
+// anything, and so does an annotation with a token.
 func (a *Annotation) From(o Origin) bool {
 	return a.Token != "" || (a.Queue == "" || a.Queue == o.Queue) && (a.Exchange == "" || a.Exchange == o.Exchange || OwnQueue(a.Exchange)) &&
 		(a.RoutingKey == "" || a.RoutingKey == o.RoutingKey || a.RoutingKey == o.Queue)
 }
 
-// Reporter is who gave the message up: service and version, as far as they are said.
+// Reporter returns the service and version that gave the message up, as far as they are known.
 func (f *Failure) Reporter() string { return strings.TrimSpace(f.Service + " " + f.Version) }
 
-// DeathKeys are what an annotation can name a death by.
+// DeathKeys are the values by which an annotation can identify a death.
 type DeathKeys struct {
 	Token, MessageID string
-	Body             []byte // SHA-256; nil = there are no keys: nobody waits for a word on this death
+	Body             []byte // SHA-256; nil = no keys: this death awaits no annotation
 }
 
-// DeathKeys returns the keys of the latest death of a letter, whole.
+// DeathKeys returns the full keys of a letter's latest death.
 func (l *Letter) DeathKeys() DeathKeys {
 	body := l.Body
 	if l.Attempts > 0 {
@@ -175,9 +176,9 @@ func (l *Letter) DeathKeys() DeathKeys {
 	return DeathKeys{Token: token, MessageID: l.Arrived.MessageID, Body: sum[:]}
 }
 
-// Annotated is what became of annotations.
+// Annotated is the result of storing annotations.
 type Annotated struct {
 	New    int
-	Again  int // the same was said within the window
-	Joined int // letters that were there before
+	Again  int // repeated within the window
+	Joined int // letters that were stored before
 }

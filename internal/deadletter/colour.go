@@ -1,6 +1,6 @@
 package deadletter
 
-// Colour is what a label is painted in. Pages have each in a light and a dark shade.
+// Colour is the colour of a label. Pages have a light and a dark shade of each.
 type Colour string
 
 // Colours lists all colours.

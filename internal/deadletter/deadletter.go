@@ -1,7 +1,7 @@
-// Package deadletter is the domain of Dead Letter Office: letters and the deaths that made them,
-// where they came from, what state they are in, who may do what to them, and what is safe to
-// publish again. It imports the standard library only and does no input or output: adapters fill
-// its values (rabbitmq, store) and rooms act on them.
+// Package deadletter is the domain of Dead Letter Office: letters and the deaths that produced
+// them, their origins and states, who may do what to them, and what is safe to publish again. It
+// imports only the standard library and does no input or output. Adapters (rabbitmq, store) fill
+// its values, and rooms act on them.
 package deadletter
 
 import (
@@ -9,17 +9,17 @@ import (
 	"fmt"
 )
 
-// The only errors that cross rooms. Wrap them with what was attempted; web turns them into status
-// codes.
+// These are the only errors that cross rooms. Wrap them with what was attempted; web maps them to
+// status codes.
 var (
 	ErrNotFound    = errors.New("not found")
-	ErrConflict    = errors.New("conflict")    // the state of the thing does not allow it
+	ErrConflict    = errors.New("conflict")    // the current state does not allow it
 	ErrInvalid     = errors.New("invalid")     // the request itself is wrong
-	ErrForbidden   = errors.New("forbidden")   // the principal may not
+	ErrForbidden   = errors.New("forbidden")   // the principal lacks permission
 	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )
 
-// NoSuch is ErrNotFound of what was looked for, such as "letter %s".
+// NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".
 func NoSuch(format string, args ...any) error {
 	return fmt.Errorf("%w: there is no "+format, append([]any{ErrNotFound}, args...)...)
 }

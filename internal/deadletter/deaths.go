@@ -3,15 +3,15 @@ package deadletter
 import "time"
 
 // Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at
-// FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first, and Count counts only
-// what the broker re-routed itself: from 4.0 on it is 1 again after each republish by a client
-// (measured on 3.10.8, 4.0.5, 4.3.6). So no decision reads it.
+// FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first. Count covers only
+// messages that the broker itself re-routed: from 4.0 on it is 1 again after each republish by a
+// client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision reads it.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string
 	Reason          string
 	Count           int64
-	FirstAt         time.Time // whole seconds; zero when absent
+	FirstAt         time.Time // whole seconds; zero if absent
 	RejectedBefore  bool      // it only expired here, after a consumer of another queue rejected it
 }
 
@@ -24,16 +24,16 @@ const (
 	headerAcquiredCount = "x-acquired-count"
 	prefixFirstDeath    = "x-first-death-"
 	prefixLastDeath     = "x-last-death-"
-	maxDeaths           = 1000 // entries that are read; the client library refuses containers of more than 8,192 elements
+	maxDeaths           = 1000 // maximum entries read; the client library rejects containers of more than 8,192 elements
 )
 
-// ReadDeaths reads the deaths of a dead-lettered message, most recent first, and where it last died
-// outside our own queues, for which ours returns true (wait queues and the inbox itself). A queue
-// in which it only expired after a consumer of another had rejected it is the delay queue of a
-// retry recipe, and the origin is that other queue. It is total: on 3.x a publisher controls
-// x-death, so anything may stand there; what does not have the right type is left out. Broker and
-// VHost of the origin are empty: the caller knows them. An empty Queue means that nothing says
-// where it died.
+// ReadDeaths reads the deaths of a dead-lettered message, most recent first, and finds the queue
+// where it last died outside our own queues. ours returns true for our own queues (wait queues and
+// the inbox itself). If the message only expired in a queue after a consumer of another queue had
+// rejected it, the first queue is the delay queue of a retry recipe and the origin is the other
+// queue. ReadDeaths accepts any input: on 3.x a publisher controls x-death, so it skips values of
+// the wrong type. Broker and VHost of the origin are empty, because the caller knows them. Queue is
+// empty if the headers do not tell where the message died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
 	entries, _ := headers[headerDeath].([]any)
@@ -71,15 +71,16 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated says that the death in queue that DiedIn returns is not the first of its kind, so that
-// its time is that of an earlier one.
+// Repeated reports whether the death in queue that DiedIn returns repeats an earlier one, so that
+// its time is the time of the earlier death.
 func Repeated(deaths []Death, queue string) bool {
 	d, _ := DiedIn(deaths, queue)
 	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time of the death in queue that DiedIn returns; the reason
-// is what is beside x-death when there is none, and "" when nothing says.
+// LastDeath returns the reason and the time of the death in queue that DiedIn returns. Without such
+// a death, it takes the reason from the header beside x-death, or returns "" if that is missing
+// too.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Decision is what a person decides about groups at once. Nil fields leave what is there.
+// Decision is a person's decision about one or more groups. Nil fields change nothing.
 type Decision struct {
 	Groups   []GroupID
 	By       string
@@ -16,10 +16,10 @@ type Decision struct {
 	Ticket   *string   // "" = none
 	Note     string    // added to the history; "" = none
 	Snooze   *Snooze
-	Resolve  *Resolution // of which Version counts
-	Reopen   bool        // no longer snoozed or resolved
-	Into     GroupID     // merged into this one; 0 = not
-	Split    bool        // no longer merged into another
+	Resolve  *Resolution // only its Version is read
+	Reopen   bool        // ends a snooze or a resolution
+	Into     GroupID     // merge into this group; 0 = no merge
+	Split    bool        // end a merge into another group
 }
 
 // Decided is a decision that was recorded.
@@ -29,10 +29,10 @@ type Decided struct {
 	Detail   string
 	By       string
 	At       time.Time
-	Groups   []GroupID // that it changed
-	Title    string    // of the group, where it changed one alone
-	Skipped  []Skipped // that it did not change
-	UndoneAt time.Time // zero = it was not
+	Groups   []GroupID // groups that it changed
+	Title    string    // the group's title, if only one changed
+	Skipped  []Skipped // groups that it did not change
+	UndoneAt time.Time // zero = not undone
 }
 
 // Skipped is a group that a decision left alone.
@@ -47,8 +47,8 @@ const (
 	maxOwner  = 100
 )
 
-// Check refuses a decision that cannot be made, with ErrInvalid, and gives a snooze without a time
-// the longest one.
+// Check returns ErrInvalid for a decision that cannot be made. It gives a snooze without an end
+// time the longest one allowed.
 func (d *Decision) Check(now time.Time) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
@@ -99,7 +99,7 @@ func (d *Decision) Check(now time.Time) error {
 	return nil
 }
 
-// Kind is what the decision is called in histories, by its weightiest part.
+// Kind returns the decision's name in histories, taken from its most important part.
 func (d *Decision) Kind() string {
 	switch {
 	case d.Into != 0:
@@ -124,7 +124,7 @@ func (d *Decision) Kind() string {
 	return ActNote
 }
 
-// Detail says the decision in words.
+// Detail describes the decision in words.
 func (d *Decision) Detail() string {
 	switch d.Kind() {
 	case ActMerged:

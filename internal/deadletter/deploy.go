@@ -2,12 +2,12 @@ package deadletter
 
 import "time"
 
-// Deploy marks that a version of a service went live.
+// Deploy records that a version of a service went live.
 type Deploy struct {
 	ID      int64
 	At      time.Time // zero = now
 	Service string
 	Version string
 	Link    string // to what went live; "" = none
-	By      string // who said so
+	By      string // who reported it
 }

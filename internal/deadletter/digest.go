@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// Digest is what a morning should know: the groups in which letters died in a window of time.
+// Digest is the morning summary: the groups in which letters died in a window of time.
 type Digest struct {
 	From, To  time.Time    // of the window, in the zone of the digest
-	Groups    int          // with letters that died in the window and need people
+	Groups    int          // groups with letters that died in the window and need people
 	Letters   int          // of these
-	New       int          // groups that were not there before
-	CameBack  int          // groups that came back after they were resolved
-	Recovered int          // letters that retries brought through
+	New       int          // groups first seen in the window
+	CameBack  int          // resolved groups that came back
+	Recovered int          // letters delivered by retries
 	Paged     int          // notices of severity page
-	Before    DigestCounts // the window before, of the same length
-	Lines     []DigestLine // new and come back ones first, then most letters first
-	More      int          // groups that are not in Lines
-	Pauses    []Forgotten  // the longest first
+	Before    DigestCounts // the previous window, of equal length
+	Lines     []DigestLine // new and regressed groups first, then by letters, most first
+	More      int          // groups not in Lines
+	Pauses    []Forgotten  // longest first
 }
 
-// Forgotten is a pause of retries that has lasted for long, and keeps letters back.
+// Forgotten is a pause of retries that has lasted for a long time and keeps letters back.
 type Forgotten struct {
 	Guard
 	Letters int // that wait
 }
 
-// Said says in a line what is paused, since when, by whom, and how many letters wait for its end.
+// Said returns one line that says what is paused, since when, by whom, and how many letters wait
+// for the pause to end.
 func (f *Forgotten) Said() string {
 	what := "queue " + Visible(f.Origin.Queue)
 	if f.Group != 0 {
@@ -36,7 +37,7 @@ func (f *Forgotten) Said() string {
 		Plural(f.Letters, "letter waits", "letters wait"))
 }
 
-// DigestCounts is what one window is compared with another by.
+// DigestCounts are the numbers by which two windows are compared.
 type DigestCounts struct{ Groups, Letters, Recovered int }
 
 // DigestLine is one group of a digest.

@@ -1,19 +1,19 @@
 package deadletter
 
-// Doubt is why a letter may be one that is stored already.
+// Doubt is the reason why a letter may be a copy of a stored letter.
 type Doubt string
 
 const (
 	DoubtCutOff  Doubt = "cut-off" // dlo was cut off between the ack of a window and its record
-	DoubtRestart Doubt = "restart" // the broker was restarted, and may have brought back what was acknowledged
+	DoubtRestart Doubt = "restart" // the broker was restarted and may have redelivered acknowledged messages
 )
 
-// DoubtRestored is of a letter that may have been sent since the copy was made that the store was
-// restored from. It may be in any state that people can send from.
+// DoubtRestored marks a letter that may have been sent after the backup from which the store was
+// restored. It may be in any state from which people can send it.
 const DoubtRestored Doubt = "restored"
 
-// WhyRestored is why an operation leaves such a letter alone.
+// WhyRestored is the reason given when an operation skips a letter with DoubtRestored.
 const WhyRestored = "it may have been sent since the copy that this store was restored from"
 
-// Doubts lists all of them, in the order in which they are counted from 1 in the store.
+// Doubts lists all doubts. The store encodes each by its position, counted from 1.
 var Doubts = []Doubt{DoubtCutOff, DoubtRestart, DoubtRestored}

@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// easyNetQError is in the type property of what EasyNetQ puts into its error queues:
+// easyNetQError is part of the type property of messages that EasyNetQ puts into its error queues:
 // "EasyNetQ.SystemMessages.Error, EasyNetQ".
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
-// EasyNetQError says whether a message is an error of EasyNetQ: an envelope around the message that
+// EasyNetQError reports whether a message is an EasyNetQ error: an envelope around the message that
 // failed.
 func EasyNetQError(p Properties) bool { return strings.Contains(p.Type, easyNetQError) }
 
-const maxWrapped = 4 // errors of EasyNetQ in one another, as when one was requeued without being unwrapped
+const maxWrapped = 4 // maximum nesting of EasyNetQ errors; requeueing one without unwrapping it nests them
 
-// UnwrapEasyNetQ returns the message in an error of EasyNetQ, as its own tool Hosepipe would send
-// it: the body Message with the properties BasicProperties. The error says in words why nobody can.
+// UnwrapEasyNetQ returns the message inside an EasyNetQ error, as EasyNetQ's own tool Hosepipe
+// would send it: the body Message with the properties BasicProperties. If the message cannot be
+// unwrapped, the error explains why in words.
 //
-// JSON keeps of numbers in headers only that they are numbers: they are int64 or double, as they
-// are when Hosepipe sends them.
+// JSON does not keep the numeric types of headers. Numbers become int64 or double, as they do when
+// Hosepipe sends them.
 func UnwrapEasyNetQ(body []byte) (p Properties, message []byte, err error) {
 	for range maxWrapped {
 		if p, body, err = unwrapOne(body); err != nil {
@@ -85,8 +86,8 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 	return p, message, err
 }
 
-// messageOf is the body that is in an error as text, or with Base64ErrorMessageSerializer as
-// base64. Where it could be both, nobody can say.
+// messageOf returns the body inside an error. The body is plain text or, with
+// Base64ErrorMessageSerializer, base64. It returns an error if the body could be either.
 func messageOf(text, contentType string) ([]byte, error) {
 	if strings.ContainsRune(text, '\ufffd') {
 		return nil, errors.New("its Message has lost bytes that are not text")
@@ -107,8 +108,8 @@ func messageOf(text, contentType string) ([]byte, error) {
 // maxHeadersJSON is far more than the 131,000 bytes of a header that the broker passes on.
 const maxHeadersJSON = 1 << 20
 
-// headersOfJSON are the headers of a message as JSON has them. Its tree may take thirty times the
-// memory of the text, so the text has a limit.
+// headersOfJSON returns the headers of a message from their JSON form. The parsed tree may take
+// thirty times the memory of the text, so the text is limited in size.
 func headersOfJSON(text []byte) (Table, error) {
 	if len(text) > maxHeadersJSON {
 		return nil, fmt.Errorf("its Headers have %s, above %s", Bytes(len(text)), Bytes(maxHeadersJSON))
@@ -126,7 +127,7 @@ func headersOfJSON(text []byte) (Table, error) {
 	return table, nil
 }
 
-// headerOfJSON is a header as JSON has it.
+// headerOfJSON returns the header value for a JSON value.
 func headerOfJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -152,8 +153,9 @@ func headerOfJSON(v any) any {
 	return v
 }
 
-// Inside is the message whose death a delivery tells of: of an error of EasyNetQ what it wraps,
-// else the delivery itself. Only an error that can carry a token of ours is unwrapped.
+// Inside returns the message whose death a delivery reports. For an EasyNetQ error this is the
+// wrapped message; otherwise it is the delivery itself. Only an error that can carry one of our
+// tokens is unwrapped.
 func (a *Arrival) Inside() *Arrival {
 	if !EasyNetQError(a.Properties) || !strings.Contains(string(a.Body), HeaderToken) {
 		return a

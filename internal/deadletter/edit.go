@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// PropertyEdit is what a person changes of the properties of a letter before it is sent again.
+// PropertyEdit is a person's changes to the properties of a letter before it is sent again.
 type PropertyEdit struct {
 	Properties map[string]string // by the names of the API, for example "content_type"; "" takes one away
-	Headers    map[string]any    // by name; RemoveHeader takes one away
-	Revised    bool              // it is made of a revision, in which an expiration was chosen by a person, and stays
+	Headers    map[string]any    // by name; RemoveHeader removes a header
+	Revised    bool              // it edits a revision; an expiration there was chosen by a person and is kept
 }
 
-// RemoveHeader in the place of a header's value takes the header away.
+// RemoveHeader, set as the value of a header, removes the header.
 var RemoveHeader = removed{}
 
 type removed struct{}
 
-// FieldError is a field of an edit that is refused.
+// FieldError is a rejected field of an edit.
 type FieldError struct{ Field, Why string }
 
-// FieldErrors are all of an edit's fields that are refused, in order of their names. It is an
-// ErrInvalid.
+// FieldErrors are all rejected fields of an edit, sorted by name. It is an ErrInvalid.
 type FieldErrors []FieldError
 
 func (e FieldErrors) Error() string {
@@ -35,18 +34,19 @@ func (e FieldErrors) Error() string {
 	return strings.Join(list, "; ")
 }
 
-// Unwrap makes it an ErrInvalid.
+// Unwrap makes FieldErrors an ErrInvalid.
 func (e FieldErrors) Unwrap() error { return ErrInvalid }
 
 const maxPriority = 255
 
-// maxExpiration is what brokers take, milliseconds (3.10.8, 4.0.5: ten years); they close the
-// channel at more.
+// maxExpiration is the largest expiration that brokers accept, in milliseconds (3.10.8, 4.0.5: ten
+// years). They close the channel if it is larger.
 const maxExpiration = 315_360_000_000
 
-// Edit returns the properties that a revision has: what may be sent again of p, with the changes of
-// e, and which fields differ. What the broker owns, what would send copies to other queues and what
-// closes the channel of its publisher cannot be set; an expiration can, as a person chose it.
+// Edit returns the properties of a revision, and the names of the fields that differ. The revision
+// has those properties of p that may be sent again, with the changes of e applied. An edit cannot
+// set properties that belong to the broker, that would send copies to other queues, or that make
+// the broker close the publisher's channel. It can set an expiration, because a person chose it.
 // Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise
@@ -92,7 +92,7 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 			refuse("a direct reply-to address ends with the connection that asked")
 			continue
 		}
-		if value != *field { // an expiration that came with the letter was left out, so one that is kept on purpose is a change
+		if value != *field { // the received expiration was dropped, so keeping one on purpose is a change
 			changed = append(changed, name)
 		}
 		*field = value
@@ -130,7 +130,7 @@ func tooLate(expiration string) bool {
 	return err != nil || n > maxExpiration
 }
 
-// sameValue compares header values by how they are encoded.
+// sameValue compares header values by their encoded form.
 func sameValue(a, b any) bool {
 	x, err := AppendTable(nil, Table{"": a})
 	y, other := AppendTable(nil, Table{"": b})
@@ -142,17 +142,17 @@ func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent is Sanitise for the properties of a revision: an expiration in them was chosen by a
-// person, and stays.
+// Resent is Sanitise for the properties of a revision. It keeps an expiration, because a person
+// chose it.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
 	q.Expiration = p.Expiration
 	return q, slices.DeleteFunc(changes, func(c Change) bool { return c.Field == "expiration" })
 }
 
-// Edited is a letter that an operation edits: its new revision, or why it has none.
+// Edited is a letter that an operation edits, with its new revision or the reason why it has none.
 type Edited struct {
 	Revision
 	Refusal string
-	AsOf    time.Time // when the letter had changed last as it was read
+	AsOf    time.Time // time of the letter's last change when it was read
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// FieldPath is a way into a body, by names: customer.email. Lists are passed over; the entries of a
-// map are named by their keys, unknown fields by their numbers, and extensions are written
-// [acme.v1.remark].
+// FieldPath is a path into a body, by names: customer.email. Lists have no name of their own in it.
+// Entries of a map are named by their keys, unknown fields by their numbers, and extensions are
+// written [acme.v1.remark].
 type FieldPath []string
 
 // ParseFieldPath reads names joined by dots.
@@ -47,15 +47,15 @@ func ParseFieldPath(text string) (FieldPath, error) {
 	}
 }
 
-// isIndex says whether a name is one of an element: "[0]".
+// isIndex reports whether a name is the index of an element: "[0]".
 func isIndex(name string) bool {
 	inner, ok := strings.CutPrefix(name, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
 }
 
-// Covers says whether a path of a query, as written, leads to what p names or to something in it.
-// Fixed: from the beginning; otherwise p may begin at any name.
+// Covers reports whether a query's path leads to the field that p names, or to something inside it.
+// If fixed, p must match from the beginning of the path; otherwise p may begin at any name.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {
@@ -70,14 +70,14 @@ func (p FieldPath) Covers(path string, fixed bool) bool {
 	return false
 }
 
-// MaskedField is a field of messages that is masked; without a path, all of them.
+// MaskedField is a masked field of messages. Without a path, it masks whole messages.
 type MaskedField struct {
 	Type string // glob on the full name of a message type; "" = any
 	Path FieldPath
 }
 
-// Masked says whether a path of a query leads to a masked field of messages, to one of JSON bodies
-// from the outermost value, or into one of them.
+// Masked reports whether a query's path leads to a masked field or into one. Fields of messages
+// match anywhere in the path; fields of JSON bodies match from the outermost value.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

@@ -6,13 +6,14 @@ import (
 	"maps"
 )
 
-// Fingerprint tells equal deliveries: sha-256 over exchange, routing key, all properties, headers
-// without x-delivery-count and x-acquired-count (a redelivery changes them), and body, in the
-// canonical typed encoding. The message-id is only one property of it.
+// Fingerprint identifies equal deliveries. It is the SHA-256 over exchange, routing key, all
+// properties, headers and body, in the canonical typed encoding. It leaves out the headers
+// x-delivery-count and x-acquired-count, which a redelivery changes. The message-id is only one of
+// the properties.
 type Fingerprint [32]byte
 
-// Print returns the fingerprint of a delivery. Properties that cannot be encoded (nothing that the
-// client library delivers) are an error.
+// Print returns the fingerprint of a delivery. It returns an error if the properties cannot be
+// encoded, which does not happen with anything that the client library delivers.
 func (a *Arrival) Print() (Fingerprint, error) {
 	p := a.Properties
 	_, counted := p.Headers[headerDeliveryCount]
@@ -29,7 +30,7 @@ func (a *Arrival) Print() (Fingerprint, error) {
 	return Hash([]byte(a.Exchange), []byte(a.RoutingKey), encoded, a.Body), nil
 }
 
-// Hash is the SHA-256 of several parts, each with its length in front.
+// Hash returns the SHA-256 of several parts, each prefixed with its length.
 func Hash[T string | []byte](parts ...T) [32]byte {
 	h := sha256.New()
 	var length [8]byte
@@ -41,7 +42,7 @@ func Hash[T string | []byte](parts ...T) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// DeliveryCount returns the x-delivery-count of a delivery, -1 when it has none.
+// DeliveryCount returns the x-delivery-count of a delivery, or -1 if it has none.
 func (a *Arrival) DeliveryCount() int64 {
 	switch n := a.Properties.Headers[headerDeliveryCount].(type) {
 	case int64:
@@ -52,8 +53,8 @@ func (a *Arrival) DeliveryCount() int64 {
 	return -1
 }
 
-// Identity returns the dlo-id and dlo-token of a delivery, and whether both have the right shape.
-// Only the store can say whether it issued them.
+// Identity returns the dlo-id and dlo-token of a delivery, and whether both are well formed. Only
+// the store can tell whether it issued them.
 func (a *Arrival) Identity() (ID, Token, bool) {
 	id, ok1 := a.Properties.Headers[HeaderID].(string)
 	token, ok2 := a.Properties.Headers[HeaderToken].(string)

@@ -8,43 +8,44 @@ import (
 	"time"
 )
 
-// GroupLife is what decides how a group goes on: what people chose, and what its letters did.
+// GroupLife is the state that decides how a group develops: people's choices, and the events of its
+// letters.
 type GroupLife struct {
 	ID       GroupID
 	Status   GroupStatus
 	Chosen   Severity // by a person; "" = as its letters say
-	Severity Severity // as chosen, else of the loudest letter since it began to need people
-	Deaths   int      // letters that came to need people, ever
+	Severity Severity // as chosen, or of the loudest letter since it began to need people
+	Deaths   int      // letters that came to need people, in total
 	Snooze   Snooze
-	Snoozed  int // Deaths when it was put off
+	Snoozed  int // Deaths when the snooze began
 	Resolved Resolution
-	Episode  int    // how often people were told of it anew, from 1
-	Told     int    // Deaths when people were told of it last; 0 = they are not told at the moment
-	Key      string // of what they are told
+	Episode  int    // number of times people were newly told of it, from 1
+	Told     int    // Deaths when people were last told of it; 0 = they currently are not told
+	Key      string // of the notice
 	ToldAt   time.Time
 	ToldAs   Severity
-	Channels []string  // where they were told
-	Began    time.Time // when the incident began that they are told of, which others may share
-	Deploy   int64     // after which it began to need people; 0 = none
-	Heard    bool      // machines heard that it needs people, and not yet that it needs nobody
+	Channels []string  // channels that were notified
+	Began    time.Time // start of its incident, which other groups may share
+	Deploy   int64     // last deploy before it began to need people; 0 = none
+	Heard    bool      // machines were told that it needs people, but not yet that it needs nobody
 }
 
 // GroupDeath is a letter of a group that came to need people.
 type GroupDeath struct {
-	At       time.Time // when it died, whole seconds by the clock of its broker; where its headers do not say, when dlo saw it
+	At       time.Time // time of death, whole seconds, broker clock; if the headers lack it, when dlo saw it
 	Version  string    // of the consumer that gave it up; "" = not said
 	Severity Severity
 	Channels []string
 }
 
-// updateEvery is how long people are left alone about a group that they were told of, however fast
-// it grows.
+// updateEvery is the shortest time between updates to people about one group, however fast it
+// grows.
 const updateEvery = 15 * time.Minute
 
-// Died takes in letters of one commit that came to need people, and returns what they are to be
-// told; nil = nothing. The severity is that of the loudest of them and, where others of the group
-// need people already (needy), of those before them: a group does not fall silent because a letter
-// dies for which a quieter rule holds.
+// Died records letters of one transaction that came to need people, and returns the notice to send;
+// nil means none. The severity is that of the loudest of these letters. If other letters of the
+// group need people already (needy), their severity counts too: a group does not fall silent
+// because a letter dies under a quieter rule.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -91,8 +92,8 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 	return g.tell(kind, now)
 }
 
-// Chose takes in the severity that a person chose, and returns what people are told who know of the
-// group already; nil = nothing.
+// Chose records the severity that a person chose. It returns the notice for the people who know of
+// the group already; nil means none.
 func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	g.Severity = s
 	if g.Told == 0 || s == g.ToldAs {
@@ -105,7 +106,7 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	return g.tell(NoticeUpdated, now)
 }
 
-// union is a list with what it did not have of another.
+// union returns list with the elements of more that it lacks.
 func union(list, more []string) []string {
 	out := slices.Clone(list)
 	for _, m := range more {
@@ -116,9 +117,9 @@ func union(list, more []string) []string {
 	return out
 }
 
-// regressing says that a letter died after the group was resolved: by the time of its death, as one
-// that died before may arrive later, and by the version of its consumer where both are numbers,
-// such as 2026.11.20-2: others have no order.
+// regressing reports whether a letter died after the group was resolved. If both consumer versions
+// are numeric, such as 2026.11.20-2, it compares them; other versions have no order. Otherwise it
+// compares the time of death, because a letter that died earlier may arrive later.
 func (g *GroupLife) regressing(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -131,26 +132,26 @@ func (g *GroupLife) tell(kind NoticeKind, now time.Time) *Notice {
 	return g.notice(kind)
 }
 
-// Alone makes an incident of its own of what people are told of the group.
+// Alone makes the group an incident of its own.
 func (g *GroupLife) Alone(now time.Time) {
 	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
 }
 
-// Leave is Alone for a group that is told of in an incident with others.
+// Leave is Alone for a group that shares an incident with other groups.
 func (g *GroupLife) Leave(now time.Time) {
 	g.Episode++
 	g.Alone(now)
 }
 
-// JoinWithin is how long after the beginning of an incident other groups join it.
+// JoinWithin is how long after an incident begins other groups can join it.
 const JoinWithin = time.Minute
 
 func (g *GroupLife) notice(kind NoticeKind) *Notice {
 	return &Notice{Kind: kind, Key: g.Key, Group: g.ID, Severity: g.ToldAs, Channels: g.Channels}
 }
 
-// Escalate says that the group grows faster than it did. Nobody is told of what they did not have
-// to know before.
+// Escalate records that the group grows faster than before. It returns a notice only if people have
+// been told of the group already.
 func (g *GroupLife) Escalate(now time.Time) *Notice {
 	if g.Status != GroupNew && g.Status != GroupOpen && g.Status != GroupRegressed {
 		return nil
@@ -162,13 +163,13 @@ func (g *GroupLife) Escalate(now time.Time) *Notice {
 	return g.tell(NoticeEscalated, now)
 }
 
-// Wake ends a snooze: what dies from now on is told again.
+// Wake ends a snooze: further deaths are notified again.
 func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }
 
-// Close says that the group needs nobody for now. It returns what people who were told of it are
-// told; nil = they were not.
+// Close records that the group needs nobody for now. It returns the notice for the people who were
+// told of the group; nil means that nobody was.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -178,8 +179,8 @@ func (g *GroupLife) Close() *Notice {
 	return n
 }
 
-// Quiet is Close for a group of which no letter has died for a while; letters of it may wait for
-// people.
+// Quiet is Close for a group in which no letter has died for a while. Some of its letters may still
+// wait for people.
 func (g *GroupLife) Quiet() []*Notice {
 	n := g.Close()
 	if n == nil {
@@ -189,7 +190,7 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// Settle is Close for a group that needs nobody any more, of which machines hear too.
+// Settle is Close for a group that needs nobody any more. Machines are notified too.
 func (g *GroupLife) Settle() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {
@@ -203,14 +204,15 @@ func (g *GroupLife) event(kind NoticeKind, s Severity) *Notice {
 	return &Notice{Kind: kind, Key: g.ID.String(), Group: g.ID, Severity: cmp.Or(s, g.Severity)}
 }
 
-// Forget says that people are not told of the group any more.
+// Forget records that people are no longer told of the group.
 func (g *GroupLife) Forget() {
 	g.Episode++
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand gives what people are told of a group to the one that it is merged into, which goes on under
-// the key that they know. When they are told of that one already, it returns the end of this one.
+// Hand passes the group's notice on to the group that it is merged into, which continues under the
+// key that people know. If people have been told of that group already, Hand returns the notice
+// that ends this group's incident.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
 		to.Severity = g.Severity
@@ -225,8 +227,8 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group whose letters come out of another go on as that one: what was chosen, and
-// what people were told, which goes on under the key that they know.
+// TakeOver makes a group continue the group that its letters come from. It takes over people's
+// choices and the notices sent, under the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from
@@ -237,13 +239,13 @@ func (g *GroupLife) TakeOver(from *GroupLife) {
 	}
 }
 
-// numbered says that a version is made of numbers only, so that it has an order.
+// numbered reports whether a version consists of numbers only, so that it has an order.
 func numbered(v string) bool {
 	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" && strings.ContainsAny(v, "0123456789") && len(v) < 40
 }
 
-// CompareVersions returns -1, 0 or 1, as version a is older than b, the same, or newer: numbers by
-// their value, everything else as text, so 2026.9.30 is older than 2026.11.2.
+// CompareVersions returns -1, 0 or 1 if version a is older than, equal to or newer than b. It
+// compares numbers by value and everything else as text, so 2026.9.30 is older than 2026.11.2.
 func CompareVersions(a, b string) int {
 	a, b = strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v")
 	for a != "" && b != "" {
@@ -263,12 +265,12 @@ func CompareVersions(a, b string) int {
 			return c
 		}
 	}
-	return strings.Compare(a, b) // the rest of one of them
+	return strings.Compare(a, b) // at most one still has a rest
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// versionPart cuts the first run of digits, or of anything else, off a version.
+// versionPart cuts the first run of digits, or of other characters, off a version.
 func versionPart(v string) (part, rest string) {
 	i := 1
 	for i < len(v) && digit(v[i]) == digit(v[0]) {

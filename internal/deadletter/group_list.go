@@ -2,23 +2,23 @@ package deadletter
 
 import "time"
 
-// GroupTab is one of the lists that groups are worked through in.
+// GroupTab is one of the lists in which people work through groups.
 type GroupTab string
 
 const (
 	TabInbox    GroupTab = "inbox"    // letters that need people
 	TabSnoozed  GroupTab = "snoozed"  // put off
 	TabResolved GroupTab = "resolved" // resolved, newest first
-	TabAll      GroupTab = "all"      // all that ever were
+	TabAll      GroupTab = "all"      // all groups ever seen
 )
 
-// GroupOrder is how a list of groups is ordered.
+// GroupOrder is the order of a list of groups.
 type GroupOrder string
 
 const (
-	ByUrgency GroupOrder = "urgency" // by severity, then what is new, back or growing, then most letters
-	ByLetters GroupOrder = "letters" // most that are dead or held first
-	ByLast    GroupOrder = "last"    // seen last first
+	ByUrgency GroupOrder = "urgency" // by severity, then new, regressed or growing, then most letters
+	ByLetters GroupOrder = "letters" // most dead or held letters first
+	ByLast    GroupOrder = "last"    // last seen first
 	ByFirst   GroupOrder = "first"   // newest group first
 )
 
@@ -33,22 +33,22 @@ type GroupPage struct {
 	Limit int
 }
 
-// GroupCounts is how many groups there are to work on, and how many of their letters need people.
+// GroupCounts is the number of groups to work on, and of their letters that need people.
 type GroupCounts struct {
 	Inbox, Snoozed, Resolved int
-	Mine                     int // of the inbox, those of an owner
-	Letters                  int // dead or held, of the inbox
+	Mine                     int // groups of the inbox with a given owner
+	Letters                  int // dead or held, in the inbox
 	Severities               map[Severity]int
 }
 
-// Standing is how the groups of the inbox stand.
+// Standing summarises the groups of the inbox.
 type Standing struct {
-	Failing InboxShare // whose letters die now
+	Failing InboxShare // groups whose letters die now
 	Quiet   InboxShare // the others
-	LastAt  time.Time  // when the newest letter of all died; zero: there is none
+	LastAt  time.Time  // when the newest letter died; zero = no letters
 }
 
-// InboxShare is a number of groups, with their letters that need people.
+// InboxShare is a number of groups and the number of their letters that need people.
 type InboxShare struct {
 	Groups  int
 	Letters int // dead or held

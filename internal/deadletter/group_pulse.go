@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Pulse is when letters of a group died, the newest, oldest first.
+// Pulse holds the times of a group's latest deaths, oldest first.
 type Pulse []time.Time
 
-// maxPulse is how many deaths a pulse remembers.
+// maxPulse is the maximum number of deaths in a pulse.
 const maxPulse = 16
 
-// Beat is the pulse after further deaths, in any order.
+// Beat returns the pulse with further deaths, given in any order.
 func (p Pulse) Beat(deaths ...time.Time) Pulse {
 	all := slices.SortedFunc(slices.Values(append(slices.Clone(p), deaths...)), time.Time.Compare)
 	return all[max(0, len(all)-maxPulse):]
 }
 
-// Gap is the median time between two deaths; 0 where fewer than two are known.
+// Gap returns the median time between two deaths, or 0 if fewer than two are known.
 func (p Pulse) Gap() time.Duration {
 	if len(p) < 2 {
 		return 0
@@ -30,8 +30,9 @@ func (p Pulse) Gap() time.Duration {
 	return gaps[len(gaps)/2]
 }
 
-// FailingFor is how long after its last death a group counts as failing, at least.
+// FailingFor is the shortest time for which a group counts as failing after its last death.
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is how many of its usual gaps a group counts as failing after its last death.
+// FailingGaps is the number of its usual gaps for which a group counts as failing after its last
+// death.
 const FailingGaps = 3

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// HeaderKind is the AMQP type of a header's value, as Typed writes it: "longstr", "int32".
+// HeaderKind returns the AMQP type of a header value, as Typed writes it: "longstr", "int32".
 func HeaderKind(v any) string {
 	var t typedJSON
 	b, err := json.Marshal(Typed{v})
@@ -20,8 +20,8 @@ func HeaderKind(v any) string {
 	return t.T
 }
 
-// HeaderText is a header's value as people edit it; false for tables, arrays, bytes and what is no
-// text, which they do not.
+// HeaderText returns a header value in the form that people edit. It returns false for tables,
+// arrays, bytes and anything else that is not text, because people cannot edit those.
 func HeaderText(v any) (string, bool) {
 	switch v.(type) {
 	case Table, []any, []byte, nil:
@@ -43,7 +43,7 @@ func HeaderText(v any) (string, bool) {
 	return fmt.Sprint(t.V), true
 }
 
-// ParseHeader reads what HeaderText wrote, for a value of a kind.
+// ParseHeader parses the output of HeaderText into a value of the given kind.
 func ParseHeader(kind, text string) (any, error) {
 	v := text
 	switch kind {
@@ -66,8 +66,8 @@ func ParseHeader(kind, text string) (any, error) {
 	return t.Value, nil
 }
 
-// HeaderJSON reads a header's value as the API takes it: a text, a number, true or false, null
-// (RemoveHeader), or Typed for what JSON has no kind for.
+// HeaderJSON parses a header value in the API's form: a string, a number, true or false, null
+// (RemoveHeader), or Typed for kinds that JSON lacks.
 func HeaderJSON(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

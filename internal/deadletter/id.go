@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// ID names a letter: a UUIDv7 in its text form (RFC 9562), also sent to RabbitMQ as the header
-// dlo-id.
+// ID identifies a letter. It is a UUIDv7 in text form (RFC 9562), also sent to RabbitMQ as the
+// header dlo-id.
 type ID string
 
-// GroupID names a group; pages and the API write it as G-418. Zero: not grouped yet.
+// GroupID identifies a group; pages and the API write it as G-418. Zero: not grouped yet.
 type GroupID int64
 
-// OperationID names an operation; pages and the API write it as O-77. Zero: none.
+// OperationID identifies an operation; pages and the API write it as O-77. Zero: none.
 type OperationID int64
 
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
-// An ID is made of a serial (48 bits of Unix milliseconds and 12 bits that count within one) and 62
-// random bits. The serial is what the store orders and looks up by; the random bits keep ids from
-// being guessed.
+// An ID consists of a serial (48 bits of Unix milliseconds and a 12-bit counter within the
+// millisecond) and 62 random bits. The store orders and looks up by the serial. The random bits
+// make ids hard to guess.
 
-// NewID returns the id of a serial below 1<<60.
+// NewID returns the id for a serial below 1<<60.
 func NewID(serial int64, random uint64) ID {
 	var u [16]byte
 	binary.BigEndian.PutUint64(u[:8], uint64(serial>>12)<<16|0x7000|uint64(serial&0xfff))
@@ -36,8 +36,8 @@ func NewID(serial int64, random uint64) ID {
 	return idOf(u)
 }
 
-// SerialAt returns the first serial of a millisecond; of one before 1970 0, of one too far to have
-// serials the largest number.
+// SerialAt returns the first serial of a millisecond. It returns 0 for a time before 1970, and the
+// largest number for a time too late to have serials.
 func SerialAt(at time.Time) int64 {
 	switch ms := at.UnixMilli(); {
 	case ms < 0:
@@ -60,7 +60,7 @@ func RandomBits(n int) []int64 {
 	return bits
 }
 
-// Split returns the serial and the random bits of an id; false when it is not a UUIDv7.
+// Split returns the serial and the random bits of an id, and false if it is not a UUIDv7.
 func (id ID) Split() (serial int64, random int64, ok bool) {
 	b, err := parseUUID(string(id))
 	if err != nil || b[6]>>4 != 7 || b[8]>>6 != 2 {
@@ -81,7 +81,7 @@ func idOf(u [16]byte) ID {
 	return ID(text[:])
 }
 
-// ParseID reads a UUID in its text form, upper or lower case.
+// ParseID parses a UUID in text form, in upper or lower case.
 func ParseID(s string) (ID, error) {
 	u, err := parseUUID(s)
 	if err != nil {
@@ -101,7 +101,7 @@ func parseUUID(s string) (u [16]byte, err error) {
 	return u, nil
 }
 
-// Short returns the last 8 hex digits, by which pages name a letter.
+// Short returns the last 8 hex digits, which pages use to name a letter.
 func (id ID) Short() string {
 	if len(id) < 8 {
 		return string(id)
@@ -129,8 +129,8 @@ func parseNumbered(s, prefix string) (int64, error) {
 	return n, nil
 }
 
-// Token marks one attempt on the wire, as the header dlo-token: 128 random bits in hex. A returning
-// letter is believed only with a token that the store issued.
+// Token identifies one attempt on the wire, as the header dlo-token: 128 random bits in hex. A
+// returning letter is trusted only with a token that the store issued.
 type Token string
 
 // NewToken returns a fresh token.
@@ -140,7 +140,7 @@ func NewToken() Token {
 	return Token(hex.EncodeToString(b[:]))
 }
 
-// Bytes returns the 16 bytes of the token; nil when it is not one.
+// Bytes returns the 16 bytes of the token, or nil if the token is malformed.
 func (t Token) Bytes() []byte {
 	b, err := hex.DecodeString(string(t))
 	if err != nil || len(b) != 16 {

@@ -4,8 +4,8 @@ import "time"
 
 // Imported is a letter that another dlo exported.
 type Imported struct {
-	ID         ID    // kept: the same letter is never taken in twice
-	State      State // where it came from; never scheduled here, as the other dlo may still hold it
+	ID         ID    // kept: a letter is never imported twice
+	State      State // its state in the other dlo; never scheduled here: that dlo may still hold it
 	Origin     Origin
 	Inbox      string
 	ArrivedBy  Route
@@ -15,10 +15,10 @@ type Imported struct {
 	DiedAt     time.Time
 	Reason     string
 	Error      string // masked there
-	Attempts   int    // used there; here it begins anew
+	Attempts   int    // used there; here the count starts anew
 }
 
-// Arrives is the state that classify gives the letter.
+// Arrives returns the state that classify gives the letter.
 func (i *Imported) Arrives() State {
 	if i.State == StateDiscarded || i.State == StateHeld {
 		return i.State
@@ -26,12 +26,12 @@ func (i *Imported) Arrives() State {
 	return StateDead
 }
 
-// ImportResult is what became of an imported letter.
+// ImportResult is the result of importing one letter.
 type ImportResult string
 
 const (
 	ImportNew   ImportResult = "imported"
 	ImportKnown ImportResult = "already there"
-	ImportTaken ImportResult = "another letter has its place" // received elsewhere in the same millisecond, with the same count within it
+	ImportTaken ImportResult = "another letter has its place" // its serial is taken: same millisecond and counter elsewhere
 	ImportAhead ImportResult = "its id is of a time that is yet to come"
 )

@@ -2,8 +2,8 @@ package deadletter
 
 import "sync"
 
-// Labels bounds what hostile names may do to metrics: values are safe text of at most 120 bytes,
-// and once there are many the rest is called "other".
+// Labels limits what hostile names can do to metrics. Label values are safe text of at most 120
+// bytes, and once there are too many of them, further names become "other".
 type Labels struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -11,7 +11,7 @@ type Labels struct {
 
 const maxLabels = 200 // distinct values
 
-// Of returns the label value for a name. Safe for concurrent use.
+// Of returns the label value for a name. It is safe for concurrent use.
 func (l *Labels) Of(name string) string {
 	name = Cut(Visible(Cut(name, 120)), 120)
 	l.mu.Lock()

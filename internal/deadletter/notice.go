@@ -2,80 +2,82 @@ package deadletter
 
 import "time"
 
-// Notice is something that people are told: written to the outbox in the commit that causes it.
+// Notice is something that people are told. It is written to the outbox in the transaction that
+// causes it.
 type Notice struct {
 	ID       int64
 	Kind     NoticeKind
-	Key      string // of the cause: equal keys are one notice, and one incident of a pager
+	Key      string // key of the cause: equal keys are one notice, and one incident in a pager
 	Severity Severity
-	Text     string // what happened, where it is not about a group; untrusted names in it are visible text
+	Text     string // what happened, if it is not about a group; untrusted names in it are visible text
 	Letter   ID
 	Group    GroupID
 	Op       OperationID // 0 = none
 	At       time.Time
-	Channels []string // by their names in the configuration; none = it is kept and told to nobody; machines are told of their own
+	Channels []string // names in the configuration; none = kept but not sent; machine events have their own
 }
 
-// NoticeKind says what a notice is about.
+// NoticeKind is what a notice is about.
 type NoticeKind string
 
 const (
 	NoticeOpened    NoticeKind = "opened"    // a group needs people
 	NoticeRegressed NoticeKind = "regressed" // a resolved group came back
-	NoticeJoined    NoticeKind = "joined"    // a further group belongs to an incident that people were told of
-	NoticeEscalated NoticeKind = "escalated" // a group grows faster than it did
+	NoticeJoined    NoticeKind = "joined"    // another group joins an incident that people were told of
+	NoticeEscalated NoticeKind = "escalated" // a group grows faster than before
 	NoticeUpdated   NoticeKind = "updated"   // a group that people were told of has many more letters
-	NoticeQuiet     NoticeKind = "quiet"     // no letter has died for a while of the groups that people were told of
+	NoticeQuiet     NoticeKind = "quiet"     // no letter has died for a while in the groups that people were told of
 	NoticeResolved  NoticeKind = "resolved"  // the groups that people were told of need nobody any more
-	NoticeRefused   NoticeKind = "nacks"     // a queue refuses what is requeued
+	NoticeRefused   NoticeKind = "nacks"     // a queue rejects requeued letters
 	NoticeBreaker   NoticeKind = "breaker"   // retries of a queue are held back
-	NoticeProblem   NoticeKind = "problem"   // something keeps dlo itself from its work
+	NoticeProblem   NoticeKind = "problem"   // something prevents dlo from doing its work
 	NoticeOver      NoticeKind = "over"      // a problem that people were told of is over
 	NoticeDigest    NoticeKind = "digest"
-	NoticeTest      NoticeKind = "test" // a person tries a channel
+	NoticeTest      NoticeKind = "test" // a person tests a channel
 
-	// For machines: webhooks get them, whatever rules say.
+	// Events for machines: webhooks get them, whatever the rules say.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while
 	EventGroupResolved     NoticeKind = "group.resolved"     // a group needs nobody any more
-	EventOperationFinished NoticeKind = "operation.finished" // it is done, or cancelled
+	EventOperationFinished NoticeKind = "operation.finished" // done or cancelled
 )
 
-// Closes says that the notice ends what others of its key began.
+// Closes reports whether the notice ends what earlier notices with its key began.
 func (k NoticeKind) Closes() bool {
 	return k == NoticeResolved || k == NoticeQuiet || k == NoticeOver
 }
 
-// ForMachines says that people are not told.
+// ForMachines reports whether the notice is for machines only.
 func (k NoticeKind) ForMachines() bool {
 	return k == EventGroupQuiet || k == EventGroupResolved || k == EventOperationFinished
 }
 
-// Delivery is one notice on its way to one channel. What is not of the delivery or the notice
-// itself is what is known when it is claimed.
+// Delivery is one notice on its way to one channel. Fields that belong to neither the delivery nor
+// the notice hold the state at the time of the claim.
 type Delivery struct {
 	ID      int64
 	Channel string
 	Tries   int       // that failed
 	DueAt   time.Time // not before
 	Notice  Notice
-	Group   *GroupRow // of the notice, or the first of its incident; nil = it is about none
+	Group   *GroupRow // of the notice, or first of its incident; nil = about no group
 
-	// Of an incident of several groups.
-	Incident []GroupRow // those that the channel is told of, in the order in which they joined; of a notice that closes all that it was told of
-	Left     []GroupRow // those that belonged to it, and that nobody is told of any more
-	With     []int64    // further deliveries that it says as well
-	After    *Deploy    // all of them began after it; nil = not so, or it is over
+	// The groups of an incident with several groups.
+	Incident []GroupRow // groups that the channel is told of, as they joined; for a closing notice, all it was told of
+	Left     []GroupRow // former groups of the incident that nobody is told of any more
+	With     []int64    // further deliveries that this one includes
+	After    *Deploy    // deploy that all of them began after; nil = none, or it is over
 
-	Operation *Operation // nil = it is about none
-	Digest    *Digest    // nil = it is none
+	Operation *Operation // nil = about no operation
+	Digest    *Digest    // nil = no digest
 }
 
-// Delivered is how a try to deliver ended. Exactly one of Sent, Failed and a RetryAt is set.
+// Delivered is the outcome of an attempt to deliver. Exactly one of Sent, Failed and RetryAt is
+// set.
 type Delivered struct {
 	ID      int64
 	Sent    bool
-	With    []int64   // further deliveries that were said with it
-	Failed  bool      // for good: it is not tried again
-	RetryAt time.Time // of the next try; without a detail it only waits for the end of quiet hours
-	Detail  string    // of a failure, or of a part of one: an error without secrets
+	With    []int64   // further deliveries included in it
+	Failed  bool      // permanently: not retried
+	RetryAt time.Time // next try; without a Detail it only waits for the end of quiet hours
+	Detail  string    // full or partial failure: an error without secrets
 }

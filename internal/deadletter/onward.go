@@ -1,10 +1,10 @@
 package deadletter
 
-// Onward is what a broker says of a queue in which a letter expired: whether it is a queue of
-// people, or one that only delays retries. One of its fields is set.
+// Onward is what a broker reports about a queue in which a letter expired: whether the queue has
+// consumers of its own or only delays retries. Exactly one field is set.
 type Onward struct {
-	Consumed bool   // somebody consumes it
-	Ends     bool   // its dead letters come to an inbox, or nowhere: what expired there died there
-	Queue    string // nobody consumes it, and its dead letters go on to this queue alone
-	Why      string // why nobody knows, in words
+	Consumed bool   // it has a consumer
+	Ends     bool   // its dead letters go to an inbox or nowhere: what expired there died there
+	Queue    string // it has no consumer, and its dead letters go only to this queue
+	Why      string // why it is unknown, in words
 }

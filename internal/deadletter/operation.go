@@ -9,120 +9,120 @@ type Operation struct {
 	State      OperationState
 	Phase      OperationPhase
 	Why        string    // why it is stopped, or waits by itself; "" otherwise
-	PhaseUntil time.Time // end of a hold or of the wait after the canary; zero in other phases
+	PhaseUntil time.Time // end of the hold or of the wait after the canary; otherwise zero
 	By         string
 	Through    Way
 	Reason     string
-	Key        string   // Idempotency-Key: the same key by the same principal is the same operation
-	Request    [32]byte // hash of what was asked for, so that a key that is used again for something else is refused
+	Key        string   // Idempotency-Key: an equal key from one principal means one operation
+	Request    [32]byte // hash of the request, so that reusing the key for another request is rejected
 	Query      string   // what selected the letters, with fixed times; "" = chosen ids
-	Except     int      // letters that the query selects and the person left out
+	Except     int      // letters that match the query but that the person excluded
 	CreatedAt  time.Time
-	SentAt     time.Time // the last letter was sent; zero before
+	SentAt     time.Time // when the last letter was sent; zero = none yet
 	FinishedAt time.Time
-	HaltedAt   time.Time // it was paused, or stopped by itself, the last time; zero: it never was
+	HaltedAt   time.Time // when it was last paused or stopped automatically; zero = never
 	Total      int
-	First      int // only so many of the selection were asked for; 0 = all
-	Expect     int // how many letters the person was shown; more than that are not acted on. 0 = not said
-	Changed    int // letters of the query that had changed between its display and its start, and were left out
-	Twice      int // letters that may have been sent twice: the answer of the broker was lost
+	First      int // limit on the letters taken from the selection; 0 = all
+	Expect     int // letters shown to the person; no more than that are acted on. 0 = not given
+	Changed    int // letters of the query left out because they changed between display and start
+	Twice      int // letters that may have been sent twice, because the broker's confirm was lost
 	Pace       Pace
 	Base       Base
 	To         string           // queue of a redirect; "" = each to its origin
-	DueAt      time.Time        // of a reschedule: when the letters are due
-	Patch      []byte           // of an edit: RFC 6902, on the decoded body
-	Reset      bool             // of a requeue: what comes back has all its retries again
-	Restored   bool             // also letters that may have been sent since the copy that the store was restored from
-	TakesOver  []OperationID    // halted operations whose rest is cancelled for it
+	DueAt      time.Time        // reschedule: when the letters are due
+	Patch      []byte           // edit: RFC 6902, on the decoded body
+	Reset      bool             // requeue: letters that come back get all their retries again
+	Restored   bool             // include letters that may have been sent since the backup the store was restored from
+	TakesOver  []OperationID    // halted operations whose rest is cancelled for this one
 	Counts     map[Result]int   // sum = Total
 	Queues     []OperationQueue // per origin queue, most letters first
 }
 
-// Pace is how an operation sends: only requeues have one.
+// Pace is how an operation sends. Only requeues have one.
 type Pace struct {
-	Rate       float64       // letters per second, above 0
-	Canary     int           // letters that go first; 0 = none
-	CanaryWait time.Duration // how long the canary is watched before the rest goes
-	StopAt     float64       // per cent of what was sent that came back at which it stops; 0 = never
-	MaxDepth   int           // depth of a target queue at which it waits by itself; 0 = no limit
-	Newest     bool          // newest received first, else oldest
-	Hold       time.Duration // before the first letter, so that the operation can be undone
+	Rate       float64       // letters per second, more than 0
+	Canary     int           // letters sent first; 0 = none
+	CanaryWait time.Duration // how long the canary is watched before the rest is sent
+	StopAt     float64       // percentage of sent letters that came back at which it stops; 0 = off
+	MaxDepth   int           // depth of a target queue at which it waits; 0 = no limit
+	Newest     bool          // newest received first; otherwise oldest
+	Hold       time.Duration // delay before the first letter, so that the operation can be undone
 }
 
-// Base is what stood when the last canary of an operation began: what it is judged by came after.
+// Base holds the counts at the start of an operation's last canary. The canary is judged by what
+// happened after it.
 type Base struct {
-	Taken    int // letters that were released
+	Taken    int // released letters
 	Sent     int
 	CameBack int
 }
 
-// OperationQueue is the share of an operation that belongs to one origin queue.
+// OperationQueue is the part of an operation that belongs to one origin queue.
 type OperationQueue struct {
 	Broker, VHost, Queue string
 	Counts               map[Result]int
 }
 
-// OperationState is where an operation stands.
+// OperationState is the state of an operation.
 type OperationState string
 
 const (
 	OperationRunning   OperationState = "running"
 	OperationPaused    OperationState = "paused"    // by a person
-	OperationStopped   OperationState = "stopped"   // by itself: too many came back; a person resumes or cancels it
-	OperationDone      OperationState = "done"      // nothing is to go, and the verdict is known; what comes back later is still counted
-	OperationCancelled OperationState = "cancelled" // the rest stayed as it was
+	OperationStopped   OperationState = "stopped"   // automatically: too many came back; a person resumes or cancels
+	OperationDone      OperationState = "done"      // nothing left to send, and the verdict is known; later returns are still counted
+	OperationCancelled OperationState = "cancelled" // the remaining letters were left unchanged
 )
 
-// Active says whether the operation may still send or change letters, or is waiting for its
-// verdict.
+// Active reports whether the operation may still send or change letters, or waits for its verdict.
 func (s OperationState) Active() bool {
 	return s == OperationRunning || s == OperationPaused || s == OperationStopped
 }
 
-// Halted says whether the operation keeps letters and waits for a person.
+// Halted reports whether the operation keeps its letters and waits for a person.
 func (s OperationState) Halted() bool { return s == OperationPaused || s == OperationStopped }
 
-// OperationPhase is how far an operation is; pausing keeps it.
+// OperationPhase is the progress of an operation. Pausing does not change it.
 type OperationPhase string
 
 const (
-	PhaseSelecting OperationPhase = "selecting" // the frozen selection is being laid out
-	PhaseHolding   OperationPhase = "holding"   // a moment in which it can be undone
-	PhaseCanary    OperationPhase = "canary"    // the first letters go
-	PhaseWaiting   OperationPhase = "waiting"   // the first letters are watched
-	PhaseSending   OperationPhase = "sending"   // the rest goes
-	PhaseWatching  OperationPhase = "watching"  // all went; which stay quiet?
+	PhaseSelecting OperationPhase = "selecting" // recording the frozen selection
+	PhaseHolding   OperationPhase = "holding"   // hold time, in which it can be undone
+	PhaseCanary    OperationPhase = "canary"    // sending the first letters
+	PhaseWaiting   OperationPhase = "waiting"   // watching the first letters
+	PhaseSending   OperationPhase = "sending"   // sending the rest
+	PhaseWatching  OperationPhase = "watching"  // all sent; watching which stay quiet
 	PhaseOver      OperationPhase = "over"
 )
 
-// Result is what an operation did with one letter.
+// Result is the result of an operation for one letter.
 type Result string
 
 const (
 	ResultPending    Result = "pending"    // not touched yet
 	ResultReleased   Result = "released"   // scheduled, due now: on its way to the dispatcher
 	ResultConfirmed  Result = "confirmed"  // requeued, confirmed by the broker, being watched
-	ResultQuiet      Result = "quiet"      // did not come back within the watch window
-	ResultUnverified Result = "unverified" // did not come back, but dlo could not see whether its queue is drained
+	ResultQuiet      Result = "quiet"      // did not come back within the watch time
+	ResultUnverified Result = "unverified" // did not come back, but it is unknown whether its queue is consumed
 	ResultCameBack   Result = "came back"
 	ResultReturned   Result = "returned" // held: the broker had no such queue
-	ResultFailed     Result = "failed"   // held: it could not be published, with the reason
-	ResultInDoubt    Result = "in doubt" // held: the answer of the broker was lost
+	ResultFailed     Result = "failed"   // held: it could not be published; the reason is given
+	ResultInDoubt    Result = "in doubt" // held: the broker's confirm was lost
 	ResultChanged    Result = "done"     // discarded, restored, held, released or purged
 	ResultSkipped    Result = "skipped"
 	ResultCancelled  Result = "cancelled"
 )
 
-// Results lists all results, in the order of a letter's way through an operation.
+// Results lists all results, in the order in which a letter passes through them.
 var Results = []Result{
 	ResultPending, ResultReleased, ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack, ResultReturned, ResultFailed, ResultInDoubt, ResultChanged, ResultSkipped, ResultCancelled,
 }
 
-// Open says whether the operation still has work with a letter of this result.
+// Open reports whether the operation still has work to do on a letter with this result.
 func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
 
-// Acted says whether the operation did to a letter of this result what it was asked for; what it
-// sent counts, whatever became of it.
+// Acted reports whether the operation did what was requested to letters with this result. A sent
+// letter counts, whatever happened to it afterwards.
 func (r Result) Acted() bool {
 	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
 }
@@ -135,15 +135,14 @@ type OperationLetter struct {
 	Reason string
 	Twice  bool      // it may have been sent twice
 	State  State     // now
-	DueAt  time.Time // now: when a scheduled letter leaves
-	Error  string    // of its latest death, masked; the title of its group where nobody reported one
-	Group  GroupID   // now, the head of those that are merged; 0 = none
-	Was    GroupID   // when the operation took the letter, likewise; 0 = none, or it was not recorded
+	DueAt  time.Time // current: when a scheduled letter leaves
+	Error  string    // of its latest death, masked; its group's title if none was reported
+	Group  GroupID   // current group, or the group that it is merged into; 0 = none
+	Was    GroupID   // as Group, when the operation took the letter; 0 = none, or not recorded
 }
 
-// SameError says whether a letter that came back died again of what it had died of before. It is
-// not known while the letter has not been read again, and of operations from before this was
-// recorded.
+// SameError reports whether a letter that came back died of its earlier error again. This is not
+// known until the letter has been read again, or for operations older than this record.
 func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
 }
@@ -153,10 +152,10 @@ type BackGroup struct {
 	Group   GroupID
 	Title   string
 	Letters int
-	Same    bool // they were in this group before
+	Same    bool // their group before the operation
 }
 
-// Total is how many letters of the queue the operation has.
+// Total returns the number of the queue's letters in the operation.
 func (q OperationQueue) Total() (n int) {
 	for _, c := range q.Counts {
 		n += c
@@ -164,23 +163,23 @@ func (q OperationQueue) Total() (n int) {
 	return n
 }
 
-// Sent is how many letters the broker has confirmed.
+// Sent returns the number of letters that the broker has confirmed.
 func (o *Operation) Sent() int {
 	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
-// Share is a part of a selection whose letters are alike to a plan.
+// Share is a part of a selection whose letters are equal for a plan.
 type Share struct {
-	Origin        Origin // without queue: nothing says where they died
+	Origin        Origin // no queue: unknown where they died
 	State         State
-	Owner         OperationID // the operation that has them; 0 = none
+	Owner         OperationID // operation that has them; 0 = none
 	Unpublishable string      // why RabbitMQ would refuse them as they are; "" = it would not
-	Oversize      bool        // their bodies are larger than what is published
-	CameBack      OperationID // the last operation that sent them and after which they came back; 0 = none
-	InDoubt       bool        // the answer to their last attempt was lost: they may be in a queue already
-	InBroker      bool        // the broker has them until their retry
+	Oversize      bool        // their bodies are too large to publish
+	CameBack      OperationID // last operation that sent them before they came back; 0 = none
+	InDoubt       bool        // the last attempt's confirm was lost: they may be in a queue already
+	InBroker      bool        // they wait in the broker for their retry
 	HeldFrom      State       // what they were before they were held; "" where they are not held
-	Restored      bool        // they may have been sent since the copy that the store was restored from
+	Restored      bool        // they may have been sent since the backup the store was restored from
 	Letters       int
 	Examples      []ID // up to 5
 }

@@ -6,12 +6,12 @@ import "time"
 type View struct {
 	ID    int64
 	Name  string
-	Query string // as written: relative times stay relative
+	Query string // as written: relative times are kept
 	By    string
 	At    time.Time
 }
 
-// Override is a redirect that a person saved: letters of a queue go to another.
+// Override is a redirect saved by a person: letters of one queue go to another.
 type Override struct {
 	ID                   int64
 	Broker, VHost, Queue string
@@ -21,36 +21,35 @@ type Override struct {
 	At                   time.Time
 }
 
-// Facet is the values of one field among selected letters, most letters first.
+// Facet holds the values of one field among selected letters, most letters first.
 type Facet struct {
 	Field   string
 	Values  []FacetValue
-	Sampled int // newest letters that stand for all; 0: all are counted
+	Sampled int // newest letters that were counted as a sample; 0 = all
 }
 
-// Facets are the facets of a query. Sampled is 0 when they count all its letters, else how many of
-// the newest they were counted over.
+// Facets are the facets of a query. Sampled is 0 if all its letters were counted; otherwise it is
+// the number of newest letters that were counted.
 type Facets struct {
 	Fields  []Facet
 	Sampled int
 }
 
-// Histogram is how many letters were received when, by what became of them. Sampled is as in
-// Facets.
+// Histogram is the number of letters received over time, by outcome. Sampled is as in Facets.
 type Histogram struct {
-	From, To time.Time     // of the bars: From is the start of the first, To the end of the last
-	Step     time.Duration // of one bar
+	From, To time.Time     // start of the first bar, end of the last
+	Step     time.Duration // width of one bar
 	Bars     []Bar
 	Sampled  int
 }
 
-// Bar is one interval of a histogram. The four outcomes are a partition of its letters.
+// Bar is one interval of a histogram. Every letter counts in exactly one of the four outcomes.
 type Bar struct {
 	At                                  time.Time // start
 	Waiting, Recovered, Dead, Discarded int
 }
 
-// Add counts n letters of a state.
+// Add counts n letters with state s.
 func (b *Bar) Add(s State, n int) {
 	switch s {
 	case StateSettled:
@@ -64,5 +63,5 @@ func (b *Bar) Add(s State, n int) {
 	}
 }
 
-// Total is how many letters were received in the interval.
+// Total returns the number of letters received in the interval.
 func (b Bar) Total() int { return b.Waiting + b.Recovered + b.Dead + b.Discarded }

@@ -2,18 +2,19 @@ package deadletter
 
 import "fmt"
 
-// Principal is who acts.
+// Principal is the person or service that acts.
 type Principal struct{ Name string }
 
-// Local is the principal on a loopback address without sign-in: whoever has a shell on the machine.
+// Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
 var Local = Principal{Name: "local"}
 
-// Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, as nobody
-// asked it.
+// Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, because
+// nobody requested its actions.
 var Service = Principal{Name: "dlo"}
 
-// Allow is the one gate before every action: may p do v to letters of origin o, or, without an
-// origin, to what is of no queue? The error wraps ErrForbidden and says who may not do what.
+// Allow is the only gate before every action. It checks whether p may do v to letters with origin o
+// or, if o is empty, to something that belongs to no queue. The error wraps ErrForbidden and says
+// who may not do what.
 func Allow(p Principal, v Verb, o Origin) error {
 	if p == Local {
 		return nil

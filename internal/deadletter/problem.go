@@ -6,45 +6,46 @@ import (
 	"time"
 )
 
-// Problem is something that keeps a part of dlo from its work, or loses letters, while it lasts.
+// Problem is a condition that prevents a part of dlo from working, or loses letters, while it
+// lasts.
 type Problem struct {
 	Kind     ProblemKind
-	Severity Severity // how loudly it calls
+	Severity Severity // its urgency
 	Title    string   // a sentence
-	Text     string   // what is known of it
+	Text     string   // the known details
 	Cure     string   // what to do about it; "" = nothing that could be said in a line
 	Since    time.Time
-	// What it is about; "" = nothing in particular.
+	// Subject of the problem; "" = nothing in particular.
 	Broker, VHost, Inbox, Queue string
 }
 
-// ProblemKind is a stable word for a problem; docs/monitoring lists them.
+// ProblemKind is a stable identifier of a kind of problem; docs/monitoring lists them.
 type ProblemKind string
 
 // The kinds of problems.
 const (
 	ProblemBrokerAway     ProblemKind = "broker_away"
-	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters of a broker that is not configured: nobody sends them
+	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters of a broker that is not configured: they are not sent
 	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
 	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
-	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // what dies is not led to it
-	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // within a day, with all that was in it
+	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to it
+	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // within a day, with its contents
 	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
-	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted them before they were stored
+	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted them before dlo stored them
 	ProblemOwnQueue       ProblemKind = "own_queue"           // another queue of dlo loses messages
-	ProblemRights         ProblemKind = "rights"              // the user of dlo may not do what it has to
-	ProblemManagement     ProblemKind = "management"          // the management API does not answer
-	ProblemBlocked        ProblemKind = "blocked"             // the broker takes no messages
+	ProblemRights         ProblemKind = "rights"              // dlo's broker user lacks a right it needs
+	ProblemManagement     ProblemKind = "management"          // the management API does not respond
+	ProblemBlocked        ProblemKind = "blocked"             // the broker accepts no messages
 	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of the broker
-	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: what may have been sent since is held
-	ProblemStoreUnproved  ProblemKind = "store_unproved"      // nothing shows that it is no copy: nothing is sent
-	ProblemStoreDamaged   ProblemKind = "store_damaged"       // nothing more is written to it
+	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: letters possibly sent since are held
+	ProblemStoreUnproved  ProblemKind = "store_unproved"      // not proved current: nothing is sent
+	ProblemStoreDamaged   ProblemKind = "store_damaged"       // dlo no longer writes to it
 	ProblemStoreOther     ProblemKind = "store_other"         // another store was in its place
-	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // it is older than what it had confirmed
-	ProblemNoProgress     ProblemKind = "progress"            // it cannot be noted how far the store has got
+	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // older than the progress it confirmed
+	ProblemNoProgress     ProblemKind = "progress"            // the store's progress cannot be noted
 	ProblemDisk           ProblemKind = "disk"
 	ProblemAge            ProblemKind = "age"     // dead letters are about to age out
-	ProblemNotices        ProblemKind = "notices" // they do not get through
+	ProblemNotices        ProblemKind = "notices" // they are not delivered
 )
 
 // ProblemKinds lists all kinds.
@@ -53,12 +54,13 @@ var ProblemKinds = []ProblemKind{
 	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
-// Key tells a problem from others: the same one has the same key for as long as it lasts.
+// Key identifies a problem. The key stays the same for as long as the problem lasts.
 func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns what a broker keeps dlo from. All else is unknown while it is away.
+// Problems returns the problems that a broker causes. While the broker is away, all others are
+// unknown.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
@@ -84,7 +86,8 @@ func (s *BrokerStatus) Problems() []Problem {
 	return append(list, s.Queues...)
 }
 
-// away is the problem that a broker is not connected. Until it was once, nothing keeps what dies.
+// away returns the problem that a broker is not connected. Before the first connection, nothing
+// keeps the messages that die there.
 func (s *BrokerStatus) away() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
@@ -97,8 +100,8 @@ func (s *BrokerStatus) away() Problem {
 	return p
 }
 
-// UntilReached says what becomes of dead letters until dlo has been connected to a broker once,
-// where it declares exchange; "" = it declares none.
+// UntilReached describes what happens to dead letters until dlo has connected to a broker once and
+// declared exchange. "" means that dlo declares no exchange.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."
@@ -106,7 +109,8 @@ func UntilReached(exchange string) string {
 	return "Until dlo has connected once, dead letters are dropped by the broker."
 }
 
-// CheckSetting says which setting leads to a broker; "" where it is not known.
+// CheckSetting returns advice to check the setting that leads to a broker, or "" if the setting is
+// not known.
 func CheckSetting(setting string) string {
 	if setting == "" {
 		return ""

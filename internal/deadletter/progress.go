@@ -7,21 +7,22 @@ import (
 )
 
 // Progress is how far a store had got at a moment. It is noted beside the store and in each broker
-// before letters are sent, so that a store that was restored from a copy finds out that it is older
-// than what was noted.
+// before letters are sent. A store restored from a copy thus detects that it is older than the
+// noted progress.
 type Progress struct {
-	Store    string    `json:"store"`    // its name: no other store has it, each copy does
-	Claims   int64     `json:"claims"`   // commits that claimed letters to be sent, since the store was made
+	Store    string    `json:"store"`    // its name: unique to the store, but shared by its copies
+	Claims   int64     `json:"claims"`   // transactions that claimed letters to send, since its creation
 	Commits  int64     `json:"commits"`  // all commits
-	Received int64     `json:"received"` // letters that were ever stored
+	Received int64     `json:"received"` // letters ever stored
 	Newest   ID        `json:"newest,omitempty"`
-	At       time.Time `json:"at"` // of the last commit
+	At       time.Time `json:"at"` // time of the last commit
 }
 
-// maxProgress is more than any store counts in its life: a million commits a second for a century.
+// maxProgress is more than any store counts in its lifetime: a million commits per second for a
+// century.
 const maxProgress = 1 << 52
 
-// ParseProgress reads what was noted. Errors wrap ErrInvalid.
+// ParseProgress parses noted progress. Errors wrap ErrInvalid.
 func ParseProgress(text []byte) (Progress, error) {
 	var p Progress
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -38,42 +39,42 @@ func ParseProgress(text []byte) (Progress, error) {
 	return p, nil
 }
 
-// Bytes is what is noted; ParseProgress reads it.
+// Bytes returns the noted form of the progress, which ParseProgress reads.
 func (p Progress) Bytes() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a year beyond 9999 is the only reason, and no clock says it
+		panic(err) // only a year beyond 9999 fails, which no clock returns
 	}
 	return text
 }
 
-// Remembered is what a store knows of what it noted, towards one broker.
+// Remembered is what a store knows of the progress it noted at one broker.
 type Remembered struct {
 	Progress       // now
-	Marked   int64 // claims that the broker confirmed as noted; -1 = it never did
-	Beside   bool  // the note beside the file was there when it was opened, and was as new, or people said since that the file is current
-	Unproved bool  // nothing showed that the file is no older copy, and nobody has decided since
+	Marked   int64 // claims that the broker confirmed as noted; -1 = none yet
+	Beside   bool  // on opening, the note beside the file was as new, or people have since declared the file current
+	Unproved bool  // nothing proved the file to be no older copy, and nobody has decided since
 }
 
-// Noted is what a broker has confirmed as noted; zero = nothing new.
+// Noted is the progress that a broker has confirmed as noted; zero = nothing new.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64
 }
 
-// Restore is how a store was found to be a copy, and what is lost.
+// Restore records how a store was found to be a copy, and what is lost.
 type Restore struct {
-	At      time.Time // it was found
-	Since   time.Time // of the last commit that the copy has
-	Until   time.Time // of the last one that was noted
-	Missing int64     // letters that were received between the two; MissingUnknown where only people say that it is a copy
-	Held    int       // letters that are held, as they may have been sent meanwhile
+	At      time.Time // when it was found
+	Since   time.Time // time of the copy's last commit
+	Until   time.Time // time of the last noted commit
+	Missing int64     // letters received between the two; MissingUnknown if only people say it is a copy
+	Held    int       // letters held because they may have been sent meanwhile
 }
 
-// MissingUnknown stands for a number of letters that nothing tells.
+// MissingUnknown marks a number of missing letters that cannot be known.
 const MissingUnknown = -1
 
-// Lost says what a restored store does not have.
+// Lost describes what a restored store lacks.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
 	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero: the client
-// library cannot tell an empty string, priority 0 or delivery mode 0 from an absent one (RABBITMQ:
-// measured on 3.10.8, 4.0.5 and 4.3.6).
+// Properties are the 13 properties of an AMQP 0-9-1 basic message. Absent ones are zero, because
+// the client library cannot distinguish an empty string, priority 0 or delivery mode 0 from an
+// absent property (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
 type Properties struct {
 	ContentType     string
 	ContentEncoding string
@@ -65,9 +65,10 @@ func (p *Properties) short() [9]struct {
 	}
 }
 
-// Encode returns the properties as the AMQP content header carries them, with the header table
-// sorted: flags, then the present ones, short strings first. Canonical like AppendTable; its length
-// is within a few bytes of what the properties take on the wire. Errors name the property.
+// Encode returns the properties as in an AMQP content header, with the header table sorted: flags,
+// then the properties that are set, short strings first. The encoding is canonical, like that of
+// AppendTable. Its length is within a few bytes of the length on the wire. Errors name the
+// property.
 func (p Properties) Encode() ([]byte, error) {
 	b := make([]byte, 2, 256)
 	var flags uint16
@@ -104,9 +105,9 @@ func (p Properties) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// StoredProperties reads properties as DecodeProperties does. What cannot be read becomes one
-// header that is unread, so that a letter whose stored properties are broken is held alone, with
-// the reason, and keeps no other letter from its turn.
+// StoredProperties reads properties as DecodeProperties does. If they cannot be read, it returns a
+// single unread header. A letter with broken stored properties is thus held with the reason, and
+// does not delay any other letter.
 func StoredProperties(b []byte) Properties {
 	p, err := DecodeProperties(b)
 	if err != nil {
@@ -115,7 +116,7 @@ func StoredProperties(b []byte) Properties {
 	return p
 }
 
-// DecodeProperties reads what Encode wrote.
+// DecodeProperties decodes the output of Encode.
 func DecodeProperties(b []byte) (Properties, error) {
 	r := &reader{b: b}
 	flags := r.u16()

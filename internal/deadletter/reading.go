@@ -2,22 +2,22 @@ package deadletter
 
 import "time"
 
-// Reading is how a letter's body was read: what its type was known by, or what else the body is.
+// Reading is how a letter's body was read: how its type was found, or what the body is instead.
 type Reading string
 
 const (
 	ReadByContentType Reading = "content type"
 	ReadByEnvelope    Reading = "envelope"
 	ReadByProperty    Reading = "type property"
-	ReadByBinding     Reading = "binding" // of the configuration, or of a person
+	ReadByBinding     Reading = "binding" // from the configuration, or by a person
 	ReadByPick        Reading = "picked"  // by a person, for the letter or its group
 	ReadByMatch       Reading = "matched"
 	ReadAsJSON        Reading = "json"
 	ReadAsText        Reading = "text"
 	ReadEmpty         Reading = "empty"
-	ReadAmbiguous     Reading = "ambiguous" // several types read it equally well
+	ReadAmbiguous     Reading = "ambiguous" // several types match equally well
 	ReadUnknown       Reading = "unknown"   // no type, no JSON, no text
-	ReadTooLarge      Reading = "too large" // to be decoded safely
+	ReadTooLarge      Reading = "too large" // too large to decode safely
 	ReadCrashed       Reading = "undecodable"
 )
 
@@ -26,7 +26,7 @@ var Readings = []Reading{
 	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText, ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
 }
 
-// Typed says that the body was decoded as a registered type.
+// Typed reports whether the body was decoded as a registered type.
 func (r Reading) Typed() bool {
 	switch r {
 	case ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch:
@@ -35,13 +35,14 @@ func (r Reading) Typed() bool {
 	return false
 }
 
-// Readable says that people can read the body.
+// Readable reports whether people can read the body.
 func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread is a reason to read letters again, and which: those with one of the types and those
-// without one, those of the queues, one letter or one group. None of them set is all.
+// Reread is a reason to read letters again, with the letters that it covers: letters with one of
+// the types, letters without a type, letters of the queues, one letter, or one group. If no field
+// is set, it covers all letters.
 type Reread struct {
 	Why    string // "set notify 1f2e3d4c"
 	Types  []string
@@ -50,15 +51,15 @@ type Reread struct {
 	Group  GroupID
 }
 
-// Read is one letter that was read again. Of the verdict count Letter, Type, Reading, Summary,
-// Error and the group.
+// Read is one letter that was read again. Only Letter, Type, Reading, Summary, Error and the group
+// of its verdict are used.
 type Read struct {
 	Classified
-	AsOf time.Time // when the letter had changed last as it was read
-	Late bool      // it is only known now what it died of: to its group it has just died
+	AsOf time.Time // time of the letter's last change when it was read
+	Late bool      // its cause of death is only known now: for its group, it has just died
 }
 
-// ReadCount is how many letters of a queue were read one way.
+// ReadCount is the number of letters of a queue that were read in one way.
 type ReadCount struct {
 	Broker, VHost, Queue string
 	Type                 string
@@ -66,11 +67,10 @@ type ReadCount struct {
 	Letters              int
 }
 
-// ReadingAnew is how far the reading of stored letters is, after what is known of types has
-// changed.
+// ReadingAnew is the progress of rereading stored letters after a change of the known types.
 type ReadingAnew struct {
 	Why     string // what has changed, "" = nothing is read anew
-	Total   int    // letters; grows until all are listed
+	Total   int    // letters; grows until all have been listed
 	Left    int
-	Changed int // letters that turned out to be something else
+	Changed int // letters that were read differently
 }

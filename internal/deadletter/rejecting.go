@@ -1,20 +1,21 @@
 package deadletter
 
-// ReasonExpired is the reason of a death by the end of a time to live. It says least of all where a
-// letter failed: retry recipes let messages expire in queues that only delay them.
+// ReasonExpired is the reason of a death by an expired time to live. It is the weakest evidence of
+// where a letter failed, because retry recipes let messages expire in queues that only delay them.
 const ReasonExpired = "expired"
 
-// ReasonRejected is the reason of a death by a consumer that refused the message.
+// ReasonRejected is the reason of a death by a consumer that rejected the message.
 const ReasonRejected = "rejected"
 
-// Refused says that a death shows a consumer of its queue, which gave the message back.
+// Refused reports whether a death proves that its queue has a consumer, which gave the message
+// back.
 func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected notes which deaths only carried a letter that had been rejected before. A queue in
-// which a consumer rejected it is never one of them, whatever else happened to it there. It reads
-// each death twice.
+// markRejected marks the deaths that only carried a letter that had been rejected before. A queue
+// in which a consumer rejected the letter is never marked, whatever else happened to the letter
+// there. It reads each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -23,16 +24,16 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 		}
 	}
 	rejected := false
-	for i := len(deaths) - 1; i >= 0; i-- { // the oldest first
+	for i := len(deaths) - 1; i >= 0; i-- { // oldest first
 		d := &deaths[i]
 		rejected = rejected || d.Refused() && consumed[d.Queue]
 		d.RejectedBefore = rejected && d.Reason == ReasonExpired && !consumed[d.Queue]
 	}
 }
 
-// Newest returns the latest death outside our own queues, and whether its queue may only have
-// delayed the letter: it expired there, and no death shows that anybody consumes that queue. What
-// 4.0 and later say beside x-death counts where x-death says nothing.
+// Newest returns the latest death outside our own queues, and whether that queue may only have
+// delayed the letter: the letter expired there, and no death shows a consumer of the queue. The
+// headers that 4.0 and later set beside x-death are used if x-death has no information.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -54,7 +55,7 @@ func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Deat
 	return d, d.Queue != "" && d.Reason == ReasonExpired
 }
 
-// Origin is the origin that a death shows, without broker and vhost.
+// Origin returns the origin that a death shows, without broker and vhost.
 func (d *Death) Origin() Origin {
 	o := Origin{Queue: d.Queue, Exchange: d.Exchange}
 	if len(d.RoutingKeys) > 0 {
@@ -63,8 +64,8 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns what x-death has of a death in a queue: the latest one that did more than carry
-// the letter, or else the latest.
+// DiedIn returns the x-death entry of a death in a queue: the latest entry that did more than carry
+// the letter, or else the latest entry.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

@@ -2,8 +2,8 @@ package deadletter
 
 import "time"
 
-// Revision is what a person made of a letter: it is sent instead of what was received, which stays
-// as it is.
+// Revision is an edited version of a letter. It is sent instead of the received message, which
+// stays unchanged.
 type Revision struct {
 	Letter     ID
 	Number     int // from 1
@@ -12,6 +12,6 @@ type Revision struct {
 	Changes    string // in words, without values: "template.name; header x-tenant"
 	Reason, By string
 	At         time.Time
-	Operation  OperationID // that made it; 0 = a person edited this letter alone
+	Operation  OperationID // the operation that created it; 0 = a person edited this letter alone
 	Key        string      // Idempotency-Key
 }

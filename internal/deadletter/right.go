@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Right is something that the user of dlo has to be allowed to do with a broker, as RabbitMQ
-// divides its rights.
+// Right is a permission that dlo's user needs on a broker, divided as in RabbitMQ.
 type Right struct {
 	Operation string // configure, write or read
-	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues of that beginning
+	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues with that prefix
 	For       string // what dlo needs it for, for example "sending retries and requeues"
 	Severity  Severity
 	State     RightState
-	Since     time.Time // of the state
+	Since     time.Time // start of the state
 }
 
-// RightState says what is known of a right.
+// RightState is what is known of a right.
 type RightState string
 
 // The states of a right.
 const (
-	RightAssumed RightState = "assumed" // nothing has asked for it yet
+	RightAssumed RightState = "assumed" // not used yet
 	RightProved  RightState = "proved"  // the broker allowed it
-	RightRefused RightState = "refused" // the broker answered ACCESS_REFUSED
+	RightRefused RightState = "refused" // the broker returned ACCESS_REFUSED
 )
 
-// rightsProblem is the one problem of all rights that a broker refuses; nil where there are none.
+// rightsProblem returns the one problem that covers all rights the broker refuses, or nil if it
+// refuses none.
 func (s *BrokerStatus) rightsProblem() *Problem {
 	p := Problem{
 		Kind: ProblemRights, Severity: SeverityNotify, Broker: s.Name, VHost: s.VHost,
@@ -53,7 +53,7 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 	return &p
 }
 
-// refused says whether a broker refuses to let dlo read a queue.
+// refused reports whether a broker refuses to let dlo read a queue.
 func (s *BrokerStatus) refused(queue string) bool {
 	for _, r := range s.Rights {
 		if r.State == RightRefused && r.Operation == "read" && r.Resource == queue {

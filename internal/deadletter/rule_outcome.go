@@ -1,19 +1,19 @@
 package deadletter
 
-// RuleOutcome is what becomes of a letter by a rule.
+// RuleOutcome is what a rule does with a letter.
 type RuleOutcome string
 
 const (
-	RuleRetry   RuleOutcome = "retry"   // it is sent again after a delay
+	RuleRetry   RuleOutcome = "retry"   // sent again after a delay
 	RuleDead    RuleOutcome = "dead"    // it needs a person
 	RuleDiscard RuleOutcome = "discard" // it is known noise
 )
 
-// RuleOutcomes lists all of them, in the order in which pages and commands name them.
+// RuleOutcomes lists all outcomes, in the order used by pages and commands.
 var RuleOutcomes = []RuleOutcome{RuleRetry, RuleDead, RuleDiscard}
 
-// ruled says what each outcome is called when it has happened, and which trigger it is for a letter
-// that was received and for one that waits for its retry.
+// ruled holds the past form of each outcome, its trigger for a received letter, and its trigger for
+// a letter that waits for its retry.
 var ruled = map[RuleOutcome]struct {
 	past              string
 	received, waiting Trigger
@@ -26,15 +26,15 @@ var ruled = map[RuleOutcome]struct {
 // Past returns what became of a letter: "retried".
 func (o RuleOutcome) Past() string { return ruled[o].past }
 
-// OfReceived returns the trigger of a letter that was received.
+// OfReceived returns the trigger for a received letter.
 func (o RuleOutcome) OfReceived() Trigger { return ruled[o].received }
 
-// OfWaiting returns the trigger of a letter that waits for its retry, and about which rules that
-// have changed decide again.
+// OfWaiting returns the trigger for a letter that waits for its retry when changed rules decide
+// about it again.
 func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }
 
-// Ruled returns what a rule made of the letters in a state; "" where no rule has decided, for
-// example of what is held.
+// Ruled returns the rule outcome that led to a state. It returns "" if no rule has decided, for
+// example for held letters.
 func (s State) Ruled() RuleOutcome {
 	switch s {
 	case StateScheduled, StatePublishing, StateRequeued, StateSettled:

@@ -7,34 +7,34 @@ import (
 	"strings"
 )
 
-// The headers that dlo adds to every message it publishes. They do not begin with x-, which is the
-// broker's prefix, and survive dead-lettering on every version (measured on 3.10.8, 4.0.5, 4.3.6).
+// Headers that dlo adds to every message it publishes. They do not begin with x-, the broker's
+// prefix, and they survive dead-lettering on every version (measured on 3.10.8, 4.0.5, 4.3.6).
 const (
 	HeaderID      = "dlo-id"      // the letter's id
-	HeaderToken   = "dlo-token"   // of the attempt
+	HeaderToken   = "dlo-token"   // the attempt's token
 	HeaderAttempt = "dlo-attempt" // int64, from 1
 )
 
-// MaxProperties is how many bytes the encoded properties of a requeued message may take. A frame is
-// 131,072 bytes (RabbitMQ's default frame_max). A publisher's larger one closes its connection
-// (501); and the next death adds up to 2 KB, which RabbitMQ sends all the same, and other clients
-// refuse to read.
+// MaxProperties is the maximum size in bytes of the encoded properties of a requeued message. A
+// frame has 131,072 bytes (RabbitMQ's default frame_max). A publisher that sends a larger one loses
+// its connection (501). The next death adds up to 2 KB; RabbitMQ sends such a frame anyway, and
+// other clients refuse to read it.
 const MaxProperties = 120_000
 
-// Change is something that Sanitise took away or replaced.
+// Change is something that Sanitise removed or replaced.
 type Change struct{ Field, Was, Why string }
 
-// Notable says whether a change is worth a word in the letter's history: not what the broker or dlo
-// writes again each time.
+// Notable reports whether a change belongs in the letter's history. Headers that the broker or dlo
+// writes again each time do not.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
 }
 
-// Sanitise returns the properties that dlo publishes for a letter with properties p, and what it
-// changed. It removes what the broker owns, what would route a second copy (CC, BCC) and what
-// closes the channel of whoever publishes it (406); everything else stays, with its type. It adds
-// nothing: the headers of dlo come from the attempt.
+// Sanitise returns the properties that dlo publishes for a letter with properties p, and the
+// changes that it made. It removes properties that belong to the broker, that would route a second
+// copy (CC, BCC), or that make the broker close the publisher's channel (406). Everything else
+// stays, with its type. Sanitise adds nothing: dlo's headers come from the attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
@@ -67,7 +67,7 @@ func Sanitise(p Properties) (Properties, []Change) {
 	return p, changes
 }
 
-// strippedHeader says why a header is never republished; "" when it may stay.
+// strippedHeader returns why a header is never republished, or "" if it may stay.
 func strippedHeader(key string) string {
 	switch {
 	case key == "CC" || key == "BCC":
@@ -80,14 +80,14 @@ func strippedHeader(key string) string {
 	return ""
 }
 
-// BrokerOwned says whether RabbitMQ itself writes the header.
+// BrokerOwned reports whether RabbitMQ itself writes the header.
 func BrokerOwned(key string) bool {
 	return key == headerDeath || key == headerDeliveryCount || key == headerAcquiredCount ||
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable says why p, complete with dlo's headers, cannot be published without closing the
-// channel or the connection; nil when it can.
+// Publishable returns why p, complete with dlo's headers, cannot be published without losing the
+// channel or the connection. It returns nil if p can be published.
 func Publishable(p Properties) error {
 	if err := plain(p.Headers, 0); err != nil {
 		return err
@@ -95,8 +95,8 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits says why the encoded properties may not be larger than most bytes, and which header takes
-// the most of them; nil where they are not.
+// Fits returns an error if the encoded properties are larger than most bytes. The error gives both
+// sizes and names the header that takes the most bytes.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {
@@ -106,7 +106,7 @@ func (p Properties) Fits(most int) error {
 	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it", len(encoded), most, Visible(name), size)
 }
 
-// largest returns the header that takes the most bytes encoded, the first by name of equals.
+// largest returns the header with the largest encoding. Among equals it returns the first by name.
 func (p Properties) largest() (name string, size int) {
 	for k, v := range p.Headers {
 		b, err := appendField(nil, v, 0)
@@ -117,11 +117,11 @@ func (p Properties) largest() (name string, size int) {
 	return name, size
 }
 
-// maxPublishNesting is how deep the client library reads tables and arrays (amqp091-go v1.16.0: 32,
-// then the connection of its consumer ends with 502).
+// maxPublishNesting is the nesting of tables and arrays that the client library reads (amqp091-go
+// v1.16.0: 32; beyond that the consumer's connection ends with 502).
 const maxPublishNesting = 32
 
-// plain says why a value cannot be published.
+// plain returns why a value cannot be published.
 func plain(v any, depth int) error {
 	if depth > maxPublishNesting {
 		return fmt.Errorf("nested deeper than %d, which other clients cannot read: remove it", maxPublishNesting)

@@ -9,13 +9,13 @@ type SchemaVersion struct {
 	Source    SchemaSource
 	Detail    string // the file, or the address of the server
 	By        string
-	At        time.Time // when it first came
-	CurrentAt time.Time // when it became the newest of its set last
+	At        time.Time // when it was first received
+	CurrentAt time.Time // when it last became the newest of its set
 	RemovedAt time.Time // zero = in use
 	Content   []byte    // a serialised google.protobuf.FileDescriptorSet
 }
 
-// SchemaSource is how a descriptor set came to dlo.
+// SchemaSource is the way in which dlo received a descriptor set.
 type SchemaSource string
 
 const (
@@ -24,25 +24,25 @@ const (
 	SchemaReflection SchemaSource = "reflection"
 )
 
-// SchemaEffect is what a change of a descriptor set reaches.
+// SchemaEffect is the effect of a change to a descriptor set.
 type SchemaEffect struct {
-	Types    int // of the set
+	Types    int // types in the set
 	Files    int
-	Letters  int // that have a type which is read differently by it
-	Sampled  int // newest letters that no schema reads now, as far as they were tried,
-	Readable int // and how many of them would be read
+	Letters  int // letters with a type that it reads differently
+	Sampled  int // newest letters that no schema reads now, as far as tested,
+	Readable int // and how many of them it would read
 }
 
-// SchemaStatus is how descriptor sets come in.
+// SchemaStatus is the state of loading descriptor sets.
 type SchemaStatus struct {
 	Directory string   // that is watched, "" = none
-	Problems  []string // what cannot be read, and why; each names its file or server
+	Problems  []string // what cannot be read, and why; each entry names its file or server
 	Servers   []SchemaServer
 }
 
-// SchemaServer is a gRPC server that is asked for its types.
+// SchemaServer is a gRPC server that dlo requests types from.
 type SchemaServer struct {
 	Address string
-	At      time.Time // when it was asked last, zero = not yet
+	At      time.Time // last request; zero = none yet
 	Problem string    // why it gave no answer; "" = it did
 }

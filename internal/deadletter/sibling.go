@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// SiblingKey is what the copies of one published message have in common, whichever queues they died
-// in: exchange, routing key, message id and body. "" when nothing says how it was published, as of
-// a letter without x-death.
+// SiblingKey identifies the copies of one published message, in whichever queues they died. They
+// have the exchange, routing key, message id and body in common. It returns "" if it is not known
+// how the message was published, for example for a letter without x-death.
 func (l *Letter) SiblingKey() string {
 	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {
 		return ""
@@ -16,5 +16,5 @@ func (l *Letter) SiblingKey() string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:]), 36)
 }
 
-// IndexSibling is the name under which the sibling key of a letter is indexed.
+// IndexSibling is the name under which a letter's sibling key is indexed.
 const IndexSibling = "sibling"

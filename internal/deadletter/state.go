@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// State is where a letter stands.
+// State is the state of a letter.
 type State string
 
 const (
 	StateReceived   State = "received"   // stored, not yet classified
-	StateScheduled  State = "scheduled"  // waits for its retry, due later or now
+	StateScheduled  State = "scheduled"  // waits for its retry, now or later
 	StateDead       State = "dead"       // needs a person
 	StateHeld       State = "held"       // a guard or a person stopped it
-	StatePublishing State = "publishing" // on its way: the only state that can be in doubt
-	StateRequeued   State = "requeued"   // confirmed by the broker and being watched
+	StatePublishing State = "publishing" // being published: the only state that can be in doubt
+	StateRequeued   State = "requeued"   // confirmed by the broker, being watched
 	StateSettled    State = "settled"    // did not come back within the watch window; pages say "quiet"
 	StateDiscarded  State = "discarded"  // restorable until retention
-	StatePurged     State = "purged"     // body erased, tombstone and history stay
+	StatePurged     State = "purged"     // body erased; tombstone and history are kept
 )
 
-// States lists all states in the order of a letter's life.
+// States lists all states, in the order of a letter's life.
 var States = []State{StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateSettled, StateDiscarded, StatePurged}
 
-// Trigger is what moves a letter from one state to another.
+// Trigger is an event that moves a letter from one state to another.
 type Trigger string
 
 const (
@@ -39,15 +39,15 @@ const (
 	WaitBegun         Trigger = "confirmed by a waiter of the broker"
 	WaitOver          Trigger = "its time in the broker is over"
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
-	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or in doubt where that holds
+	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or a held doubt
 	Quiet             Trigger = "watch window over"
-	LostSight         Trigger = "dlo can no longer see what becomes of it" // its queue is gone, for example
+	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example, its queue is gone
 	FoundRestored     Trigger = "the store was restored from a copy"
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
 	Restoring         Trigger = "restored"
 	Holding           Trigger = "held by a person"
-	Timing            Trigger = "due at another time"                 // now, or when a person says
+	Timing            Trigger = "due at another time"                 // now, or at a chosen time
 	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while it waited
 	ReleasedDead      Trigger = "released: it was dead"
 	ReleasedAgain     Trigger = "released: its rule is applied again" // a suspect, or a letter without an origin
@@ -55,8 +55,8 @@ const (
 	Purging           Trigger = "purged"
 )
 
-// transitions is the state table of docs/architecture.md. A state that is missing from a row cannot
-// take that trigger.
+// transitions is the state table of docs/architecture.md. A trigger does not apply to states that
+// are missing from its row.
 var transitions = map[Trigger]map[State]State{
 	ClassifiedRetry:   {StateReceived: StateScheduled},
 	ClassifiedDead:    {StateReceived: StateDead},
@@ -72,8 +72,8 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	LostSight:         {StateRequeued: StateHeld},
-	// Publishing, requeued and settled are the plain cases; the others are letters whose attempt
-	// was left in doubt and acted on since.
+	// Publishing, requeued and settled are the normal cases. In the other states, the letter's
+	// attempt was left in doubt and the letter has been acted on since.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
@@ -94,20 +94,20 @@ var transitions = map[Trigger]map[State]State{
 	},
 }
 
-// On returns the state that t leads to from s, and whether s takes t at all.
+// On returns the state that t leads to from s, and whether t applies to s.
 func (s State) On(t Trigger) (State, bool) {
 	to, ok := transitions[t][s]
 	return to, ok
 }
 
-// Verb is what a principal does to letters.
+// Verb is an action of a principal on letters.
 type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
-	VerbEdit    Verb = "edit" // and requeue: a new revision of each letter is sent
-	// What a person requeues goes as an operation; a retry that is to go now, or at another time,
-	// is still a retry of its rule, under the rate and the guards of its queue.
+	VerbEdit    Verb = "edit" // and requeue: sends a new revision of each letter
+	// A letter that a person requeues is sent by an operation. A retry moved to now or to another
+	// time remains a retry of its rule, subject to its queue's rate and guards.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
 
@@ -116,14 +116,14 @@ const (
 	VerbHold    Verb = "hold"
 	VerbRelease Verb = "release"
 	VerbPurge   Verb = "purge"
-	VerbView    Verb = "view"   // see a letter, its body and its history, without what is masked
-	VerbReveal  Verb = "reveal" // see what is masked
-	VerbTypes   Verb = "types"  // change schemas, and what letters are read as
+	VerbView    Verb = "view"   // see a letter, its body and its history, with masked data hidden
+	VerbReveal  Verb = "reveal" // see masked data
+	VerbTypes   Verb = "types"  // change schemas and the types that letters are read as
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
-// acts says what each verb that acts on letters does, in the past tense, and by which triggers:
-// release has one for each kind of held letter.
+// acts holds, for each verb that acts on letters, its past tense and its triggers. Release has one
+// trigger for each kind of held letter.
 var acts = map[Verb]struct {
 	past     string
 	triggers []Trigger
@@ -146,7 +146,7 @@ var Actions = []Verb{VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDi
 // Past returns the past participle of a verb that acts on letters: "requeued".
 func (v Verb) Past() string { return acts[v].past }
 
-// ParseVerb reads a verb that acts on letters.
+// ParseVerb parses a verb that acts on letters.
 func ParseVerb(s string) (Verb, error) {
 	if slices.Contains(Actions, Verb(s)) {
 		return Verb(s), nil
@@ -158,7 +158,7 @@ func ParseVerb(s string) (Verb, error) {
 	return "", fmt.Errorf("%w: action %q is not one of %s", ErrInvalid, Visible(Cut(s, 40)), strings.Join(names, ", "))
 }
 
-// May says whether v can act on a letter in state s.
+// May reports whether v can act on a letter in state s.
 func (v Verb) May(s State) bool {
 	for _, t := range acts[v].triggers {
 		if _, ok := s.On(t); ok {
@@ -168,30 +168,30 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
-// Trigger returns what v does to a letter. A release gives a held letter back to what it was before
-// it was held. homeless: nothing says which queue the letter died in.
+// Trigger returns the trigger that v causes for a letter. A release returns a held letter to its
+// state before the hold. homeless means that the letter's queue of death is unknown.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:
 		return acts[v].triggers[0]
 	case heldFrom == StateDead:
 		return ReleasedDead
-	case heldFrom == StateReceived, homeless: // a guard held it before anything was decided; or nothing says where it could go
+	case heldFrom == StateReceived, homeless: // a guard held it before any decision, or its destination is unknown
 		return ReleasedAgain
 	}
 	return ReleasedDue
 }
 
-// Leaves says whether a trigger of a person has a letter sent, now or once its rule has decided
-// again.
+// Leaves reports whether a person's trigger causes a letter to be sent, now or after its rule has
+// decided again.
 func (t Trigger) Leaves() bool {
 	return t == RequeueAsked || t == ReleasedDue || t == ReleasedAgain || t == Timing
 }
 
-// Irreversible says whether nothing undoes what v did: such an operation begins with a moment in
-// which it can be undone.
+// Irreversible reports whether the effect of v cannot be undone. Such an operation begins with a
+// hold time, in which it can be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
 
-// Sends says whether v sends letters as an operation: at a pace, with a canary, watched to a
-// verdict.
+// Sends reports whether v sends letters as an operation: at a pace, with a canary, watched until
+// there is a verdict.
 func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Table is an AMQP field table. Its values have exactly these Go types, which are the AMQP 0-9-1
-// field types that the client library carries:
+// Table is an AMQP field table. Its values have exactly the following Go types, which are the AMQP
+// 0-9-1 field types that the client library supports:
 //
 //	nil (V)  bool (t)  int8 (b)  uint8 (B)  int16 (s)  uint16 (u)  int32 (I)  uint32 (i)
 //	int64 (l)  float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)
 //	time.Time (T, whole seconds)  []any (A)  Table (F)
 //
-// The headers of a letter may also be Unread (?, which is no type of AMQP and never leaves dlo).
+// The headers of a letter may also be Unread (?, which is not an AMQP type and never leaves dlo).
 type Table map[string]any
 
 // Decimal is the AMQP type D: Value / 10^Scale.
@@ -26,7 +26,7 @@ type Decimal struct {
 }
 
 const (
-	maxNesting = 64 // of tables and arrays. RabbitMQ takes more; the client library stops at 32 (amqp091-go v1.16.0)
+	maxNesting = 64 // depth of tables, arrays. RabbitMQ accepts more; the client library stops at 32 (amqp091-go v1.16.0)
 	maxKey     = 255
 )
 
@@ -34,9 +34,10 @@ var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 
 var errField = errors.New("field cannot be encoded")
 
-// AppendTable appends the AMQP encoding of t, length first, keys sorted. It is canonical: equal
-// tables, and only they, give equal bytes, and int32 1 is not int64 1. So it serves the store, the
-// fingerprint and the measure of what goes on the wire. Errors name the field.
+// AppendTable appends the AMQP encoding of t, length first, keys sorted. The encoding is canonical:
+// two tables have equal bytes if and only if they are equal, and int32 1 differs from int64 1. The
+// store and the fingerprint therefore use it, and it measures the size on the wire. Errors name the
+// field.
 func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
 
 func appendTable(b []byte, t Table, depth int) ([]byte, error) {
@@ -124,11 +125,11 @@ func appendField(b []byte, value any, depth int) ([]byte, error) {
 	return nil, fmt.Errorf("%w: type %T has no AMQP field type", errField, value)
 }
 
-// reader walks an encoding; the first mistake sticks, and what is read after it is zero.
+// reader decodes an encoding. After the first error, all further reads return zero.
 type reader struct {
 	b    []byte
 	err  error
-	left *int // values that may still be read; nil in an encoding of ours
+	left *int // values that may still be read; nil for our own encodings
 }
 
 func (r *reader) fail(why string) {
@@ -162,7 +163,7 @@ func (r *reader) u64() uint64   { return binary.BigEndian.Uint64(r.fixed(8)) }
 func (r *reader) short() string { return string(r.take(int(r.u8()))) }
 func (r *reader) long() []byte  { return r.take(int(r.u32())) }
 
-// table reads what AppendTable wrote.
+// table decodes the output of AppendTable.
 func (r *reader) table(depth int) Table {
 	in := &reader{b: r.long(), err: r.err, left: r.left}
 	if depth > maxNesting {
@@ -181,7 +182,7 @@ func (r *reader) field(depth int) any {
 	r.count()
 	kind := r.u8()
 	switch {
-	case kind == 'L' && r.left != nil: // as RabbitMQ reads it, and passes it on when a letter dies
+	case kind == 'L' && r.left != nil: // RabbitMQ reads it too, and passes it on when a letter dies
 		kind = 'l'
 	case kind == '?' && r.left == nil:
 		why := string(r.long())

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// OwnQueue says whether a queue belongs to dlo itself on any broker: nothing is requeued to it, but
-// the letters of a trial to theirs.
+// OwnQueue reports whether a queue belongs to dlo itself on any broker. Nothing is requeued to such
+// a queue, except that a trial's letters return to the trial queue.
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
 
-// NoOrigin says whether no letter has its origin in a queue: it only waited there, or was watched.
-// What dies in the queue of a trial died there.
+// NoOrigin reports whether a queue is never the origin of a letter, because letters only wait or
+// are watched there. The trial queue is not one of them: its letters do die there.
 func NoOrigin(queue string) bool { return OwnQueue(queue) && queue != TrialQueue }
 
-// MarkerPrefix is how the names of the markers begin by which dlo tells a restart of the broker
-// that has an inbox: dlo.epoch. and a hash of the inbox, whose own name may be as long as a name
-// can be.
+// MarkerPrefix returns the prefix of the names of an inbox's markers, by which dlo detects a
+// restart of the inbox's broker. It consists of dlo.epoch. and a hash of the inbox, because the
+// inbox's own name may already have the maximum length.
 func MarkerPrefix(inbox string) string {
 	sum := sha256.Sum256([]byte(inbox))
 	return "dlo.epoch." + hex.EncodeToString(sum[:8]) + "."
 }
 
-// MarkQueue is the queue of the mark of a store: it has one message, how far the store had got.
+// MarkQueue returns the queue of a store's mark. It holds one message with the store's progress.
 func MarkQueue(store string) string { return markPrefix + store }
 
-// IsMarkQueue says whether a queue has the mark of some store.
+// IsMarkQueue reports whether a queue holds the mark of any store.
 func IsMarkQueue(name string) bool { return strings.HasPrefix(name, markPrefix) }
 
 const markPrefix = "dlo.epoch.mark."
 
-// MaxQueueName is the length of a short string of AMQP 0-9-1, bytes: no queue has a longer name. A
-// longer routing key would cost the connection and put all that is under way in doubt.
+// MaxQueueName is the maximum length in bytes of an AMQP 0-9-1 short string, and so of a queue
+// name. A longer routing key would close the connection and put everything in progress in doubt.
 const MaxQueueName = 255

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// IsText reports whether b is UTF-8 that people wrote or read: no control characters but tab, line
+// IsText reports whether b is UTF-8 text for people: it has no control characters except tab, line
 // ends, form feed and escape (colours of logs).
 func IsText(b []byte) bool { return NotText(b) == "" }
 
-// NotText names the first thing that text has not, "" when b is text. It allocates only for its
-// answer.
+// NotText names the first thing in b that text cannot contain, or returns "" if b is text. It
+// allocates only for its result.
 func NotText(b []byte) string {
 	for i := 0; i < len(b); {
 		c := b[i]

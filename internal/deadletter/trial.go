@@ -2,66 +2,66 @@ package deadletter
 
 import "time"
 
-// TrialQueue is the queue of trials: dlo sends a letter of its own through it, so that people see
-// the way of a letter before they trust theirs to it. It is the one queue of dlo's own that letters
-// die in and are sent back to, and only those that dlo made.
+// TrialQueue is the queue of trials. dlo sends a letter of its own through it, so that people can
+// see a letter's path before they trust dlo with theirs. It is the only one of dlo's own queues in
+// which letters die and to which they are sent back, and only letters that dlo made.
 const TrialQueue = "dlo.try"
 
-// TrialRule is the name of the rule that decided on a letter that dlo made for a trial. No rule
-// of a configuration has it.
+// TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can
+// have this name.
 const TrialRule = "dlo.try"
 
-// TrialType is the full name of the type of such letters.
+// TrialType is the full name of the type of trial letters.
 const TrialType = "dlo.v1.Trial"
 
-// HeaderTrial has what shows that dlo made a message of TrialQueue: a mark that only this store
-// gives to its message id.
+// HeaderTrial is the header that proves that dlo made a message in TrialQueue. Its value is a mark
+// that only this store assigns to the message id.
 const HeaderTrial = "dlo-try"
 
-// TrialKept is how long the queue of a trial, and its letter, stay.
+// TrialKept is how long a trial's queue and its letter are kept.
 const TrialKept = time.Hour
 
-// Tried says whether dlo made the letter for a trial.
+// Tried reports whether dlo made the letter for a trial.
 func (l *Letter) Tried() bool { return l.Rule == TrialRule && l.Origin.Queue == TrialQueue }
 
-// Tried says whether dlo made the letter for a trial: such letters are of no group.
+// Tried reports whether dlo made the letter for a trial. Trial letters have no group.
 func (r *Row) Tried() bool { return r.Queue == TrialQueue && r.Group == 0 && r.State != StateReceived }
 
-// Trial is a letter of dlo's own on its way, and how far it is. Times are zero before.
+// Trial is the progress of a trial letter. Times are zero until reached.
 type Trial struct {
 	Broker, VHost string
 	By            string
 	State         TrialState
-	Problem       string // why it did not go the whole way
+	Problem       string // why it did not complete
 	Cure          string // a command; "" = there is none
-	Letter        ID     // once it has arrived
-	Summary       string // of its body, decoded
+	Letter        ID     // set after arrival
+	Summary       string // of the decoded body
 	StartedAt     time.Time
-	RejectedAt    time.Time // by the consumer of the trial
+	RejectedAt    time.Time // by the trial's consumer
 	ArrivedAt     time.Time
 	DecodedAt     time.Time
 	RequeuedAt    time.Time // confirmed by the broker
-	AcceptedAt    time.Time // by the consumer of the trial
+	AcceptedAt    time.Time // by the trial's consumer
 	SettledAt     time.Time
 }
 
-// TrialState is where a trial stands.
+// TrialState is the state of a trial.
 type TrialState string
 
 // The states of a trial.
 const (
 	TrialRunning TrialState = "running"
-	TrialDone    TrialState = "done" // its letter went the whole way
+	TrialDone    TrialState = "done" // its letter completed the path
 	TrialFailed  TrialState = "failed"
 )
 
-// TrialMessage is what a trial sends, and its consumer takes.
+// TrialMessage is the message that a trial sends and that its consumer receives.
 type TrialMessage struct {
 	Properties Properties
 	Body       []byte
 }
 
-// TrialRefused is a trial that cannot be: why, and what to do about it.
+// TrialRefused is the error of a trial that is not possible: why, and what to do about it.
 type TrialRefused struct{ Why, Cure string }
 
 func (e *TrialRefused) Error() string { return e.Why }

@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// Typed is a header value with its AMQP type, as the API and NDJSON show it: {"t":"int64","v":7}.
-// Types: table, array, longstr, bytes, bool, int8, uint8, int16, uint16, int32, uint32, int64,
-// float32, float64, decimal ("<value>e-<scale>"), timestamp (RFC 3339, UTC), void. A longstr that
-// is not UTF-8 is written as {"t":"longstr","b":"<base64>"}, and a float that JSON has no number
-// for as text (NaN, +Inf, -Inf), so nothing is lost. Unread is
+// Typed is a header value with its AMQP type, in the form used by the API and NDJSON:
+// {"t":"int64","v":7}. Types: table, array, longstr, bytes, bool, int8, uint8, int16, uint16,
+// int32, uint32, int64, float32, float64, decimal ("<value>e-<scale>"), timestamp (RFC 3339, UTC),
+// void. A longstr that is not UTF-8 is written as {"t":"longstr","b":"<base64>"}. A float without a
+// JSON number is written as text (NaN, +Inf, -Inf), so nothing is lost. Unread is
 // {"t":"unread","v":"<why>","b":"<base64>"}.
 type Typed struct{ Value any }
 
@@ -36,7 +36,7 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 	case nil:
 		out.T = "void"
 	case bool, int8, uint8, int16, uint16, int32, uint32, int64:
-		out.T, out.V = fmt.Sprintf("%T", v), v // they are called as in Go
+		out.T, out.V = fmt.Sprintf("%T", v), v // named as in Go
 	case float32:
 		out.T, out.V = "float32", typedFloat(float64(v), 32)
 	case float64:

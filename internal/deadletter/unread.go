@@ -2,15 +2,15 @@ package deadletter
 
 import "fmt"
 
-// Unread is a header, or what follows it in its table, that could not be read. It is stored and
-// shown, and a letter that has one is not sent again before somebody takes it away.
+// Unread is a header, or the rest of its table, that could not be read. It is stored and shown. A
+// letter with an Unread header is not sent again until somebody removes it.
 type Unread struct {
-	Field []byte // as it came in the frame, its type first
+	Field []byte // as received in the frame, beginning with its type
 	Why   string
 }
 
-// HeaderUnread is where the rest of the properties is kept when their own encoding cannot be read.
-// No RabbitMQ was seen to send such properties: it parses them itself (3.10.8, 4.0.5, 4.3.6).
+// HeaderUnread holds the rest of the properties if their own encoding cannot be read. No RabbitMQ
+// has been seen to send such properties, because it parses them itself (3.10.8, 4.0.5, 4.3.6).
 const HeaderUnread = "dlo-unread"
 
 func (u Unread) String() string {

@@ -1,17 +1,17 @@
 package deadletter
 
-// What a principal does to a place, besides acting on its letters.
+// Actions of a principal on a place, other than acting on its letters.
 const (
-	VerbStore    Verb = "store"    // say whether the store is current, or a copy
-	VerbRedirect Verb = "redirect" // send the letters of a queue to another
-	VerbGuard    Verb = "guard"    // pause the retries of a queue or a group, and resume them
-	VerbAnnotate Verb = "annotate" // say why letters were rejected
-	VerbImport   Verb = "import"   // take in letters that another dlo exported
-	VerbConnect  Verb = "connect"  // try at once to connect to a broker
-	VerbTry      Verb = "try"      // send a letter of dlo's own the whole way
+	VerbStore    Verb = "store"    // declare whether the store is current or a copy
+	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another
+	VerbGuard    Verb = "guard"    // pause and resume the retries of a queue or a group
+	VerbAnnotate Verb = "annotate" // report why letters were rejected
+	VerbImport   Verb = "import"   // import letters that another dlo exported
+	VerbConnect  Verb = "connect"  // try to connect to a broker immediately
+	VerbTry      Verb = "try"      // send a trial letter of dlo's own
 )
 
-// What a principal does beside letters and their places.
+// Actions of a principal that concern neither letters nor their places.
 const (
 	VerbTriage Verb = "groups"  // decide on groups
 	VerbTell   Verb = "notices" // send the digest now

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s with everything that could act on a terminal or reorder a page written as an
-// escape: control characters, ANSI, bidirectional marks, zero-width characters, invalid UTF-8. Line
-// breaks and tabs become \n and \t. What is left is safe as plain text on one line.
+// Visible returns s with everything that could control a terminal or reorder a page escaped:
+// control characters, ANSI, bidirectional marks, zero-width characters, invalid UTF-8. Line breaks
+// and tabs become \n and \t. The result is safe as plain text on one line.
 func Visible(s string) string { return visible(s, false) }
 
-// VisibleLines is Visible that keeps line breaks and tabs, for bodies shown as text.
+// VisibleLines is like Visible but keeps line breaks and tabs. It is for bodies shown as text.
 func VisibleLines(s string) string { return visible(s, true) }
 
 func visible(s string, lines bool) string {
@@ -49,8 +49,8 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON with everything that Visible would not show as it is, but for line
-// breaks, as escapes of JSON: the values stay the same.
+// EscapeJSON returns JSON in which everything that Visible would escape, except line breaks, is a
+// JSON escape. The values do not change.
 func EscapeJSON(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && hides(r) }) {
 		return text
@@ -70,14 +70,14 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// hides says whether r is not printable, as the categories Cf, Zl and Zp are not, or is invisible
-// all the same: variation selectors and the blank Hangul fillers.
+// hides reports whether r is not printable, as in the categories Cf, Zl and Zp, or is printable but
+// invisible: variation selectors and the blank Hangul fillers.
 func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 
-// Cut returns at most n bytes of s, cut at a rune boundary, with an ellipsis (counted) where
-// something was left out.
+// Cut returns at most n bytes of s, cut at a rune boundary. If it leaves something out, it adds an
+// ellipsis, which counts towards n.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// MaxValues is how many values, nested ones included, the headers of one letter may have to be
-// read. A frame of 131,072 bytes, RabbitMQ's default, can hold no more. It bounds the memory that
-// headers take: at most about 180 bytes for each value beside its own
+// MaxValues is the maximum number of values, including nested ones, in the headers of one letter
+// that can be read. A frame of 131,072 bytes, RabbitMQ's default, cannot hold more. It limits the
+// memory for headers to at most about 180 bytes per value in addition to the value itself
 // (TestHeadersTakeBoundedMemory).
 const MaxValues = 131_072
 
-const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves, and that nobody keeps
+const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves and nobody stores
 
-// ReadProperties reads the properties of a content header frame of AMQP 0-9-1, flags first, as a
-// broker sends them. It never fails: a header that cannot be read is Unread, and so is all from
-// where the encoding itself cannot be followed, under HeaderUnread. values counts what was read of
-// the headers, nested values included. A client that reads the same bytes gets the same properties
-// (amqp091-go v1.16.0), but reads neither nesting over 32, nor more than 8,192 values in one table
-// or array, nor the type L.
+// ReadProperties reads the properties of an AMQP 0-9-1 content header frame, flags first, as a
+// broker sends them. It never fails: a header that cannot be read becomes Unread. If the encoding
+// itself cannot be followed, everything from there on becomes Unread under HeaderUnread. values is
+// the number of header values read, including nested ones. A client that reads the same bytes gets
+// the same properties (amqp091-go v1.16.0), but it does not read nesting over 32, more than 8,192
+// values in one table or array, or the type L.
 func ReadProperties(b []byte) (p Properties, values int) {
 	left := MaxValues
 	r := &reader{b: b, left: &left}
@@ -59,8 +59,8 @@ func ReadProperties(b []byte) (p Properties, values int) {
 	return p, MaxValues - left
 }
 
-// headers reads the table of headers, each by itself: one that cannot be read takes no other with
-// it.
+// headers reads the table of headers. Each header is read separately, so an unreadable one does not
+// affect the others.
 func (r *reader) headers() Table {
 	b := r.long()
 	if r.err != nil {
@@ -78,7 +78,7 @@ func (r *reader) headers() Table {
 		v := in.field(0)
 		if b = in.b; in.err != nil {
 			size := len(field)
-			if left > 0 { // then there is room for the headers behind it, without what it had
+			if left > 0 { // values remain for the next headers; its nested values do not count
 				size, *r.left = extent(field), left-1
 			}
 			v, b = Unread{slices.Clone(field[:size]), in.err.Error()}, field[size:]
@@ -88,8 +88,8 @@ func (r *reader) headers() Table {
 	return t
 }
 
-// extent returns how many bytes of b its first field takes, type included: all of them where that
-// is not known.
+// extent returns the number of bytes of b that its first field takes, including the type. If the
+// size is unknown, it returns the length of b.
 func extent(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -105,7 +105,7 @@ func extent(b []byte) int {
 	return n
 }
 
-// count takes n values from what may still be read of the headers.
+// count takes n values from the number of header values that may still be read.
 func (r *reader) count() {
 	if r.left == nil {
 		return

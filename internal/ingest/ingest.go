@@ -1,5 +1,5 @@
-// Package ingest takes letters in, exactly one row each: one window = one commit = one ack. It
-// decodes nothing. docs/reliability.md has the protocol and its proof.
+// Package ingest stores incoming letters, exactly one row each: one window = one commit = one ack.
+// It decodes nothing. docs/reliability.md describes the protocol and its proof.
 package ingest
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Store is what ingest needs of the store.
+// Store is the part of the store that ingest needs.
 type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
-	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it, before the session gets a letter
+	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
 	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // until Receive
@@ -26,19 +26,19 @@ type Store interface {
 	Ping(ctx context.Context) error // writes: nil means that the store works
 }
 
-// Inbox is a dead-letter queue: windows of unacknowledged letters, nothing delivered while one is
-// open. Any error ends its session; Open begins another.
+// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters, and nothing while a
+// window is open. Any error ends its session; Open begins another.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
-	Prefetch() int // letters that may be out at once, of the newest window or of the next
+	Prefetch() int // letters that may be unacknowledged, in the newest window or the next
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
 	Fence() error
 	Mark(marker string) error
 	Unmark(marker string) error
-	Missing(letters int) // told of letters that the broker deleted before they were stored
-	Held() (bool, error) // whether letters may come back that an earlier session had; asked while this one has none in hand
+	Missing(letters int) // reports letters that the broker deleted before they were stored
+	Held() (bool, error) // whether letters of an earlier session may come back; called while this session holds none
 	Close()
 }
 
@@ -46,14 +46,14 @@ type Inbox interface {
 type Options struct {
 	Broker, VHost, Inbox string
 	Origin               string   // queue that letters come from whose headers do not say; "" = nobody knows
-	Same                 []string // further names of this broker and vhost in the configuration
+	Same                 []string // other names of this broker and vhost in the configuration
 	Uncertain            deadletter.Uncertain
 	Horizon              time.Duration
 	HorizonRows          int
-	Room                 func() error // says why no letter may be taken in now (the disk is nearly full); nil when there is room
+	Room                 func() error // why no letter may be stored now (the disk is nearly full); nil = there is room
 	Stored               func()       // called after each commit; wakes the classifier
 	CameBack             func(letters []deadletter.ID)
-	Crash                func(point string) // called at the named points; nil in the product
+	Crash                func(point string) // called at the named points; nil in production
 	Now                  func() time.Time
 	Log                  *slog.Logger
 	Metrics              *Metrics
@@ -68,16 +68,16 @@ type Ingester struct {
 
 	flood atomic.Int64 // when the last large window was stored, Unix milliseconds
 
-	say func(text string) // told what keeps letters from being taken in
+	say func(text string) // called with what prevents letters from being stored
 
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
-	number  int64 // of the next window of the session
-	fetched int   // letters of the session
-	earlier int   // letters that earlier sessions may have given back; 0 = none, or nobody knows
+	number  int64 // of the session's next window
+	fetched int   // letters fetched in the session
+	earlier int   // letters that earlier sessions may have given back; 0 = none, or unknown
 }
 
-// New returns an Ingester; Run drains.
+// New returns an Ingester. Its Run drains the inbox.
 func New(store Store, inbox Inbox, o Options) *Ingester {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -94,8 +94,8 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox), say: func(string) {}}
 }
 
-// Run drains until ctx ends; then it finishes the window that is open (commit, ack, fence, settle)
-// and returns.
+// Run drains until ctx ends. It then finishes the open window (commit, ack, fence, settle) and
+// returns.
 func (i *Ingester) Run(ctx context.Context) error {
 	defer i.inbox.Close()
 	for ctx.Err() == nil && i.storeBack(ctx) == nil {
@@ -106,10 +106,10 @@ func (i *Ingester) Run(ctx context.Context) error {
 	return nil
 }
 
-// probe is how often a store that failed is asked again.
+// probe is the interval between checks of a failed store.
 const probe = time.Second
 
-// storeBack waits until the store works and has room: until then nothing is fetched, and the
+// storeBack waits until the store works and has room. Until then nothing is fetched, and the
 // letters stay in the broker.
 func (i *Ingester) storeBack(ctx context.Context) error {
 	for {
@@ -131,7 +131,8 @@ func (i *Ingester) storeBack(ctx context.Context) error {
 	}
 }
 
-// drain is one session: what the last one left open is decided first, then window after window.
+// drain runs one session. It first decides the window that the last session left open, and then
+// takes window after window.
 func (i *Ingester) drain(ctx context.Context) error {
 	if err := i.begin(ctx); err != nil {
 		return err
@@ -153,15 +154,15 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A window that was fetched is finished also when the program is to stop: its letters are
-		// the broker's until the ack.
+		// A fetched window is finished even if the program is stopping: until the ack, its letters
+		// belong to the broker.
 		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
 	}
 }
 
-// begin opens a session, and finds out whether the broker was restarted since the last one.
+// begin opens a session and checks whether the broker was restarted since the last one.
 func (i *Ingester) begin(ctx context.Context) error {
 	session, err := i.store.BeginSession(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
 	if err != nil {
@@ -188,7 +189,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case session.Marker == "":
 		return i.mark(ctx, i.store.Calm)
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
-		return nil // known: the horizon stays where it is
+		return nil // a known restart: the horizon does not move
 	case reason != "":
 		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
@@ -200,7 +201,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 	return nil
 }
 
-// mark makes a marker and remembers it: from here on its loss tells a restart.
+// mark creates a marker and records it. From then on, the loss of the marker indicates a restart.
 func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
 	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
 	if err := i.inbox.Mark(marker); err != nil {
@@ -210,7 +211,7 @@ func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, 
 	return remember(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, marker)
 }
 
-// resume decides what became of the window that the last session left open.
+// resume decides what happened to the window that the last session left open.
 func (i *Ingester) resume(ctx context.Context) error {
 	open, err := i.store.Look(ctx, i.o.Broker, i.o.VHost, i.o.Inbox)
 	if err != nil || open == nil {
@@ -235,8 +236,8 @@ func (i *Ingester) resume(ctx context.Context) error {
 	return i.keep(ctx, w, i.receive)
 }
 
-// receive stores a window of new letters. Those that the broker deletes should this session be lost
-// are counted before: so the next session knows how many are missing.
+// receive stores a window of new letters. It first counts the letters that the broker deletes if
+// this session is lost, so that the next session knows how many are missing.
 func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	atStake := 0
 	for n := range w.Arrivals {
@@ -253,7 +254,7 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window makes a window of the first wanted letters of arrivals, 0 = of all.
+// window creates a window from the first wanted letters of arrivals; 0 = all.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {
@@ -269,29 +270,29 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	return w
 }
 
-// givesBack says that letters behind a window may come back flagged redelivered, though none of
-// them is of it: where more were fetched, which go back, and where the last letter was flagged
-// itself, as those that come back come first. Then the ones behind it may be flagged too, and stay
-// there when the drain ends with this window. While it goes on, or in an inbox, they matter once
-// the session has taken more than the earlier ones had out, on brokers that flag only what came
-// back.
+// givesBack reports whether letters behind a window may come back flagged redelivered, although
+// none of them is in the window. This is the case if more letters were fetched, because the rest go
+// back. It can also be the case if the window's last letter was flagged, because returned letters
+// come first: the letters behind it may then be flagged too. They stay in the queue if the drain
+// ends with this window. Otherwise, and in an inbox, they matter once the session has taken more
+// letters than the earlier sessions had unacknowledged, on brokers that flag only returned letters.
 func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 	flagged := len(w) > 0 && w[len(w)-1].Redelivered
 	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)
 }
 
 const (
-	large     = 100                    // letters: a window of so many means that more are waiting in the broker
+	large     = 100                    // letters: a window of this size means that more wait in the broker
 	floodOver = 100 * time.Millisecond // after the last large window
 )
 
-// Busy says that letters are waiting in the broker to be stored: what can be done later should not
-// take the processor from it now.
+// Busy reports whether letters wait in the broker to be stored. Work that can be done later should
+// not compete with this for the processor.
 func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }
 
-// keep commits a window, acknowledges it, fences and settles it.
+// keep commits a window, acknowledges it, fences it and settles it.
 func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
 	settled := false
 	if i.o.Metrics != nil {
@@ -333,12 +334,12 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 	return nil
 }
 
-// calmAfter is how long an inbox has to be empty after a restart of the broker before its acks are
-// trusted again. Two seconds of quiet before a kill were enough for no ack to be undone
-// (docs/reliability.md); what is undone is redelivered first.
+// calmAfter is how long an inbox must be empty after a broker restart before its acks are trusted
+// again. Two seconds of quiet before a kill were enough for no ack to be undone
+// (docs/reliability.md). Letters whose acks were undone are redelivered first.
 const calmAfter = 5 * time.Second
 
-// calm takes one window more in the aftermath of a restart, or ends the aftermath when the inbox is
+// calm takes one more window in the aftermath of a restart, or ends the aftermath if the inbox is
 // empty.
 func (i *Ingester) calm(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)

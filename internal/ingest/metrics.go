@@ -8,20 +8,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what came in, and times windows.
+// Metrics counts incoming letters and measures the duration of windows.
 type Metrics struct {
 	received *prometheus.CounterVec
 	inboxes  deadletter.Labels
 	now      func() time.Time
 
 	mu      sync.Mutex
-	windows map[*Ingester]span // the open one of each inbox, else its newest
+	windows map[*Ingester]span // the open window of each inbox, otherwise its newest
 }
 
-// span is how long a window is in hand; ended is zero while it is.
+// span is the time during which a window is open; ended is zero until it closes.
 type span struct{ began, ended time.Time }
 
-// NewMetrics registers the collectors of ingest; now may be nil.
+// NewMetrics registers the collectors of ingest. now may be nil.
 func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	if now == nil {
 		now = time.Now
@@ -37,10 +37,10 @@ func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 	return m
 }
 
-// remembered is how long a window that is over still counts: longer than most scrape intervals.
+// remembered is how long a finished window still counts. It is longer than most scrape intervals.
 const remembered = time.Minute
 
-// lag returns seconds.
+// lag returns the lag in seconds.
 func (m *Metrics) lag() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,14 +58,14 @@ func (m *Metrics) lag() float64 {
 	return longest.Seconds()
 }
 
-// begin says that an inbox has a window in hand.
+// begin records that an inbox has an open window.
 func (m *Metrics) begin(i *Ingester) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.windows[i] = span{began: m.now()}
 }
 
-// end says that the window is settled, or that it was given back to the broker.
+// end records that the window was settled, or was given back to the broker.
 func (m *Metrics) end(i *Ingester, settled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *Metrics) end(i *Ingester, settled bool) {
 	m.windows[i] = span{m.windows[i].began, m.now()}
 }
 
-// took counts the letters of a window by their verdicts.
+// took counts the letters of a window by verdict.
 func (m *Metrics) took(broker, inbox string, r deadletter.Receipt) {
 	inbox = m.inboxes.Of(inbox)
 	for verdict, n := range map[string]int{"new": len(r.New), "came_back": r.CameBack, "copy": r.Copies, "merged": r.Merged} {

@@ -9,16 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounded is an Inbox that can be drained once: Next returns no letters, and Resume none, when it
-// is empty, and Open gives up on a queue that cannot be drained.
+// Bounded is an Inbox that can be drained once. When it is empty, Next and Resume return no
+// letters. Open gives up on a queue that cannot be drained.
 type Bounded interface {
 	Inbox
 	Limit(n int) // the next windows have at most n letters
 }
 
-// Once takes letters out of a queue once, up to a count or until it is empty, by the protocol of an
-// inbox: window, commit, ack, fence, settle. Letters that it fetched and does not want go back to
-// the queue.
+// Once drains a queue once, up to a count or until the queue is empty. It uses the protocol of an
+// inbox: window, commit, ack, fence, settle. Fetched letters that exceed the count go back to the
+// queue.
 type Once struct {
 	*Ingester
 	queue Bounded
@@ -26,25 +26,25 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters, 0 = until the queue is empty; say is told in
-// words what keeps it from going on, "" = nothing. Run drains, and Resolve only closes what an
-// earlier Once left open; one of them, and once.
+// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. It calls say with
+// what prevents progress, in words; "" = nothing. Call either Run or Resolve, and only once: Run
+// drains, and Resolve only closes the window that an earlier Once left open.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
 	once.say = say
 	return once
 }
 
-// Taken returns how many letters were stored so far. A letter that a restart of the broker brought
-// back is counted when it was stored first.
+// Taken returns the number of letters stored so far. A letter that a broker restart brought back
+// was counted when it was first stored.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
-// Run takes letters until the count is reached, the queue is empty, or ctx ends; what was fetched
-// is finished first. The error says why the queue cannot be drained.
+// Run takes letters until the count is reached, the queue is empty, or ctx ends. It always finishes
+// the letters already fetched. The error says why the queue cannot be drained.
 func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
 
-// Resolve decides what became of a window that an earlier process left open in the queue: what is
-// stored already and came back is acknowledged, and nothing more is taken.
+// Resolve decides what happened to a window that an earlier process left open in the queue. It
+// acknowledges letters that are already stored and came back, and takes nothing more.
 func (o *Once) Resolve(ctx context.Context) error {
 	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
@@ -54,10 +54,11 @@ func (o *Once) Resolve(ctx context.Context) error {
 	if err != nil || open == nil {
 		return err
 	}
-	return o.store.Settle(ctx, open.ID) // the queue is gone, and what it held with it
+	return o.store.Settle(ctx, open.ID) // the queue and its contents are gone
 }
 
-// work runs sessions until then, which follows the decision on the open window, is done.
+// work runs sessions until then reports that it is done. Each session first decides the open
+// window.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
@@ -73,7 +74,7 @@ func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bo
 	return nil
 }
 
-// lasting says that another session would end the same.
+// lasting reports whether another session would end with the same error.
 func lasting(err error) bool {
 	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)
 }
@@ -88,9 +89,9 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 	return then(ctx)
 }
 
-// decide closes the window that the last session left open. Unlike an inbox it keeps nothing else:
-// letters that came instead go back, to be taken by a window of their own, which knows how many are
-// wanted.
+// decide closes the window that the last session left open. Unlike an inbox, it keeps nothing else.
+// If other letters arrived instead, they go back. A later window, which knows how many are wanted,
+// takes them.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
@@ -102,12 +103,12 @@ func (o *Once) decide(ctx context.Context) error {
 	}
 	o.o.Crash("ingest: decided")
 	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
-	stopping := ctx // ends the drain; what was fetched is decided all the same
+	stopping := ctx // ends the drain; fetched letters are still decided
 	ctx = context.WithoutCancel(ctx)
 	if whole {
 		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			receipt, err := o.store.Claim(ctx, *open, w)
-			o.taken.Add(int64(len(receipt.New))) // twins of the window, rather than the window itself
+			o.taken.Add(int64(len(receipt.New))) // twins of the window's letters, not those letters
 			return receipt, err
 		})
 	}
@@ -118,9 +119,9 @@ func (o *Once) decide(ctx context.Context) error {
 	return o.begin(stopping)
 }
 
-// take fetches window after window.
+// take fetches one window after another.
 func (o *Once) take(ctx context.Context) (done bool, err error) {
-	var empty time.Time // since when the queue is
+	var empty time.Time // when the queue became empty
 	for ctx.Err() == nil {
 		if err := o.o.Room(); err != nil {
 			return false, err
@@ -143,7 +144,7 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		case empty.IsZero():
 			empty = o.o.Now()
 			continue
-		case o.o.Now().Sub(empty) < calmAfter: // in the aftermath of a restart of the broker: what it forgot comes first
+		case o.o.Now().Sub(empty) < calmAfter: // after a broker restart: what it forgot comes first
 			continue
 		default:
 			err := o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
@@ -151,7 +152,7 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		}
 		w := o.window(arrivals, rest)
 		if err := o.keep(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
-			return false, err // what is too much goes back with the session
+			return false, err // surplus letters go back when the session ends
 		}
 	}
 	return true, nil

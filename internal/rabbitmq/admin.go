@@ -12,13 +12,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Admin changes things through RabbitMQ's HTTP API. Nothing that serves letters does that.
+// Admin makes changes through RabbitMQ's HTTP API. Code that processes letters never uses it.
 type Admin struct{ m *Management }
 
-// adminWait is for an answer: a vhost with all its queues is deleted in one request.
+// adminWait is the timeout of a request: RabbitMQ deletes a vhost with all its queues in one
+// request.
 const adminWait = 60 * time.Second
 
-// NewAdmin returns the API at a URL with user and password. It asks nothing yet.
+// NewAdmin returns a client for the API at a URL with user and password. It sends no request yet.
 func NewAdmin(raw string) (*Admin, error) {
 	m, err := newManagement(raw)
 	if err != nil {
@@ -28,9 +29,9 @@ func NewAdmin(raw string) (*Admin, error) {
 	return &Admin{m}, nil
 }
 
-// Do sends body as JSON, and reads the answer into into, where that is not nil. The error wraps
-// ErrNotFound for 404, ErrForbidden for 401 and 403, ErrInvalid for any other answer that is none
-// of success, and holds what the API says.
+// Do sends body as JSON and decodes the response into the given value, unless that is nil. The
+// error wraps ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid for any other
+// response that is not a success. It contains the API's message.
 func (a *Admin) Do(ctx context.Context, method, path string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

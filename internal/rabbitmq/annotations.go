@@ -11,30 +11,31 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Annotations is the queue in which consumers say why they rejected what they rejected. It is
-// drained while Run runs.
+// Annotations is the queue in which consumers explain why they rejected letters. It is drained
+// while Run runs.
 type Annotations struct {
 	Queue string
-	// Take stores annotations; they are acknowledged when it returns nil, and offered again after
+	// Take stores annotations. They are acknowledged when it returns nil, and delivered again after
 	// an error.
 	Take func(ctx context.Context, list []deadletter.Annotation) error
-	// Refused is told of one that cannot be read, which is dropped.
+	// Refused is called for each annotation that cannot be read. The annotation is dropped.
 	Refused func()
 	Crash   func(point string) // called at the named points; nil in the product
 
-	dropped int // refused since it was said last
+	dropped int // refused since the last log line
 	told    time.Time
 }
 
 const (
 	annotationLinger = 5 * time.Millisecond // after the first of a batch
-	annotationRetry  = 5 * time.Second      // when the store takes nothing
-	annotationAsk    = time.Minute          // while the queue is not there, or may not be read
-	annotationTell   = 10 * time.Second     // between two lines that say how many were refused
+	annotationRetry  = 5 * time.Second      // when the store accepts nothing
+	annotationAsk    = time.Minute          // while the queue does not exist or may not be read
+	annotationTell   = 10 * time.Second     // between two log lines that report refused annotations
 )
 
-// Annotations drains a queue of annotations until ctx ends, session after session. What keeps it
-// from that is logged once, and again when it is something else: consumers get along without it.
+// Annotations drains a queue of annotations until ctx ends, opening a new session whenever one
+// ends. An obstacle is logged once, and again only when it changes: consumers work without
+// annotations.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
 		a.Crash = func(string) {}
@@ -73,9 +74,9 @@ func (l *Link) needsAnnotations(queue string) {
 	l.needs(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
 }
 
-// annotations is one session.
+// annotations runs one session.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
-	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // nobody asks for their headers
+	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // their headers are not needed
 	if err != nil {
 		return err
 	}
@@ -88,8 +89,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
-	// As for an inbox there is no bound by bytes: at most so many of the largest bodies are in
-	// memory.
+	// As with an inbox, no limit by bytes exists: at most firstPrefetch bodies of the maximum size
+	// are in memory.
 	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 
 var errEnded = errors.New("the consumer ended")
 
-// annotationBatch waits for a delivery and takes what comes with it.
+// annotationBatch waits for a delivery and returns it with the deliveries that follow shortly
+// after.
 func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string) ([]amqp.Delivery, error) {
 	var batch []amqp.Delivery
 	var linger <-chan time.Time
@@ -148,8 +150,9 @@ func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, cance
 	return batch, nil
 }
 
-// take stores what can be read of a batch, as often as it takes. Where it came from is known better
-// than it says. What cannot be read would never be: it is counted, and goes with the rest.
+// take stores the readable annotations of a batch and retries until that succeeds. The link's
+// broker and vhost override what an annotation says about its origin. Unreadable annotations would
+// never become readable, so they are counted and acknowledged with the rest.
 func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) error {
 	list := make([]deadletter.Annotation, 0, len(batch))
 	var refused error // the first
@@ -183,8 +186,8 @@ func (l *Link) take(ctx context.Context, a *Annotations, batch []amqp.Delivery) 
 	return nil
 }
 
-// declareAnnotations declares the queue as an inbox is declared. One that is there already is used
-// as it is, and who may not declare it may still read it.
+// declareAnnotations declares the queue in the way an inbox is declared. An existing queue is used
+// unchanged, and a user who may not declare the queue may still read it.
 func (l *Link) declareAnnotations(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(l.Status().Version))

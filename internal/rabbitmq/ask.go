@@ -8,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Ask finds out what the broker lets dlo do, and what may lose letters there, and changes nothing:
-// no letter is taken, nothing is declared but a queue that goes with the connection, and a dlo that
-// runs is not disturbed. annotations is the queue of annotations, "" = none.
+// Ask finds out what the broker permits dlo to do and what could lose letters there. It changes
+// nothing: it takes no letter, declares only a queue that disappears with the connection, and does
+// not disturb a running dlo. annotations is the name of the annotations queue, "" = none.
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 	return l.Status()
 }
 
-// askForInbox says why an inbox cannot be read. One that dlo declares when it starts may be
+// askForInbox reports why an inbox cannot be read. An inbox that dlo declares at startup may be
 // missing.
 func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue string, own bool) {
 	var err error
@@ -56,7 +56,7 @@ func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue str
 	l.inboxStatus(queue, true, "")
 }
 
-// exists looks for a queue.
+// exists checks whether a queue exists.
 func exists(conn *amqp.Connection, queue string) error {
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)

@@ -7,12 +7,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// valueSize is what a value of the headers takes in memory at most beside its bytes
+// valueSize is the most memory that a header value takes in addition to its bytes
 // (TestHeadersTakeBoundedMemory of internal/deadletter).
 const valueSize = 180
 
-// arrival is a delivery with the properties that were kept for it, and about how many bytes it
-// takes in memory.
+// arrival combines a delivery with the properties that were kept for it. It also returns roughly
+// how many bytes the result takes in memory.
 func (i *Inbox) arrival(d *amqp.Delivery) (deadletter.Arrival, int, error) {
 	raw, err := i.letters.take(d.MessageId)
 	if err != nil {
@@ -32,9 +32,10 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 	}
 }
 
-// encodable says why a message cannot be written as AMQP 0-9-1, in frames of a size; nil when it
-// can. The client finds some of that only while it writes, and then it has to close the connection;
-// of the frame it finds nothing, and the broker closes the connection (501; amqp091-go v1.16.0).
+// encodable reports why a message cannot be written as AMQP 0-9-1 in frames of the given size; nil
+// means that it can. The client detects some of these errors only while it writes, and then it has
+// to close the connection. It does not check the frame size at all: the broker closes the
+// connection (501; amqp091-go v1.16.0).
 func encodable(p *deadletter.Publishing, frame int) error {
 	if n := len(p.Queue); n > 255 { // its length is one byte
 		return fmt.Errorf("the name of the queue has %d bytes; 255 are possible", n)

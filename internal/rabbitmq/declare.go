@@ -14,19 +14,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// inboxFacts is what was learnt about an inbox before draining it.
+// inboxFacts holds what was found out about an inbox before draining it.
 type inboxFacts struct {
 	kind    string // classic, quorum or stream; "" = unknown
 	limited bool   // the broker may delete letters from it after lost connections
-	limit   int    // that delivery limit, where it is accepted; 0 = none
+	limit   int    // that delivery limit, if the inbox accepts it; 0 = none
 	cure    string // of it
-	note    string // what may go wrong all the same
+	note    string // what may go wrong nevertheless
 }
 
-// errNotDrained says that an inbox is left alone on purpose; it is asked about again later.
+// errNotDrained means that an inbox is left alone on purpose. It is checked again later.
 var errNotDrained = errors.New("not drained")
 
-// refusal is why a queue is not drained, with one of the errors of internal/deadletter.
+// refusal explains why a queue is not drained and wraps one of the errors of internal/deadletter.
 type refusal struct {
 	kind error
 	text string
@@ -40,11 +40,11 @@ func (r *refusal) Error() string   { return errNotDrained.Error() + ": " + r.tex
 func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 
 // prepare declares the first inbox, its exchange and their binding, and finds out whether draining
-// a queue is safe: a quorum queue deletes a letter after its delivery limit of lost connections
-// (100 of 100 letters were gone at the 22nd connect with the default limit, measured on 4.0.5). The
-// limit in force counts, also of the queue that is declared here: a policy or an operator policy
-// wins over its argument of -1. once is for a queue that is no inbox; known for one that was
-// drained before.
+// a queue is safe. A quorum queue deletes a letter whose connection was lost more often than its
+// delivery limit allows (100 of 100 letters were gone at the 22nd connect with the default limit,
+// measured on 4.0.5). prepare looks at the limit in force, even for the queue that it declares
+// itself: a policy or an operator policy overrides its argument of -1. Set once for a queue that is
+// not an inbox, and known for a queue that was drained before.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
@@ -65,7 +65,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return err
 	})
 	switch {
-	case err == nil, isCode(err, amqp.AccessRefused): // a user without configure rights may still consume (4.3.0 wants them for a passive declare)
+	case err == nil, isCode(err, amqp.AccessRefused): // a user without configure permission may consume (4.3.0 requires it for a passive declare)
 	case isAway(err):
 		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
 	case isCode(err, amqp.NotFound) && once:
@@ -78,14 +78,14 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return facts, err
 	}
 	own, single := facts.kind != "", false // own: declared here
-	var shown *managedQueue                // by the management API
+	var shown *managedQueue                // as shown by the management API
 	silent := "without the management API it is unknown"
 	if !own {
 		facts.kind, single = kind(conn, queue)
 	}
 	if l.management != nil {
 		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !once) }
-		if own && empty { // it may be fresh, and has nothing to delete: the next session asks again
+		if own && empty { // it may be new and has nothing to delete: the next session checks again
 			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
 		}
 		q, err := ask()
@@ -134,14 +134,14 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	return facts, nil
 }
 
-// withoutLimit says how to take the delivery limit of a queue away; q is what the API shows of it,
-// nil for nothing.
+// withoutLimit explains how to remove the delivery limit of a queue. q is the queue as the API
+// shows it, or nil if it shows nothing.
 func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	if q != nil && q.Arguments.DeliveryLimit != nil && (*q.Arguments.DeliveryLimit >= 0 || !atLeast(version, 4, 0)) {
 		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
 	}
 	definition := `{"delivery-limit":-1}`
-	if !atLeast(version, 4, 0) { // which takes no negative limit in a policy: any other leaves none
+	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy: any other leaves none
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
 	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
@@ -151,10 +151,11 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 	return cure
 }
 
-// declareOwn declares what dlo owns: a durable fanout exchange and a durable quorum queue without a
-// delivery limit (on 3.x the limit -1 means 0, so there the argument is left out). Where something
-// of that name exists with other arguments it is used as it is, with a note, and declared is false.
-// Where known says that both were there before, what is gone is said.
+// declareOwn declares the objects that dlo owns: a durable fanout exchange and a durable quorum
+// queue without a delivery limit (on 3.x a limit of -1 means 0, so there the argument is omitted).
+// If an object of that name exists with other arguments, it is used unchanged, note explains the
+// difference, and declared is false. If known is true, both existed before, and a missing one is
+// reported.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {
@@ -197,7 +198,7 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bo
 	return declared, note, nil
 }
 
-// ownQueue are the arguments of a durable queue of dlo.
+// ownQueue returns the arguments of a durable queue that dlo owns.
 func ownQueue(version string) amqp.Table {
 	args := amqp.Table{"x-queue-type": "quorum"}
 	if atLeast(version, 4, 0) {
@@ -206,11 +207,12 @@ func ownQueue(version string) amqp.Table {
 	return args
 }
 
-// kind returns the type of an existing queue as far as the broker tells without the management API,
-// and whether it has a single active consumer. A declaration as a plain classic queue either
-// passes, or its refusal names the first argument that differs, with its value: that is taken over,
-// until only the type is left (the same words on 3.10.8, 4.0.5, 4.3.6). "" where the user may not
-// declare, or the words are others.
+// kind returns the type of an existing queue, as far as the broker reveals it without the
+// management API, and whether the queue has a single active consumer. It declares the queue as a
+// plain classic queue. If the broker refuses, it names the first argument that differs and its
+// value. kind adopts that value and tries again until only the type differs (the message is
+// identical on 3.10.8, 4.0.5, 4.3.6). It returns "" if the user may not declare the queue or the
+// message is different.
 func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
@@ -240,14 +242,14 @@ func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	return "", single
 }
 
-const maxArguments = 16 // of a queue that are taken over; RabbitMQ knows about as many
+const maxArguments = 16 // the most that are adopted from a queue; RabbitMQ knows about as many
 
 var (
 	otherType     = regexp.MustCompile(`'x-queue-type' .* but current is '(classic|quorum|stream)'`)
 	otherArgument = regexp.MustCompile(`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`)
 )
 
-// argument reads a value as a refusal writes it.
+// argument parses a value in the notation of the broker's refusal.
 func argument(value, kind string) any {
 	switch kind {
 	case "bool":
@@ -276,15 +278,15 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// isGone says that a queue or an exchange does not exist.
+// isGone reports whether the error means that a queue or an exchange does not exist.
 func isGone(err error) bool {
 	return isCode(err, amqp.NotFound) && strings.Contains(err.Error(), "NOT_FOUND - no ")
 }
 
-// isAway says that the node of a classic queue is down, or cannot be reached. RabbitMQ answers with
-// the code of a queue that is gone, and other words: "home node '...' of durable queue '...' in
-// vhost '/' is down or inaccessible" at once (3.10.8), or "failed to perform operation on queue
-// '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
+// isAway reports whether the error means that the node of a classic queue is down or unreachable.
+// RabbitMQ uses the code for a missing queue with a different text: "home node '...' of durable
+// queue '...' in vhost '/' is down or inaccessible" immediately (3.10.8), or "failed to perform
+// operation on queue '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
 func isAway(err error) bool {
 	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }
@@ -304,8 +306,9 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// Inspect says why a queue that is no inbox cannot be drained; nil when it can. The error wraps
-// ErrNotFound, ErrInvalid or ErrConflict, or ErrUnavailable where the broker cannot be asked.
+// Inspect reports why a queue that is not an inbox cannot be drained; nil means that it can. The
+// error wraps ErrNotFound, ErrInvalid or ErrConflict, or ErrUnavailable if the broker cannot be
+// reached.
 func (l *Link) Inspect(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "look at "+queue)
 	if err != nil {

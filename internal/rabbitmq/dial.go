@@ -14,22 +14,23 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// dial opens a connection of its own name. Recovery stays nil: after a reconnect of the library's
-// own an old delivery acks a stranger (client_trap_test.go).
+// dial opens a connection with its own name. Recovery stays nil: after the library reconnects on
+// its own, acknowledging an old delivery acknowledges a different letter (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.broker.URL, func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	})
 }
 
-// dialReading is dial for a session that reads letters, whose properties the client does not see.
+// dialReading is dial for a session that reads letters. The client does not see the properties of
+// those letters.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
 	uri, err := amqp.ParseURI(l.broker.URL)
 	if err != nil {
 		return nil, nil, scrub(err)
 	}
 	var letters *letterConn
-	plain := "amqp" + l.broker.URL[len(uri.Scheme):] // TLS is below the frames, so it is ours
+	plain := "amqp" + l.broker.URL[len(uri.Scheme):] // TLS runs below the frames, so dlo sets it up
 	conn, err := l.dialWith(ctx, purpose, plain, func(ctx context.Context, _ string) (net.Conn, error) {
 		c, err := dialBelow(ctx, uri)
 		if err != nil {
@@ -41,8 +42,8 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 	return conn, letters, err
 }
 
-// dialBelow opens what the frames of AMQP run over, as the client does (amqp091-go v1.16.0,
-// DialConfig).
+// dialBelow opens the transport for the AMQP frames, in the way the client does (amqp091-go
+// v1.16.0, DialConfig).
 func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
 	addr := net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
 	if uri.Scheme != "amqps" {
@@ -55,8 +56,8 @@ func dialBelow(ctx context.Context, uri amqp.URI) (net.Conn, error) {
 	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", addr)
 }
 
-// tlsConfig is what the parameters of an amqps URL ask for: cacertfile, certfile with keyfile, and
-// server_name_indication, which is the host where it is left out.
+// tlsConfig returns the TLS configuration for the parameters of an amqps URL: cacertfile, certfile
+// with keyfile, and server_name_indication, which defaults to the host.
 func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: uri.ServerName}
 	if config.ServerName == "" {
@@ -81,7 +82,7 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	return config, nil
 }
 
-// dialWith opens a connection over what below opens.
+// dialWith opens a connection over the transport that below opens.
 func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
@@ -100,7 +101,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx
 			if err != nil {
 				return nil, err
 			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // of the handshake; the client clears it
+			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // for the handshake; the client clears it
 		},
 	})
 	if err != nil {

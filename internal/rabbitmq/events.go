@@ -7,11 +7,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// toldFor is how long something that happened, and is over, stays a problem: a day, so that whoever
-// looks in the morning sees it.
+// toldFor is how long a past event stays a problem: a day, so that a person who looks in the
+// morning sees it.
 const toldFor = 24 * time.Hour
 
-// happened makes something that happened to a queue of dlo a problem for a day.
+// happened reports an event on one of dlo's queues as a problem for a day.
 func (l *Link) happened(p deadletter.Problem) {
 	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
 	l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
@@ -20,7 +20,7 @@ func (l *Link) happened(p deadletter.Problem) {
 	l.events = append(l.recent(p.Key()), p)
 }
 
-// recent returns what happened within a day, but for the problem of one key.
+// recent returns the events of the last day, except the problem with one key.
 func (l *Link) recent(but string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {
@@ -31,8 +31,8 @@ func (l *Link) recent(but string) []deadletter.Problem {
 	return list
 }
 
-// whatIsGone returns the problem that the inbox or the exchange which dlo declares was deleted
-// since it was there last; nil where it was not, or nobody says.
+// whatIsGone returns a problem if the inbox or the exchange that dlo declares was deleted since it
+// last existed. It returns nil if neither was deleted or if this is unknown.
 func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Problem {
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,

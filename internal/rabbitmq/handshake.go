@@ -8,11 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// outspoken is a way to log in that asks the broker to say so when it refuses the login. Without
-// that, RabbitMQ ends the connection without a word, as a network that breaks does (3.10.8, 4.0.5,
-// 4.3.6), and the client takes either for a wrong password. The client has no option for it: it
-// puts its own capabilities in the place of those of the configuration and then asks for the
-// response (amqp091-go v1.16.0).
+// outspoken is an authentication method that asks the broker to report a refused login. Otherwise
+// RabbitMQ closes the connection silently, as a network failure would (3.10.8, 4.0.5, 4.3.6), and
+// the client reports both as a wrong password. The client has no option for this: it replaces the
+// configured capabilities with its own and then asks for the response (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // of the connection
@@ -26,8 +25,9 @@ func (a outspoken) Response() string {
 	return a.Authentication.Response()
 }
 
-// logins are the ways to log in that a URL names; nil for one that the client does not know, which
-// it then says. properties are those of the connection.
+// logins returns the authentication methods that a URL names. It returns nil for a method that the
+// client does not know, because the client then reports it. properties are the connection's
+// properties.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
 	names := u.AuthMechanism
@@ -45,8 +45,8 @@ func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	return list
 }
 
-// explain turns what ended a handshake into words. The client makes up a refusal where the broker
-// said nothing.
+// explain describes the error that ended a handshake. The client invents a refusal if the broker
+// sent no reason.
 func explain(err error) error {
 	var e *amqp.Error
 	switch {

@@ -12,43 +12,44 @@ import (
 
 // Limits bound a window.
 type Limits struct {
-	Letters int           // at most so many
-	Bytes   int           // that its letters take in memory, headers included: reached = the window closes
+	Letters int           // most letters in a window
+	Bytes   int           // memory of its letters, headers included; the window closes when it is reached
 	Linger  time.Duration // how long a window waits for more after its first letter
 }
 
-// firstPrefetch is where the adaptive prefetch of an inbox starts. RabbitMQ has no prefetch by
-// bytes, so a first burst is at most this many of the largest letters.
+// firstPrefetch is the initial value of an inbox's adaptive prefetch. RabbitMQ has no prefetch by
+// bytes, so a first burst is at most this many letters of the maximum size.
 const firstPrefetch = 16
 
-// Inbox drains one dead-letter queue, window by window: while a window is open nothing more is
-// delivered, so after a crash only that window can come back. One goroutine uses it.
+// Inbox drains one dead-letter queue, window by window. While a window is open nothing more is
+// delivered, so only that window can come back after a crash. An Inbox must be used by one
+// goroutine only.
 type Inbox struct {
 	link      *Link
 	queue     string
 	limits    Limits
 	once      bool                                       // it ends when the queue is empty
-	most      int                                        // letters of a window, of what the caller still wants; 0 = no such bound
+	most      int                                        // letters that the caller still wants in a window; 0 = no limit
 	say       func(text string)                          // told why nothing is read now; "" when something is
-	failure   string                                     // why the session ended, in words
-	fruitless backoff                                    // of sessions that settle no window; a broker that is away does not count
+	failure   string                                     // why the session ended, as text
+	fruitless backoff                                    // sessions that settle no window; an unreachable broker does not count
 	sleep     func(context.Context, time.Duration) error // after fruitless sessions
 	conn      *amqp.Connection
-	letters   *letterConn // the same, below the client
+	letters   *letterConn // the same connection, below the client
 	ch        *amqp.Channel
 	closed    chan *amqp.Error
 	canceled  chan string
 	prefetch  int
-	applied   int // prefetch that the channel has
+	applied   int // prefetch set on the channel
 	consumes  int
-	tag       uint64 // of the last delivery of the channel
-	taken     int    // bytes that the newest window takes in memory
-	locked    bool   // the broker refuses a get
+	tag       uint64 // of the channel's last delivery
+	taken     int    // memory that the newest window takes, in bytes
+	locked    bool   // the broker refuses basic.get
 	facts     inboxFacts
-	away      bool  // the node of a classic inbox was away since a window was settled
+	away      bool  // the node of a classic inbox was away since the last settled window
 	unlocked  bool  // the lock, or the queue of the turn, is on a cluster node that is away
-	scarce    bool  // a letter that is not settled yet has one delivery left
-	spent     int64 // deliveries of a letter, of which people were told
+	scarce    bool  // an unsettled letter has one delivery left
+	spent     int64 // deliveries of a letter that were already reported
 	trial     trial
 }
 
@@ -59,25 +60,26 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 	return i
 }
 
-// Once returns a queue that is drained once: Next returns no letters when it is empty, and Open
-// gives up on a queue that cannot be drained. say is told in words what keeps it from being read,
-// and "" when nothing does.
+// Once returns an Inbox for a queue that is drained once: Next returns no letters when the queue is
+// empty, and Open gives up on a queue that cannot be drained. say is called with the reason why the
+// queue cannot be read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, trial: trial{proof: steady}}
 }
 
-// Limit bounds the next windows to n letters.
+// Limit limits each of the next windows to n letters.
 func (i *Inbox) Limit(n int) { i.most = n }
 
-// Prefetch returns how many letters the broker may have out at once: those of the newest window
-// until they are acknowledged, or those of the next one.
+// Prefetch returns how many unacknowledged letters the broker may deliver at one time: the letters
+// of the newest window until they are acknowledged, or those of the next window.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
-// Open drops what is left of the session before and begins another, as often as it takes; marker is
-// the one to look for, "" for none. prefetch is how many letters earlier sessions may have had out
-// at once: the first window takes them all, as on a quorum queue what comes back stands behind what
-// came back before (returned_order_test.go), and a window that came back must come first. It
-// returns only with a session or with the error of ctx.
+// Open drops the rest of the previous session and begins another one, with as many attempts as that
+// takes. marker is the marker to look for, "" for none. prefetch is how many letters earlier
+// sessions may have held unacknowledged. The first window takes all of them, because a window that
+// came back must come first: on a quorum queue, returned letters stand behind letters that were
+// returned earlier (returned_order_test.go). Open returns only with a session or with the error of
+// ctx.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
@@ -90,7 +92,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		asked := i.link.asked()
 		s, err := i.open(ctx, marker)
 		if err == nil {
-			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled: a letter that ends every session must not be asked for faster and faster
+			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled: a letter that ends every session must not be requested faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -144,7 +146,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	}
 	switch {
 	case marker != "" && i.unlocked:
-		s.Marker = deadletter.MarkerUnknown // likely on the node that is away, where each question takes 65 s (4.0.5, 4.3.6)
+		s.Marker = deadletter.MarkerUnknown // likely on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	case marker != "":
 		if s.Marker, err = i.marked(marker); err != nil {
 			return s, err
@@ -167,7 +169,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	return s, nil
 }
 
-// channel begins a fresh channel on the connection.
+// channel opens a new channel on the connection.
 func (i *Inbox) channel() error {
 	if i.ch != nil {
 		i.ch.Close()
@@ -177,7 +179,7 @@ func (i *Inbox) channel() error {
 		return err
 	}
 	i.ch = ch
-	i.letters.forget() // of deliveries of the last channel that the client dropped
+	i.letters.forget() // drops deliveries of the last channel that the client discarded
 	i.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
 	i.canceled = ch.NotifyCancel(make(chan string, 1))
 	i.applied, i.tag = 0, 0
@@ -195,10 +197,10 @@ func (i *Inbox) Close() {
 	}
 }
 
-// Next blocks for the first letter, then takes what comes until the window is full or has lingered.
+// Next blocks for the first letter, then collects letters until the window is full or has lingered.
 // The letters are in delivery order and unacknowledged, and nothing more is delivered until Ack.
-// When ctx ends it returns the letters it has, or the error of ctx when it has none. Of a queue
-// that is drained once it returns none when the queue is empty.
+// When ctx ends, Next returns the letters it has, or the error of ctx if it has none. For a queue
+// that is drained once, it returns no letters when the queue is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch
@@ -226,12 +228,12 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	onceQuiet = time.Second // without a delivery: look whether a queue that is drained once is empty
-	onceWait  = time.Minute // letters are there, but none is delivered: give up
+	onceQuiet = time.Second // without a delivery: check if a queue that is drained once is empty
+	onceWait  = time.Minute // letters exist but none is delivered: give up
 )
 
-// empty says that a queue which is drained once has nothing more. What is in another consumer's
-// hands is not there. An inbox is never empty for good.
+// empty reports whether a queue that is drained once has no more letters. Letters that another
+// consumer holds do not count. An inbox is never permanently empty.
 func (i *Inbox) empty(since time.Time) (bool, error) {
 	if !i.once {
 		return false, nil
@@ -243,7 +245,7 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	})
 	switch {
 	case isCode(err, amqp.AccessRefused):
-		return time.Since(since) > resumeQuiet, nil // nobody says how many are there; so long a silence does
+		return time.Since(since) > resumeQuiet, nil // the count is unknown: so long a silence decides
 	case isCode(err, amqp.NotFound):
 		return false, refuse(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
 	case err != nil:
@@ -257,25 +259,25 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	return false, nil
 }
 
-// resumeQuiet is how long some, but not all, letters of an open window may be alone before the
-// window counts as not come back.
+// resumeQuiet is how long Resume waits for the rest of an open window after some of its letters
+// came back. Then the window counts as not returned.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back: whole and before all others, or not at all
-// (docs/reliability.md has the measurement). In what order it comes back is the broker's choice
-// where it was taken by more than one request. It waits until that is decided. The letters are the
-// window itself when whole is true, else a window of other letters; none where a queue that is
-// drained once is empty.
+// Resume finds out whether the open window came back: whole and before all other letters, or not at
+// all (docs/reliability.md has the measurement). The broker chooses the order if the window was
+// fetched with more than one request. Resume waits until this is decided. If whole is true, the
+// letters are the open window; otherwise they are a window of other letters. There are none if a
+// queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)
-		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // one that is not: decided
+		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a foreign letter: decided
 		if err != nil {
 			return nil, false, err
 		}
 		if len(w) > 0 {
 			if len(w) < len(open) && ours(w) && ctx.Err() != nil {
-				return nil, false, ctx.Err() // not decided: the letters go back with the session
+				return nil, false, ctx.Err() // undecided: the letters go back with the session
 			}
 			return w, len(w) == len(open) && ours(w), nil
 		}
@@ -291,8 +293,8 @@ func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []
 	}
 }
 
-// lettersOf returns whether all letters of a growing window are letters of the open one, delivered
-// again.
+// lettersOf returns a function that reports whether all letters of a growing window are redelivered
+// letters of the open window.
 func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool {
 	left := map[deadletter.Fingerprint]int{}
 	for _, f := range open {
@@ -308,13 +310,13 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is how long a queue has to be empty before an open window of it counts as not come
-// back: a broker that has just started may not show yet what it holds.
+// onceSettled is how long a queue has to be empty before its open window counts as not returned: a
+// broker that has just started may not show its letters yet.
 const onceSettled = 5 * time.Second
 
-// redeliveredLeaks says whether a server may flag the first delivery of a letter as a redelivery.
-// 4.0 does so where a quorum queue dead-letters into another, 4.3 everywhere (4.0.5, 4.3.6); 4.1
-// and 4.2 were not measured.
+// redeliveredLeaks reports whether a server may flag the first delivery of a letter as a
+// redelivery. 4.0 does so if a quorum queue dead-letters into another quorum queue, 4.3 does so
+// always (4.0.5, 4.3.6); 4.1 and 4.2 were not measured.
 func redeliveredLeaks(version, kind string) bool {
 	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
 }

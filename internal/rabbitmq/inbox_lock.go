@@ -11,13 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// alone makes sure that nobody else drains the inbox: neither another dlo nor a session of ours
-// that the broker has not noticed the end of. Such a session would still hold the open window, and
-// a new one that is served what comes after it would take the window for acknowledged
-// (window_return_test.go). The lock is an exclusive queue, which lives and dies with this
-// connection.
+// alone makes sure that nothing else drains the inbox: neither another dlo nor an earlier session
+// whose end the broker has not noticed. Such a session would still hold the open window. A new
+// session that receives the letters after that window would then take the window for acknowledged
+// (window_return_test.go). The lock is an exclusive queue, which exists as long as this connection.
 func (i *Inbox) alone() error {
-	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may be as long as a name can be
+	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
 	err := onChannel(i.conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
@@ -33,30 +32,31 @@ func (i *Inbox) alone() error {
 	case isCode(err, amqp.ResourceLocked):
 		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
 	case refused:
-		return nil // a user without configure rights on dlo.epoch.*: nothing guards against a second one
+		return nil // a user without configure permission on dlo.epoch.*: no guard against a second dlo
 	}
 	return err
 }
 
-// holderAway says that the lock is of a connection to a cluster node that is down, or cannot be
-// reached. 4.3.6 keeps the exclusive queue of such a connection until the node is back; 3.10.8 and
-// 4.0.5 delete it at once. A lock that is held by a connection that lives answers 405; 4.3.6 takes
-// 65 s to answer 404 for one whose node is down (cluster_test.go). What that session had in hand is
-// told by Held, so no letter is taken twice; only another dlo would not be noticed.
+// holderAway reports whether the lock belongs to a connection on a cluster node that is down or
+// unreachable. 4.3.6 keeps the exclusive queue of such a connection until the node is back; 3.10.8
+// and 4.0.5 delete it immediately. If a live connection holds the lock, the broker replies 405. If
+// the node of the holder is down, 4.3.6 replies 404 after 65 s (cluster_test.go). Held reports the
+// letters which that session held, so no letter is taken twice; only another dlo would go
+// unnoticed.
 func (i *Inbox) holderAway(lock string) bool {
 	return isAway(answer(func() error { return exists(i.conn, lock) }))
 }
 
-// turn returns a channel on which the inbox is read in its turn: after the broker has ended the
-// last channel of an earlier session, and put what that one had back. The exclusive queue of alone
-// goes with a connection, whose channels may live on for a moment with a window in their hands. A
-// queue that each channel reads exclusively is given free by the same event as the window, the end
-// of the channel. Where it cannot be had (no right to it, its node is down, it is of another make)
-// there is the other lock alone. The queue takes no message from anybody, as that would be
-// delivered among the letters.
+// turn returns a channel that reads the inbox in its turn: after the broker has ended the last
+// channel of an earlier session and requeued its letters. The exclusive queue of alone ends with a
+// connection, but the connection's channels may live on for a moment and hold a window. turn
+// therefore uses a queue that each channel reads exclusively: the end of the channel releases both
+// this queue and the window. If the queue is unavailable (no permission, its node is down, it was
+// declared differently), only the lock of alone remains. The queue accepts no messages, because
+// they would be delivered among the letters.
 func (i *Inbox) turn() (*amqp.Channel, error) {
 	if i.unlocked {
-		return i.conn.Channel() // its queue is on the node that is away, where each question takes 65 s (4.0.5, 4.3.6)
+		return i.conn.Channel() // its queue is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	}
 	sum := sha256.Sum256([]byte(i.queue))
 	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
@@ -79,11 +79,11 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 			return ch, nil
 		case i.conn.IsClosed():
 			return nil, err
-		// Its last reader has just ended, or is an older dlo, which made it otherwise, and will
-		// end.
+		// Either its last reader has just ended, or an older dlo declared it with other arguments
+		// and will end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
-			i.unlocked = isAway(err) // 3.10.8 says so at once, 4.0.5 and 4.3.6 after 65 s: it is not asked again
+			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 after 65 s: not asked again
 			return i.conn.Channel()
 		case time.Since(began) > turnWait:
 			return nil, fmt.Errorf("the broker has not ended the last channel that read %s", deadletter.Visible(i.queue))

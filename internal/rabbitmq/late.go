@@ -8,8 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// late says why letters that were acknowledged, or that a session before had in hand, may come back
-// later than the first letters of this one, as they may in a cluster; "" = nothing says so.
+// late explains why letters may come back later than the first letters of this session, as can
+// happen in a cluster. These are letters that were acknowledged or that an earlier session held. ""
+// means that nothing indicates this.
 func (i *Inbox) late(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil
@@ -34,11 +35,11 @@ const (
 	heldWait = 2 * time.Second
 )
 
-// Held says that the broker may have letters of the inbox in hand for a consumer that is gone.
-// Where the node of a connection dies, its quorum queues keep what a cancelled consumer of it had,
-// until another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6), and count that
-// consumer all the while (cluster_test.go). It is asked while this session has no letter in hand.
-// A classic queue gives such letters back at once.
+// Held reports whether the broker may still hold letters of the inbox for a consumer that is gone.
+// If the node of a connection dies, quorum queues keep the letters of its cancelled consumers until
+// another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). They count such a consumer
+// all that time (cluster_test.go). Held must be called while this session holds no letter. A
+// classic queue returns such letters immediately.
 func (i *Inbox) Held() (bool, error) {
 	if i.facts.kind == "classic" {
 		return false, nil
@@ -54,9 +55,9 @@ func (i *Inbox) Held() (bool, error) {
 	return found.Consumers > 0, err
 }
 
-// answer waits for the answer to a question about a classic queue, which may be on a cluster node
-// that is away: 4.0.5 and 4.3.6 answer after 65 s where the node is down, and not within three
-// minutes where it is cut off. What is still asked then ends with the connection.
+// answer waits for the reply to a request about a classic queue that may be on an unreachable
+// cluster node: 4.0.5 and 4.3.6 reply after 65 s if the node is down, and not within three minutes
+// if it is cut off. A request that is still pending then ends with the connection.
 func answer(question func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- question() }()
@@ -68,7 +69,7 @@ func answer(question func() error) error {
 	}
 }
 
-// answerWait is long for a node that lives: it answers within milliseconds.
+// answerWait is generous for a live node, which replies within milliseconds.
 const answerWait = 30 * time.Second
 
 var errNoAnswer = errors.New("no answer about a queue, whose cluster node may be away")

@@ -11,40 +11,40 @@ import (
 	"sync"
 )
 
-// letterConn is the connection of a session that reads letters. It keeps the properties of each
-// delivery back from the client, which gets the number they are kept under as the only property, a
-// message id: the client drops the connection over a frame of headers that is larger than was
-// negotiated (501), though RabbitMQ sends it, and over headers that it cannot read (502; amqp091-go
-// v1.16.0). All other frames pass as they are.
+// letterConn is the connection of a session that reads letters. It withholds the properties of each
+// delivery from the client. The client receives a message id as the only property: the number under
+// which the properties are kept. Otherwise the client would drop the connection over a header frame
+// larger than negotiated (501), though RabbitMQ sends such frames, and over headers that it cannot
+// read (502; amqp091-go v1.16.0). All other frames pass unchanged.
 type letterConn struct {
 	net.Conn
 	in    *bufio.Reader
 	ready []byte // for the client
-	pass  int    // bytes of the frame under way that are not for us
+	pass  int    // bytes of the current frame to pass through
 
 	mu   sync.Mutex
 	last uint64
-	kept map[string][]byte // properties as they came, by their number; nil = nobody wants them
+	kept map[string][]byte // properties as received, by number; nil = not needed
 }
 
-// maxProperties is how large the properties of one letter may be: RabbitMQ takes no more than a
-// frame, 131,072 bytes by default, and adds to it with each death, at most the routing keys of CC,
-// which may fill that frame, for each queue and reason.
+// maxProperties is the maximum size of one letter's properties. RabbitMQ accepts no more than a
+// frame, 131,072 bytes by default, from a publisher. With each death it adds to them, for each
+// queue and reason, at most the routing keys of CC, which may fill that frame.
 const maxProperties = 16 << 20
 
 const (
 	frameHead   = 7 // type, channel, size
 	frameEnd    = 0xCE
 	frameHeader = 2      // the type of a content header
-	headSize    = 12     // of a content header before its flags: class, weight, size of the body
+	headSize    = 12     // of a content header before its flags: class, weight, body size
 	basicClass  = 60     // of messages
-	onlyID      = 1 << 7 // flags of properties with nothing but a message id
+	onlyID      = 1 << 7 // property flags for a message id only
 )
 
-// newLetterConn is over c, under TLS if there is any.
+// newLetterConn wraps c, which is already the TLS connection if TLS is used.
 func newLetterConn(c net.Conn) *letterConn { return &letterConn{Conn: c, in: bufio.NewReader(c)} }
 
-// Read is called by the client's reader alone.
+// Read must be called by the client's reader only.
 func (c *letterConn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.pass == 0 {
 		if err := c.frame(); err != nil {
@@ -61,7 +61,7 @@ func (c *letterConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame reads the head of the next frame, and all of a content header.
+// frame reads the header of the next frame, and the whole frame if it is a content header.
 func (c *letterConn) frame() error {
 	head := make([]byte, frameHead, 64)
 	if _, err := io.ReadFull(c.in, head); err != nil {
@@ -82,14 +82,14 @@ func (c *letterConn) frame() error {
 		return err
 	}
 	if content[size] != frameEnd || binary.BigEndian.Uint16(content) != basicClass {
-		c.ready = append(head, content...) // the client says what is wrong with it
+		c.ready = append(head, content...) // the client reports what is wrong with it
 		return nil
 	}
 	c.ready = replaced(head, content[:headSize], c.keep(content[headSize:size]))
 	return nil
 }
 
-// replaced is a content header with number as its message id and no other property.
+// replaced returns the content header with number as its message id and no other property.
 func replaced(head, content []byte, number string) []byte {
 	b := append(head, content...)
 	b = binary.BigEndian.AppendUint16(b, onlyID)
@@ -98,14 +98,14 @@ func replaced(head, content []byte, number string) []byte {
 	return append(b, frameEnd)
 }
 
-// forget drops what is kept, and keeps what comes from now on.
+// forget drops the kept properties. Properties that arrive later are kept again.
 func (c *letterConn) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = map[string][]byte{}
 }
 
-// keep keeps properties until they are taken or forgotten.
+// keep stores properties until they are taken or forgotten.
 func (c *letterConn) keep(properties []byte) (number string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *letterConn) keep(properties []byte) (number string) {
 	return number
 }
 
-// take returns the properties that the client got a number for.
+// take returns the properties that are kept under a number.
 func (c *letterConn) take(number string) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

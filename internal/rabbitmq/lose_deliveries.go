@@ -8,11 +8,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// loseWait is how long a queue may take to deliver what is in it.
+// loseWait is how long a queue may take to deliver its first message.
 const loseWait = 10 * time.Second
 
-// LoseDeliveries takes what is first in a queue that has something, and ends its connection with it
-// in hand, so many times. A quorum queue counts each of them as a delivery (3.10.8, 4.0.5, 4.3.6).
+// LoseDeliveries takes the first message of a non-empty queue and closes its connection while it
+// holds that message. It does so the given number of times. A quorum queue counts each time as a
+// delivery (3.10.8, 4.0.5, 4.3.6).
 func LoseDeliveries(ctx context.Context, url, queue string, times int) error {
 	for range times {
 		if err := loseDelivery(ctx, url, queue); err != nil {

@@ -18,27 +18,27 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Management asks RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent: absent
-// is unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
+// Management queries RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent:
+// absent means unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 type Management struct {
 	base           string
 	user, password string
 	client         http.Client
-	rest           atomic.Pointer[time.Time] // until when it is not asked, as it did not answer; nil = it is
-	why            atomic.Value              // a text: why it did not answer then
+	rest           atomic.Pointer[time.Time] // no requests until then, as it did not respond; nil = no pause
+	why            atomic.Value              // a string: why it did not respond then
 }
 
-// errSilent says that the API did not answer a moment ago: a plan over many queues of a broker that
-// is away must not wait for each of them.
+// errSilent means that the API did not respond a moment ago: a plan over many queues of an
+// unreachable broker must not wait for each of them.
 var errSilent = errors.New("the API did not answer a moment ago")
 
-// errMayNot says that the API does not answer this user: its password is wrong, or it has no tag.
+// errMayNot means that the API rejects this user: the password is wrong, or the user has no tag.
 var errMayNot = errors.New("the API refuses the user")
 
 const (
-	managementWait = 5 * time.Second  // for an answer
-	managementRest = 10 * time.Second // before it is asked again after none came
-	refusedRest    = time.Second      // the same, where nobody listened: that costs no wait
+	managementWait = 5 * time.Second  // for a response
+	managementRest = 10 * time.Second // pause after a request without a response
+	refusedRest    = time.Second      // pause if nothing listened: that costs no wait
 )
 
 func newManagement(raw string) (*Management, error) {
@@ -53,14 +53,16 @@ func newManagement(raw string) (*Management, error) {
 	return m, nil
 }
 
-// errNoQueue says that the broker knows no queue of that name.
+// errNoQueue means that the broker has no queue with that name.
 var errNoQueue = errors.New("no such queue")
 
-// errNotAsked says that the API cannot be asked about a queue of that name: nothing is known of it.
+// errNotAsked means that the API cannot be queried for a queue with that name: nothing is known
+// about it.
 var errNotAsked = errors.New("the API has no address for this name")
 
-// askable says whether a name can stand at the end of a path: the API reads paths as UTF-8, takes
-// dots for folders, and lists all queues where there is no name. x-death may have any bytes.
+// askable reports whether a name can be the last segment of a path: the API reads paths as UTF-8,
+// treats dots as directories, and lists all queues if the name is empty. Names in x-death may
+// contain any bytes.
 func askable(name string) bool {
 	return utf8.ValidString(name) && name != "" && name != "." && name != ".." && len(name) <= deadletter.MaxQueueName
 }
@@ -79,11 +81,11 @@ type managedQueue struct {
 	DeliveryLimit limitInForce   `json:"delivery_limit"`
 }
 
-// limitInForce is the delivery limit that holds: a number, or the text "unlimited" (4.3.6, some
+// limitInForce is the delivery limit in effect: a number, or the text "unlimited" (4.3.6, some
 // seconds after the queue was declared). Anything else is unknown.
 type limitInForce struct{ number *int64 }
 
-// UnmarshalJSON never fails: what a queue says of its limit must not hide the rest.
+// UnmarshalJSON never fails: an unreadable limit must not hide the other fields of a queue.
 func (l *limitInForce) UnmarshalJSON(text []byte) error {
 	var n int64
 	switch {
@@ -107,9 +109,9 @@ type queueArguments struct {
 	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
 }
 
-// policyInForce is what the policy and the operator policy of a queue make together: of two lengths
-// the smaller. A fresh queue does not show it for 1 to 6 s, and then Known is false; without any
-// policy it is an empty object.
+// policyInForce is the combined result of a queue's policy and operator policy: of two lengths, the
+// smaller one applies. A new queue does not show it for 1 to 6 s, and then Known is false. Without
+// any policy it is an empty object.
 type policyInForce struct {
 	Known         bool    `json:"-"`
 	DeliveryLimit *int64  `json:"delivery-limit"`
@@ -121,7 +123,7 @@ type policyInForce struct {
 	Key           *string `json:"dead-letter-routing-key"`
 }
 
-// UnmarshalJSON also takes the empty list as which Erlang may write an empty object.
+// UnmarshalJSON also accepts an empty list, because Erlang may encode an empty object that way.
 func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	switch string(text) {
 	case "null":
@@ -136,11 +138,11 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// mayDelete says that the queue has a delivery limit, so that the broker deletes letters after lost
-// connections. Any limit that is not negative wins over one that is, wherever it is set: as an
-// argument, by a policy or by an operator policy. Without any, 4.0 and later have a limit of 20 and
-// 3.x has none. A negative one means no limit on 4.0 and later, and 0 on 3.x (measured on 3.10.8,
-// 4.0.5, 4.3.6).
+// mayDelete reports whether the queue has a delivery limit, so that the broker deletes letters
+// after lost connections. Any limit that is not negative overrides a negative limit, wherever it is
+// set: as an argument, by a policy or by an operator policy. Without any limit set, 4.0 and later
+// use a limit of 20 and 3.x uses none. A negative limit means no limit on 4.0 and later, and 0 on
+// 3.x (measured on 3.10.8, 4.0.5, 4.3.6).
 func (q *managedQueue) mayDelete(version string) bool {
 	if q.Type != "quorum" {
 		return false
@@ -152,8 +154,8 @@ func (q *managedQueue) mayDelete(version string) bool {
 	return len(limits) > 0
 }
 
-// deliveryLimit returns the delivery limit of a queue that has one (mayDelete), or of which nobody
-// says it, as q is nil: the smallest that is set, or the one that a queue has by itself.
+// deliveryLimit returns the delivery limit of a queue that has one (mayDelete): the smallest limit
+// that is set, or the default. q is nil if nothing is known about the queue.
 func (q *managedQueue) deliveryLimit() int {
 	limit := int64(-1)
 	if q != nil {
@@ -171,8 +173,8 @@ func (q *managedQueue) deliveryLimit() int {
 
 const defaultDeliveryLimit = 20 // of a quorum queue on 4.0 and later
 
-// limit returns the bound that an argument and a policy make: the smaller one holds (the same on
-// 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown, which a bound of 0 is shown as, too.
+// limit returns the limit that results from an argument and a policy: the smaller one applies
+// (measured on 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown. A limit of 0 is also returned as -1.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:
@@ -194,8 +196,8 @@ func bound(n int64) int {
 	return int(n)
 }
 
-// ttl is how long a message stays in the queue, as QueueFacts has it. Of an argument and a policy
-// the smaller holds, and 0 lets a message expire at once.
+// ttl returns how long a message stays in the queue, in the form that QueueFacts uses. The smaller
+// of argument and policy applies, and 0 makes a message expire immediately.
 func (q *managedQueue) ttl() time.Duration {
 	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
 	if argument == nil && policy == nil {
@@ -210,7 +212,7 @@ func (q *managedQueue) ttl() time.Duration {
 	return time.Duration(least) * time.Millisecond
 }
 
-// deadLetters says in words where the queue's dead letters go: an argument wins over a policy.
+// deadLetters describes where the queue's dead letters go. An argument overrides a policy.
 func (q *managedQueue) deadLetters() string {
 	exchange, key := q.deadLetterTo()
 	switch {
@@ -228,7 +230,7 @@ func (q *managedQueue) deadLetters() string {
 	return "the queue that its routing key names"
 }
 
-// Queue asks for one queue.
+// Queue fetches one queue.
 func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQueue, error) {
 	if !askable(name) {
 		return nil, fmt.Errorf("management: queue %s: %w", deadletter.Visible(name), errNotAsked)
@@ -241,7 +243,8 @@ func (m *Management) Queue(ctx context.Context, vhost, name string) (*managedQue
 	return &q, nil
 }
 
-// Own asks for the queues whose names begin as those of dlo do, at most 500 of them.
+// Own fetches the queues whose names begin with the prefix of dlo's own queues, at most 500 of
+// them.
 func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, error) {
 	var page struct {
 		Items []managedQueue `json:"items"`
@@ -252,13 +255,14 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 	return page.Items, nil
 }
 
-// lag is how long the API may take to show a quorum queue in full: 10 s after a restart of the
-// broker on 3.10.8 and 4.0.5, 5 s on 4.3.6; less after a declaration (see Management).
+// lag is how long the API may take to show a quorum queue completely: 10 s after a broker restart
+// on 3.10.8 and 4.0.5, 5 s on 4.3.6; less after a declaration (see Management).
 const lag = 15 * time.Second
 
-// KnownQueue asks for a queue that is there until the API shows its type and, of a quorum queue,
-// what its policies say, for as long as the API may lag. What a broker without statistics never
-// shows is missing in the answer. A patient caller waits as long for an API that does not answer.
+// KnownQueue queries an existing queue until the API shows its type and, for a quorum queue, the
+// effect of its policies, or until lag has passed. Values that a broker without statistics never
+// shows are missing in the result. If patient is true, it waits equally long for an API that does
+// not respond.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)
@@ -278,13 +282,13 @@ func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient
 	}
 }
 
-// resting says that the API did not answer a moment ago.
+// resting reports whether the API failed to respond a moment ago.
 func (m *Management) resting() bool {
 	until := m.rest.Load()
 	return until != nil && time.Now().Before(*until)
 }
 
-// maxAnswer bounds what is read of an answer, bytes.
+// maxAnswer is the most bytes that are read from a response.
 const maxAnswer = 8 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
@@ -323,8 +327,8 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into)
 }
 
-// Facts returns what the broker says of a queue; unknown where there is no management API or it
-// does not answer.
+// Facts returns what the broker reports about a queue. The facts are unknown if there is no
+// management API or it does not respond.
 func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	if l.management == nil {
 		return deadletter.UnknownQueue
@@ -333,7 +337,7 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 	if errors.Is(err, errNoQueue) {
 		return l.missing(queue)
 	}
-	if err != nil { // which the look at the queues of dlo makes a problem
+	if err != nil { // the check of dlo's own queues reports this as a problem
 		f := deadletter.UnknownQueue
 		f.Silent = !errors.Is(err, errNotAsked)
 		return f

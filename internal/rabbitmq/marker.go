@@ -8,14 +8,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Mark makes a marker that tells a restart of the broker from a lost connection: a durable classic
-// queue with one transient message in it. A restart drops the message, a kill as well as a clean
-// stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A transient exchange would do on
-// 3.10 and 4.0, but 4.3 keeps it.
+// Mark creates a marker that distinguishes a broker restart from a lost connection: a durable
+// classic queue with one transient message in it. Any restart drops the message, after a kill as
+// well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A
+// transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
 //
-// It has a connection of its own: a broker under a memory or disk alarm stops reading from
-// connections that publish, and the acks of the inbox must still arrive. Without an answer within
-// markWait there may be no marker, and the next reconnect counts as a restart.
+// It has its own connection: a broker under a memory or disk alarm stops reading from connections
+// that publish, and the acks of the inbox must still arrive. If the broker does not reply within
+// markWait, there may be no marker, and the next reconnect counts as a restart.
 func (i *Inbox) Mark(name string) error {
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), markWait)
@@ -62,7 +62,7 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if confirm.Acked() {
 		return nil
 	}
-	select { // why: the user may not publish; where nothing is said, the queue refused it
+	select { // reason: the user may not publish; without one, the queue rejected the message
 	case err := <-closed:
 		i.link.right("write", defaultExchange, closeError(err))
 	case <-time.After(time.Second):
@@ -77,10 +77,10 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	})
 }
 
-// marked says what became of a marker. Where its queue is gone, that is said.
+// marked returns the state of a marker. It reports a missing queue as a problem.
 func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	var found amqp.Queue
-	asked := make(chan amqp.Queue, 1) // an answer that comes too late is dropped
+	asked := make(chan amqp.Queue, 1) // a late reply is dropped
 	err := answer(func() error {
 		return onChannel(i.conn, func(ch *amqp.Channel) error {
 			q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
@@ -107,11 +107,11 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 		})
 		return deadletter.MarkerDeleted, nil
 	}
-	return deadletter.MarkerUnknown, nil // it may not be asked, or its node is down
+	return deadletter.MarkerUnknown, nil // no permission to ask, or its node is down
 }
 
-// Unmark deletes a marker that is not needed any more; nothing happens where there is none. One on
-// a cluster node that is away stays, empty.
+// Unmark deletes a marker that is no longer needed. If the marker does not exist, nothing happens.
+// A marker on an unreachable cluster node stays, without its message.
 func (i *Inbox) Unmark(name string) error {
 	if i.unlocked {
 		return nil

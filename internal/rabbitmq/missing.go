@@ -7,10 +7,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// missing is what is known of a queue that the management API has no queue for. The broker itself
-// is asked as well (isGone), as the URL of the API may lead to another broker, and as a node that
-// is away has its queues with it. Where the broker gives no answer, nothing is known. Where there
-// is no connection, or this user may not ask, the API is believed.
+// missing returns what is known about a queue that the management API does not list. It also asks
+// the broker itself (isGone), because the API's URL may lead to another broker, and because the
+// queues of an unreachable node disappear with it. If the broker gives no reply, nothing is known.
+// Without a connection, or if this user may not ask, the API is trusted.
 func (l *Link) missing(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	l.mu.Lock()
@@ -21,7 +21,7 @@ func (l *Link) missing(queue string) deadletter.QueueFacts {
 		return f
 	}
 	answer := make(chan error, 1)
-	go func() { // a queue without a leader answers after a minute, and the end of the connection is an answer too
+	go func() { // a queue without a leader replies after a minute, and the end of the connection is a reply too
 		answer <- exists(conn, queue)
 	}()
 	select {

@@ -11,13 +11,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Onward asks whether a queue in which a letter expired only delays retries. The letter had been
-// published there with the routing key key, and came to an inbox by route. That is one request
-// where the dead letters of the queue go through the default exchange or that of dlo, and three
-// otherwise.
+// Onward finds out whether a queue in which a letter expired only delays retries. The letter had
+// been published there with the routing key key, and reached an inbox by route. This takes one
+// request if the dead letters of the queue go through the default exchange or dlo's exchange, and
+// three otherwise.
 func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
 	on := l.onward(ctx, queue, key)
-	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish there, and hardly anybody else
+	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish there, and hardly any other client
 		return deadletter.Onward{Ends: true}
 	}
 	return on
@@ -69,8 +69,8 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	return deadletter.Onward{Queue: targets[0]}
 }
 
-// leadsOn says that the dead letters of a queue go elsewhere than to dlo, as far as that shows
-// without asking about bindings.
+// leadsOn reports whether the dead letters of a queue go elsewhere than to dlo, as far as this can
+// be seen without asking for bindings.
 func (l *Link) leadsOn(q *managedQueue) bool {
 	exchange, key := q.deadLetterTo()
 	switch {
@@ -82,8 +82,8 @@ func (l *Link) leadsOn(q *managedQueue) bool {
 	return key == nil || !slices.Contains(l.broker.Inboxes, *key)
 }
 
-// deadLetterTo is the effective dead-letter exchange and routing key of a queue: an argument wins
-// over a policy. nil = none.
+// deadLetterTo returns the effective dead-letter exchange and routing key of a queue: an argument
+// overrides a policy. nil = none.
 func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 	exchange, key = q.Arguments.Exchange, q.Arguments.Key
 	if exchange == nil {
@@ -95,8 +95,8 @@ func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 	return exchange, key
 }
 
-// targets are the queues to which an exchange may route a message with a key. What cannot be told
-// from a binding counts as a match, so that more than one target means that nobody knows.
+// targets returns the queues to which an exchange may route a message with a key. A binding that
+// cannot be evaluated counts as a match, so more than one target means that the target is unknown.
 func (m *Management) targets(ctx context.Context, vhost, exchange, key string) ([]string, error) {
 	if !askable(exchange) {
 		return nil, errors.New("it cannot be asked for an exchange of that name")

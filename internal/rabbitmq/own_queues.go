@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// lookEvery is how often the queues of dlo are looked at while a broker is connected.
+// lookEvery is how often dlo's queues are checked while a broker is connected.
 const lookEvery = time.Minute
 
 // beingDeclared is how long a session may take to bind an inbox that it has just declared.
 const beingDeclared = 2 * time.Second
 
-// lookAfter looks after the queues that dlo drains or owns until ctx ends. Nothing that dlo
-// declares protects them: of a length or an expiry the lower of argument and policy holds, and a
-// policy for all queues is usual (measured on 3.10.8, 4.0.5, 4.3.6).
+// lookAfter checks the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
+// protects them: for a length or an expiry, the lower value of argument and policy applies, and
+// policies for all queues are common (measured on 3.10.8, 4.0.5, 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
 		problems := l.look(ctx, true)
@@ -34,8 +34,8 @@ func (l *Link) lookAfter(ctx context.Context) {
 	}
 }
 
-// found keeps what was seen, each problem with the time at which it was seen first, and logs what
-// is new.
+// found stores the problems of the last check, each with the time it was first seen, and logs the
+// new ones.
 func (l *Link) found(problems []deadletter.Problem) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		for i := range problems {
@@ -52,8 +52,8 @@ func (l *Link) found(problems []deadletter.Problem) {
 	})
 }
 
-// look asks the management API for all that lets a broker lose what is in the queues of dlo. With
-// mend it makes a binding that is gone again.
+// look queries the management API for everything that lets a broker lose messages in dlo's queues.
+// With mend set, it restores a missing binding.
 func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil
@@ -63,7 +63,7 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 		q, err := l.management.Queue(ctx, l.vhost, inbox)
 		switch {
 		case errors.Is(err, errNoQueue):
-			continue // its session says so
+			continue // its session reports it
 		case err != nil:
 			return []deadletter.Problem{l.unmanaged(err)}
 		}
@@ -82,7 +82,7 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	return append(problems, l.lookAtOwn(ctx)...)
 }
 
-// unmanaged is the problem that the management API says nothing.
+// unmanaged is the problem reported if the management API gives no information.
 func (l *Link) unmanaged(err error) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
@@ -96,8 +96,8 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 	return p
 }
 
-// inboxLoses says what lets the broker delete letters from an inbox, and what to do about it; "" =
-// nothing does, but for a delivery limit that the configuration accepts.
+// inboxLoses describes what lets the broker delete letters from an inbox, and what to do about it.
+// "" means that nothing does, apart from a delivery limit that the configuration accepts.
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
@@ -109,8 +109,8 @@ func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	return text, l.cure(inbox, q, limited)
 }
 
-// lookAtOwn looks at the queues that hold no letters before dlo has them: annotations, the markers
-// of an epoch, marks of stores, the letters that wait in the broker.
+// lookAtOwn checks dlo's own queues other than inboxes: annotations, the markers of an epoch, marks
+// of stores, and letters that wait in the broker.
 func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 	list, err := l.management.Own(ctx, l.vhost)
 	if err != nil {
@@ -143,15 +143,15 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 	return problems
 }
 
-// bound says whether the exchange leads to a queue; also where nobody says.
+// bound reports whether the exchange is bound to a queue. It returns true if this is unknown.
 func (l *Link) bound(ctx context.Context, queue string) bool {
 	var bindings []struct{}
 	err := l.management.get(ctx, "/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue), &bindings)
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
-// bind declares the exchange and the binding of an inbox again, and says so. It returns the problem
-// where that fails.
+// bind declares the exchange and the binding of an inbox again, and reports that. It returns a
+// problem if this fails.
 func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
@@ -175,7 +175,7 @@ func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	return nil
 }
 
-// losing are the settings by which a broker deletes messages.
+// losing returns the settings that make a broker delete messages.
 func (q *managedQueue) losing() []setting {
 	return []setting{
 		{"max-length", "", q.Arguments.MaxLength, q.Effective.MaxLength},
@@ -185,8 +185,8 @@ func (q *managedQueue) losing() []setting {
 	}
 }
 
-// setting is one of them: its name, its unit, and what the argument and the policies of a queue
-// say; nil = nothing.
+// setting is one such setting: its name, its unit, and the values from a queue's argument and
+// policies; nil = not set.
 type setting struct {
 	name, unit         string
 	argument, policies *int64
@@ -196,7 +196,7 @@ func (s *setting) said(n int64, by string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s", s.name, n, s.unit)) + " (" + by + ")"
 }
 
-// loses says by which settings a broker deletes messages from a queue; "" = by none.
+// loses names the settings that make a broker delete messages from a queue; "" = none.
 func (q *managedQueue) loses() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -210,7 +210,7 @@ func (q *managedQueue) loses() string {
 	return strings.Join(list, ", ")
 }
 
-// losesOwn is loses for a queue that dlo has declared with arguments on purpose.
+// losesOwn is loses for a queue that dlo declared with such arguments on purpose.
 func (q *managedQueue) losesOwn() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -221,7 +221,7 @@ func (q *managedQueue) losesOwn() string {
 	return strings.Join(list, ", ")
 }
 
-// policies names those that hold for a queue.
+// policies names the policies that apply to a queue.
 func (q *managedQueue) policies() string {
 	var list []string
 	if q.Policy != nil && *q.Policy != "" {
@@ -233,8 +233,8 @@ func (q *managedQueue) policies() string {
 	return strings.Join(list, " and ")
 }
 
-// cure says how to take the settings of a queue away by which the broker deletes messages; limited:
-// its delivery limit is one of them.
+// cure explains how to remove the settings that make the broker delete messages from a queue.
+// limited means that the delivery limit is one of them.
 func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
 	for _, s := range q.losing() {
@@ -246,13 +246,13 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	if len(arguments) > 0 {
 		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
 	}
-	if limited { // the policy of which displaces any other
+	if limited { // its policy displaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
 	}
 	operator := q.Operator != nil && *q.Operator != ""
 	switch {
 	case q.Policy == nil || *q.Policy == "":
-	case operator && *q.Policy == ownPolicyName(queue): // the command was run: it is not seen what of the two says what
+	case operator && *q.Policy == ownPolicyName(queue): // the command was run: which policy sets what is not visible
 		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
 	default:
 		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
@@ -263,11 +263,11 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	return strings.Join(cures, " ")
 }
 
-// ownPolicy is the command that gives the queues of dlo, or one other, a policy of their own that
-// says nothing. One policy holds for a queue, the one of the highest priority, so this displaces
-// whatever a policy for all queues says. An empty policy is refused. Its key has to fit the type of
-// each queue, or the policy of the site holds on (3.10.8, 4.0.5, 4.3.6): overflow does, and means
-// nothing without a length.
+// ownPolicy is the command that gives all of dlo's queues, or one other queue, a policy of their
+// own without effect. Only the policy with the highest priority applies to a queue, so this one
+// displaces a policy for all queues. RabbitMQ rejects an empty policy. The key in it has to fit the
+// type of each queue, or the site's policy continues to apply (3.10.8, 4.0.5, 4.3.6): overflow
+// fits, and has no effect without a length.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {
@@ -288,7 +288,7 @@ func setPolicy(vhost string, priority int, name, pattern, definition string) str
 	return fmt.Sprintf("rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name), quoted(pattern), quoted(definition))
 }
 
-// quoted is a word of a shell command.
+// quoted returns text quoted as a word of a shell command.
 func quoted(text string) string {
 	return "'" + strings.ReplaceAll(deadletter.Visible(text), "'", `'\''`) + "'"
 }

@@ -10,22 +10,22 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-const markBack = 3 * time.Second // how long a mark that is expected may be in the hands of a process that was killed
+const markBack = 3 * time.Second // how long a killed process may still hold an expected mark
 
-// Session counts the publishing connections: the number of the present one, 0 while there is none.
+// Session returns the number of the current publishing connection, 0 while there is none.
 func (l *Link) Session() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.publish.session
 }
 
-// ReadMark returns what the broker has noted of a store; nil where it has nothing that can be read.
-// The queue of the mark is there afterwards. Where a mark is expected and the queue is empty, it
-// looks again for markBack: a process that was killed while it read the mark has it until the
-// broker sees that its connection is gone.
+// ReadMark returns the progress that the broker holds for a store, or nil if it has no readable
+// mark. It creates the mark's queue if needed. If a mark is expected and the queue is empty,
+// ReadMark keeps looking for markBack: a process that was killed while reading the mark keeps it
+// until the broker notices the closed connection.
 //
-// It has a connection of its own for that: where a queue has no majority of its cluster, a get ends
-// its connection with 541 after 13 s (3.10.8, 4.3.6), and letters go on.
+// It uses its own connection: if a queue has no majority of its cluster, a get ends the connection
+// with 541 after 13 s (3.10.8, 4.3.6), and letters must not be interrupted.
 func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	l.marking.Lock()
 	defer l.marking.Unlock()
@@ -56,9 +56,9 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 	}
 }
 
-// readMark takes what is in the queue of a mark, and puts the newest of it back before it lets go
-// of it: a queue counts how often it delivers a message, and drops it at its delivery limit, which
-// is 20 on a quorum queue from 4.0 on.
+// readMark takes all marks in a mark's queue, and publishes the newest one again before it
+// acknowledges them: a queue counts the deliveries of a message and drops it at its delivery limit,
+// which is 20 on a quorum queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 	return newest, c.ch.Ack(last, true)
 }
 
-// takeMarks takes what is in the queue of a mark, and returns the newest of it and the last tag, 0
-// for none. The caller acks it.
+// takeMarks takes all marks in a mark's queue. It returns the newest mark and the last delivery
+// tag, 0 for none. The caller acknowledges that tag.
 func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last uint64, err error) {
 	for {
 		d, ok, err := c.ch.Get(queue, false)
@@ -95,19 +95,19 @@ func takeMarks(c *confirming, queue string) (newest *deadletter.Progress, last u
 	}
 }
 
-// declareMark makes the queue of a mark where there is none.
+// declareMark declares the queue of a mark if it does not exist.
 func (l *Link) declareMark(ch *amqp.Channel, queue string) error {
 	_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int32(1)})
 	return err
 }
 
-// WriteMark notes in the broker how far a store has got, over connection session and no other, and
-// waits for the confirm.
+// WriteMark records the progress of a store in the broker and waits for the confirm. It uses only
+// the connection with the number session.
 func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progress) error {
 	l.marking.Lock()
 	defer l.marking.Unlock()
 	if l.markedIn == session && l.marked >= p.Commits {
-		return nil // another worker noted it meanwhile
+		return nil // another worker recorded it meanwhile
 	}
 	if l.Session() != session {
 		return errOtherSession
@@ -137,9 +137,9 @@ var (
 	errMarkRefused  = errors.New("the queue of the mark has refused it")
 )
 
-// changeMark writes a mark where a policy lets the full queue refuse it (overflow: reject-publish;
-// a policy wins over the argument, 3.10.8, 4.0.5, 4.3.6): the old one is held while the new one
-// goes in.
+// changeMark writes a mark if a policy makes the full queue reject it (overflow: reject-publish; a
+// policy overrides the argument, 3.10.8, 4.0.5, 4.3.6). It holds the old mark while it publishes
+// the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {
@@ -151,7 +151,7 @@ func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	return c.ch.Ack(last, true)
 }
 
-// putMark publishes a mark and waits for its confirm, which a return precedes on the wire.
+// putMark publishes a mark and waits for its confirm. A return precedes the confirm on the wire.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
 	if err != nil {
@@ -169,9 +169,8 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	return nil
 }
 
-// onMarks calls fn with the channel that marks have for themselves. An answer may take a minute
-// where a queue has no leader; after ctx nobody waits for it any more, and the channel is not used
-// again.
+// onMarks calls fn with the channel reserved for marks. A reply may take a minute if a queue has no
+// leader. When ctx ends, onMarks stops waiting and the channel is not used again.
 func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 	c, err := l.markChannel()
 	if err != nil {
@@ -190,7 +189,7 @@ func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 			l.publish.mark = nil
 		}
 		l.mu.Unlock()
-		go c.ch.Close() // which a silent queue holds up for a minute
+		go c.ch.Close() // a silent queue delays this for a minute
 	}
 	return err
 }

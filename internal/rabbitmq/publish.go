@@ -11,26 +11,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// message is one of a Publish under way.
+// message is one message of a running Publish.
 type message struct {
 	*deadletter.Publishing
 	outcome *deadletter.Outcome
 	confirm *amqp.DeferredConfirmation // nil = it was not sent
 }
 
-// end sets what became of a message.
+// end sets the outcome of a message.
 func (m *message) end(kind deadletter.OutcomeKind, detail string) {
 	m.outcome.Kind, m.outcome.Detail = kind, detail
 }
 
-// Publish sends messages to the default exchange, or to where they wait first, mandatory, and waits
-// for their confirms: at most as many as Broker.InFlight allows. There is one outcome for each, in
-// order: confirmed means acked and not returned. A message whose answer is lost is in doubt; one
-// that did not leave is unsent.
+// Publish sends messages as mandatory to the default exchange, or to the place where they wait
+// first. It waits for their confirms and has at most Broker.InFlight messages unconfirmed. It
+// returns one outcome for each message, in order: confirmed means acked and not returned. A message
+// without a reply is in doubt; a message that did not leave is unsent.
 //
-// Each queue has a channel of its own. A broker answers nothing more on a channel that published to
-// a quorum queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go), and closes a
-// channel whose message it refuses: either would put the messages of other queues in doubt.
+// Each queue has its own channel. A broker stops replying on a channel that published to a quorum
+// queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go), and closes a channel if it
+// rejects a message on it. Either would put the messages of other queues in doubt.
 func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	outcomes := make([]deadletter.Outcome, len(ps))
 	shared := map[string][]*message{} // by queue
@@ -56,8 +56,8 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// send sends messages on one channel and settles their outcomes; alone asks for a channel that
-// nobody shares or uses again.
+// send sends messages on one channel and settles their outcomes. With alone set, it uses a channel
+// that is neither shared nor used again.
 func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	c, err := l.channel(alone)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	sent, broken := l.write(c, ms)
 	usable := l.answers(ctx, c, sent) && !broken
 	for _, m := range ms {
-		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // it may be gone: declare it again
+		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // its queue may be gone: declare it again
 			l.mu.Lock()
 			clear(l.publish.stands)
 			l.mu.Unlock()
@@ -80,7 +80,8 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	}
 }
 
-// write hands messages to the connection until it takes no more, which is what broken says.
+// write passes messages to the connection until the connection accepts no more; then broken is
+// true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
 		if m.Wait != nil && !l.stands(*m.Wait) {
@@ -93,7 +94,7 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 		}
 		exchange, mandatory := "", true
 		if m.Wait != nil {
-			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed // an exchange that delays routes later, and would return all that is mandatory
+			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed // a delaying exchange routes later, and would return every mandatory message
 		}
 		var err error
 		m.confirm, err = c.ch.PublishWithDeferredConfirm(exchange, m.Queue, mandatory, false, publishing(m.Properties, m.Body))
@@ -102,28 +103,29 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.end(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// The client closes the channel some time after the error, so only the error can be asked.
+		// The client closes the channel some time after the error, so only the error can be
+		// checked.
 		case errors.Is(err, amqp.ErrClosed):
 			m.end(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
 			m.end(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
 		}
-		return sent, true // The rest did not leave. Those before are waited for, and find the channel closed.
+		return sent, true // The rest did not leave. Messages before it are waited for and find it closed.
 	}
 	return sent, false
 }
 
-// stopGrace is how long confirms are waited for once the program is to stop. What has none then is
-// in doubt at the next start.
+// stopGrace is how long dlo waits for confirms when it stops. A message without a confirm by then
+// is in doubt at the next start.
 const stopGrace = 5 * time.Second
 
-// answers waits for the confirms of what was sent and says whether the channel is good for more.
-// It waits for each confirm by itself, as NotifyPublish of the client holds those that come after a
-// missing one back (amqp091-go v1.16.0).
+// answers waits for the confirms of the sent messages and reports whether the channel can be used
+// again. It waits for each confirm separately, because the client's NotifyPublish withholds
+// confirms that follow a missing one (amqp091-go v1.16.0).
 func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool {
 	answered := make(chan *message, len(sent))
 	for _, m := range sent {
-		go func() { // ends with the channel at the latest
+		go func() { // ends when the channel ends at the latest
 			<-m.confirm.Done()
 			answered <- m
 		}()
@@ -137,7 +139,7 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 		select {
 		case m := <-answered:
 			note(returned, c.returns)
-			if !m.confirm.Acked() && c.ch.IsClosed() { // the end of a channel reads as a nack too
+			if !m.confirm.Acked() && c.ch.IsClosed() { // a closed channel looks like a nack too
 				l.lost(sent, returned, <-c.closed)
 				return false
 			}
@@ -155,15 +157,15 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 				continue
 			}
 			doubt(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
-			go c.ch.Close() // which a silent queue holds up for a minute; it ends with the connection at the latest
+			go c.ch.Close() // a silent queue delays this for a minute; it ends with the connection at the latest
 			return false
 		}
 	}
 	return true
 }
 
-// note takes the returns that have come. A return precedes its confirm on the wire (200 of 200 runs
-// on each of 3.10.8, 4.0.5, 4.3.6), so that of a message that was confirmed is here already.
+// note collects the returns received so far. A return precedes its confirm on the wire (200 of 200
+// runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a confirmed message has already arrived.
 func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	for {
 		select {
@@ -179,7 +181,7 @@ func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	}
 }
 
-// confirmed settles a message that the broker has answered.
+// confirmed settles a message that the broker has acked or nacked.
 func (m *message) confirmed(returned map[deadletter.Token]string) {
 	detail, back := returned[m.Token]
 	switch {
@@ -192,9 +194,9 @@ func (m *message) confirmed(returned map[deadletter.Token]string) {
 	}
 }
 
-// lost settles what is left when the channel closed: what was acked counts. The broker does not say
-// which message it closed for: a message that was sent by itself is that one, of more all without
-// an answer are in doubt, and have to be sent again alone.
+// lost settles the remaining messages after the channel closed. Acks that arrived count. The broker
+// does not say for which message it closed the channel. If only one message was sent, it was that
+// one. If there were more, all without a reply are in doubt and have to be sent again, each alone.
 func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
@@ -210,7 +212,7 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 		return
 	}
 	detail := fmt.Sprintf("the broker closed the channel: %d %s", err.Code, deadletter.Visible(err.Reason))
-	if err.Code == amqp.AccessRefused { // of the user, and not of a message
+	if err.Code == amqp.AccessRefused { // caused by the user, not by a message
 		l.mayNot(sent[0].Wait, err)
 		if len(sent) == 1 {
 			sent[0].end(deadletter.OutcomeUnsent, detail)
@@ -225,8 +227,8 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 	doubt(sent, detail)
 }
 
-// mayNot keeps further messages back that the user may not publish: to a wait queue for a while, so
-// that they wait in the store, and all others until it may.
+// mayNot holds back further messages that the user may not publish. Messages to a wait queue are
+// held back for a while and wait in the store; all others until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.right("write", defaultExchange, err)
@@ -239,7 +241,7 @@ func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	l.noteWaiters()
 }
 
-// doubt gives the reason to each message that has no answer.
+// doubt sets the reason on each message that got no reply.
 func doubt(sent []*message, detail string) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt {

@@ -10,29 +10,29 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// publisher is the publishing connection and its idle channels.
+// publisher holds the publishing connection and its idle channels.
 type publisher struct {
 	conn    *amqp.Connection
 	blocked bool
 	refused bool        // the user may not publish
 	session int64       // counts connections, from 1
-	mark    *confirming // the channel of marks; nil = none is open
+	mark    *confirming // the channel for marks; nil = none is open
 	idle    []*confirming
-	stands  map[deadletter.Wait]bool // wait queues that were declared since it stands
+	stands  map[deadletter.Wait]bool // wait queues declared over this connection
 }
 
-// confirming is a channel in confirm mode that one Publish at a time uses.
+// confirming is a channel in confirm mode that is used by one Publish at a time.
 type confirming struct {
 	ch      *amqp.Channel
-	frame   int              // that the broker takes at most, in bytes
-	returns chan amqp.Return // buffered for all in flight, so that the client's reader never blocks
+	frame   int              // the maximum that the broker accepts, in bytes
+	returns chan amqp.Return // has room for all in flight, so that the client's reader never blocks
 	closed  chan *amqp.Error
 }
 
-// steady is how long a connection has to stand before its end counts as the first failure again.
+// steady is how long a connection has to live before its end counts as a first failure again.
 const steady = 10 * time.Second
 
-// Run keeps the publishing connection until ctx ends.
+// Run maintains the publishing connection until ctx ends.
 func (l *Link) Run(ctx context.Context) error {
 	var b backoff
 	for ctx.Err() == nil {
@@ -63,7 +63,7 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// hold offers a connection for publishing until it ends, and returns why it ended.
+// hold makes a connection available for publishing until it ends, and returns why it ended.
 func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 8))
@@ -119,7 +119,8 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// allowed waits, while the user may not publish, until it may.
+// allowed checks until ctx ends, while the user may not publish, whether the permission has been
+// granted.
 func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 	var b backoff
 	for wait := backoffFirst; sleep(ctx, wait) == nil; {
@@ -137,7 +138,7 @@ func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// refuses notes whether the user may publish.
+// refuses records whether the user is refused permission to publish.
 func (l *Link) refuses(refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +147,7 @@ func (l *Link) refuses(refused bool) {
 	l.changed = make(chan struct{})
 }
 
-// Ready waits until the broker is connected, and takes messages of this user.
+// Ready waits until the broker is connected and accepts messages from this user.
 func (l *Link) Ready(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -163,7 +164,8 @@ func (l *Link) Ready(ctx context.Context) error {
 	}
 }
 
-// channel takes an idle channel or opens one; alone asks for one that nobody shares or uses again.
+// channel returns an idle channel or opens one. With alone set, it opens a channel that is neither
+// shared nor used again.
 func (l *Link) channel(alone bool) (*confirming, error) {
 	l.mu.Lock()
 	conn := l.publish.conn
@@ -180,7 +182,7 @@ func (l *Link) channel(alone bool) (*confirming, error) {
 	return confirmingOn(conn, l.broker.InFlight)
 }
 
-// confirmingOn opens a channel for publishing, on which at most so many messages are unconfirmed.
+// confirmingOn opens a publishing channel with at most inFlight unconfirmed messages.
 func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -192,7 +194,7 @@ func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	return &confirming{ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, inFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
 }
 
-// release gives a channel back for the next Publish, if it is still the connection's.
+// release returns a channel for the next Publish, if it still belongs to the current connection.
 func (l *Link) release(c *confirming) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

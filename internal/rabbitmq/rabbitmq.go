@@ -1,6 +1,7 @@
-// Package rabbitmq speaks AMQP 0-9-1 and the management API: it drains inboxes by windows and
+// Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows and
 // publishes with confirms. Every session is disposable: on any close, cancel or silence all its
-// objects are dropped and another is begun. It keeps no letter and decides nothing about one.
+// objects are dropped and another session begins. The package stores no letters and makes no
+// decisions about them.
 package rabbitmq
 
 import (
@@ -20,19 +21,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Broker is one broker and vhost as the configuration names it.
+// Broker is one configured broker and vhost.
 type Broker struct {
 	Name           string
 	URL            string // amqp or amqps, with user and password
 	Management     string // http or https with user and password; "" = none
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
-	AcceptLimited  []string      // inboxes to drain although the broker may delete letters from them
-	InFlight       int           // unconfirmed publishes at most, over all channels
+	AcceptLimited  []string      // inboxes that are drained though the broker may delete letters
+	InFlight       int           // most unconfirmed publishes, over all channels
 	ConfirmTimeout time.Duration // how long a confirm may take
 }
 
-// Link is the way to one broker: a publishing connection, and one more per inbox.
+// Link manages the connections to one broker: a publishing connection, and one more per inbox.
 type Link struct {
 	broker     Broker
 	vhost      string
@@ -42,21 +43,21 @@ type Link struct {
 
 	mu        sync.Mutex
 	status    deadletter.BrokerStatus
-	events    []deadletter.Problem // what happened to queues, within a day
+	events    []deadletter.Problem // events on queues within the last day
 	publish   publisher
 	sessions  int64                    // publishing connections so far
-	refused   map[string]refusedWaiter // waiters of the broker that could not be made, by name
+	refused   map[string]refusedWaiter // waiters of the broker that could not be declared, by name
 	declaring bool                     // wait queues are being declared
 	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
 	tries     tries
 
 	marking  sync.Mutex // one mark is read or written at a time
-	marked   int64      // commits of the last one
-	markedIn int64      // session that it was written in
+	marked   int64      // commits of the last mark
+	markedIn int64      // session in which the mark was written
 }
 
-// Connect returns the link to b. It does not wait for the broker: connections are made when they
-// are used, again and again. The error names what is wrong with the URLs, without passwords.
+// Connect returns a Link to b. It does not wait for the broker: connections are opened when they
+// are needed, and retried. The error explains what is wrong with the URLs, without passwords.
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
@@ -78,7 +79,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	return l, nil
 }
 
-// scrub takes the URL, and so the password, out of an error of net/url.
+// scrub removes the URL, and with it the password, from a net/url error.
 func scrub(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -90,7 +91,7 @@ func scrub(err error) error {
 // VHost returns the vhost of the link.
 func (l *Link) VHost() string { return l.vhost }
 
-// Status returns what is known of the broker now.
+// Status returns what is currently known about the broker.
 func (l *Link) Status() deadletter.BrokerStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +101,7 @@ func (l *Link) Status() deadletter.BrokerStatus {
 	return s
 }
 
-// Reached notes that the inboxes were there once since the store was made.
+// Reached records that the inboxes have existed at least once since the store was created.
 func (l *Link) Reached() { l.update(func(s *deadletter.BrokerStatus) { s.Reached = true }) }
 
 func (l *Link) update(change func(*deadletter.BrokerStatus)) {
@@ -120,17 +121,17 @@ func (l *Link) inboxStatus(queue string, draining bool, reason string) {
 }
 
 const (
-	heartbeat   = 10 * time.Second // a half-open connection is noticed within three
-	dialTimeout = 30 * time.Second // of connection and handshake together
-	silence     = time.Minute      // without a delivery: consume anew on a fresh channel, as a 4.3 broker may cancel in silence
-	stopWait    = 5 * time.Second  // for what is under way when dlo stops
-	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never answer a close
+	heartbeat   = 10 * time.Second // a half-open connection is noticed within three heartbeats
+	dialTimeout = 30 * time.Second // for connection and handshake together
+	silence     = time.Minute      // without a delivery: consume again on a new channel, as a 4.3 broker may cancel silently
+	stopWait    = 5 * time.Second  // for work in progress when dlo stops
+	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published; it may never confirm a close
 )
 
-// cutAfter cuts a connection that is still there a while after ctx has ended. Calls of AMQP wait
-// for their answer, whatever becomes of ctx, and a quorum queue that has just lost its leader gives
-// none for a minute (3.10.8). That must not keep dlo from stopping: what is not settled by then is
-// decided at the next start.
+// cutAfter closes a connection that is still open a while after ctx has ended. AMQP calls wait for
+// their reply even after ctx ends, and a quorum queue that has just lost its leader gives none for
+// a minute (3.10.8). That must not keep dlo from stopping: messages that are not settled by then
+// are decided at the next start.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {
@@ -145,8 +146,8 @@ func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// backoff paces reconnects: 1 s, doubling to a minute, with jitter, so that a broker is asked at
-// most about ten times a minute and many dlo do not ask in step.
+// backoff paces reconnects: 1 s, doubling to a minute, with jitter. A broker gets at most about ten
+// attempts a minute, and many dlo processes do not reconnect simultaneously.
 type backoff struct{ failures int }
 
 const (
@@ -171,7 +172,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// atLeast compares a version of RabbitMQ such as "4.0.5" or "4.1.0-beta.1".
+// atLeast compares a RabbitMQ version such as "4.0.5" or "4.1.0-beta.1".
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

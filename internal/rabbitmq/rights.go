@@ -14,13 +14,13 @@ import (
 
 const (
 	epochQueues     = "dlo.epoch.*"       // markers, locks and turns of inboxes
-	defaultExchange = "amq.default"       // the name that rights know the default exchange by
-	rightAgain      = 10 * time.Second    // before a right that is missing is asked for again, at most
-	preflightWait   = 5 * time.Second     // for an answer that a broker under an alarm does not give
-	nobody          = "dlo.epoch.nobody." // and a random text: a queue that is not there
+	defaultExchange = "amq.default"       // the name of the default exchange in permissions
+	rightAgain      = 10 * time.Second    // minimum wait before a missing permission is checked again
+	preflightWait   = 5 * time.Second     // for a reply that a broker under an alarm does not send
+	nobody          = "dlo.epoch.nobody." // followed by random text: a queue that does not exist
 )
 
-// assumed are the rights that a link cannot do without, before anything has asked for them.
+// assumed returns the permissions that a link always needs, before any of them has been checked.
 func (l *Link) assumed() []deadletter.Right {
 	list := []deadletter.Right{
 		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
@@ -36,8 +36,8 @@ func (l *Link) assumed() []deadletter.Right {
 	return list
 }
 
-// right notes what an answer of the broker says of a right, and returns whether it was refused. An
-// answer that is neither nil nor ACCESS_REFUSED says nothing.
+// right records what a broker's reply reveals about a permission, and returns whether it was
+// refused. A reply that is neither nil nor ACCESS_REFUSED reveals nothing.
 func (l *Link) right(operation, resource string, err error) (refused bool) {
 	refused = isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "access to ")
 	if err != nil && !refused {
@@ -52,7 +52,7 @@ func (l *Link) right(operation, resource string, err error) (refused bool) {
 		if i < 0 || s.Rights[i].State == state {
 			return
 		}
-		s.Rights = slices.Clone(s.Rights) // others may read the old one
+		s.Rights = slices.Clone(s.Rights) // others may be reading the old slice
 		s.Rights[i].State, s.Rights[i].Since = state, time.Now()
 		if refused {
 			l.log.Warn("a right is missing", "user", s.User, "operation", operation, "resource", resource, "err", reason(err), "cure", s.Grant)
@@ -63,7 +63,7 @@ func (l *Link) right(operation, resource string, err error) (refused bool) {
 	return refused
 }
 
-// needs adds a right that only some settings need.
+// needs adds a permission that only some settings need.
 func (l *Link) needs(r deadletter.Right) {
 	l.update(func(s *deadletter.BrokerStatus) {
 		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
@@ -75,8 +75,8 @@ func (l *Link) needs(r deadletter.Right) {
 	})
 }
 
-// grant is the command that gives the user of dlo all rights that it has a use for. It replaces the
-// three expressions that the user has in the vhost.
+// grant is the command that gives dlo's user all permissions that it can use. It replaces the three
+// expressions that the user has in the vhost.
 func (l *Link) grant(rights []deadletter.Right) string {
 	names := map[string][]string{"write": {`amq\.default`}}
 	add := func(operation, name string) {
@@ -84,7 +84,7 @@ func (l *Link) grant(rights []deadletter.Right) string {
 			names[operation] = append(names[operation], regexp.QuoteMeta(name))
 		}
 	}
-	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // which are declared and bound
+	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // both are declared and bound
 		for _, operation := range []string{"configure", "write", "read"} {
 			add(operation, l.broker.Exchange)
 			add(operation, l.broker.Inboxes[0])
@@ -101,15 +101,15 @@ func (l *Link) grant(rights []deadletter.Right) string {
 	return fmt.Sprintf("rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"), expression("write"), expression("read"))
 }
 
-// mayWrite asks whether dlo may publish. A mandatory message to a queue that is not there comes
-// back where it may, and closes the channel where it may not (3.10.8, 4.0.5, 4.3.6). No answer, as
-// of a broker under an alarm, says nothing.
+// mayWrite checks whether dlo may publish. A mandatory message to a queue that does not exist is
+// returned if the user may publish, and closes the channel if not (3.10.8, 4.0.5, 4.3.6). No reply,
+// as from a broker under an alarm, reveals nothing.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {
 		return true
 	}
-	defer func() { go ch.Close() }() // which a broker under an alarm does not answer
+	defer func() { go ch.Close() }() // a broker under an alarm does not reply to it
 	closed, returned := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyReturn(make(chan amqp.Return, 1))
 	if err := ch.PublishWithContext(ctx, "", nobody+string(deadletter.NewToken()), true, false, amqp.Publishing{}); err != nil {
 		return true
@@ -125,8 +125,8 @@ func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	return true
 }
 
-// mayRead asks whether dlo may read a queue, and takes nothing out of it: the broker looks at the
-// right before it refuses an argument of a consumer that it cannot read (3.10.8, 4.0.5, 4.3.6).
+// mayRead checks whether dlo may read a queue, without taking anything from it: the broker checks
+// the permission before it rejects an invalid consumer argument (3.10.8, 4.0.5, 4.3.6).
 func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.Consume(queue, "rights", false, false, false, false, amqp.Table{"x-priority": "none"})
@@ -141,8 +141,8 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	return nil
 }
 
-// lookAtRights asks again for the rights to the queues of an epoch, where they were refused.
-// Nothing else asks for them before the next session.
+// lookAtRights checks the permissions for the queues of an epoch again if they were refused.
+// Nothing else checks them before the next session.
 func (l *Link) lookAtRights(ctx context.Context) {
 	if !slices.ContainsFunc(l.Status().Rights, func(r deadletter.Right) bool {
 		return r.Resource == epochQueues && r.State == deadletter.RightRefused
@@ -159,8 +159,8 @@ func (l *Link) lookAtRights(ctx context.Context) {
 	l.askForEpochs(conn)
 }
 
-// askForEpochs asks for the rights to the queues of an epoch, by one that nobody else has and that
-// goes with the connection.
+// askForEpochs checks the permissions for the queues of an epoch. It uses a queue with a unique
+// name that is deleted with the connection.
 func (l *Link) askForEpochs(conn *amqp.Connection) {
 	probe := nobody + string(deadletter.NewToken())
 	configure := onChannel(conn, func(ch *amqp.Channel) error {

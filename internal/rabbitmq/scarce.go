@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	scarceWait     = time.Hour // before letters are asked for that have one delivery left
-	scarceFailures = 3         // sessions in a row that settled no window, before dlo waits so long
+	scarceWait     = time.Hour // before letters with one delivery left are requested
+	scarceFailures = 3         // sessions in a row that settled no window, before this wait
 )
 
-// spend looks at how many deliveries the letters of a window have left, where their broker deletes
-// them after so many. People are told when half of them are used up, and again whenever more are.
-// On 4.3 a letter brings the count of the queue that it died in.
+// spend checks how many deliveries the letters of a window have left, if their broker deletes
+// letters after a limit. It is reported when half of the deliveries are used up, and again whenever
+// more are. On 4.3 a letter keeps the count of the queue in which it died.
 func (i *Inbox) spend(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
@@ -37,8 +37,8 @@ func (i *Inbox) spend(w []deadletter.Arrival) {
 	})
 }
 
-// rest says how long to wait before the next session, which takes a delivery from each letter that
-// it gets. No loop of dlo uses up the last one.
+// rest returns how long to wait before the next session, which uses up one delivery of each letter
+// that it receives. No retry loop in dlo uses up the last one.
 func (i *Inbox) rest() time.Duration {
 	wait := i.fruitless.next()
 	if !i.scarce || i.fruitless.failures <= scarceFailures {
@@ -48,7 +48,7 @@ func (i *Inbox) rest() time.Duration {
 	return scarceWait
 }
 
-// Missing tells that the broker deleted letters whose deliveries were used up before they were
+// Missing reports that the broker deleted letters whose deliveries were used up before they were
 // stored.
 func (i *Inbox) Missing(letters int) {
 	i.link.happened(deadletter.Problem{

@@ -2,16 +2,17 @@ package rabbitmq
 
 import "time"
 
-// trial keeps an inbox from being called read by each session of a row that end as soon as they
-// have begun. It is read once a window is settled, or a session has lived for a while.
+// trial keeps an inbox from being reported as read while one session after another ends right after
+// it has begun. An inbox counts as read once a window is settled or a session has lived for a
+// while.
 type trial struct {
 	proof   time.Duration // how long a session has to live
-	began   time.Time     // of the session; zero = none, or it is in no doubt any more
-	note    string        // of an inbox that is read
+	began   time.Time     // when the session began; zero = no session, or it has proved itself
+	note    string        // of an inbox that is being read
 	doubted bool
 }
 
-// end is told that a session has ended.
+// end records the end of a session.
 func (t *trial) end() {
 	if !t.began.IsZero() && time.Since(t.began) < t.proof {
 		t.doubted = true
@@ -19,8 +20,8 @@ func (t *trial) end() {
 	t.began = time.Time{}
 }
 
-// after returns the channel that says when the session has lived for long enough; nil where it is
-// in no doubt.
+// after returns the channel that fires when the session has lived long enough. It returns nil if
+// the session does not need to prove itself.
 func (t *trial) after() <-chan time.Time {
 	if !t.doubted {
 		return nil
@@ -28,7 +29,7 @@ func (t *trial) after() <-chan time.Time {
 	return time.After(time.Until(t.began.Add(t.proof)))
 }
 
-// reads says that the inbox is read.
+// reads reports the inbox as read.
 func (i *Inbox) reads() {
 	if i.once {
 		return

@@ -11,12 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Try sends a message through the queue of trials and is the consumer of that queue: it rejects the
+// Try sends a message through the trial queue and is the consumer of that queue: it rejects the
 // message once, so that the broker dead-letters it to dlo, and acknowledges it the next time. heard
-// is told of both. Try goes on until ctx ends, and then deletes the queue if it is empty; should
-// dlo end before that, the queue expires. A queue of another trial, or of somebody else, is left
-// alone. An error says why it cannot go on; what people can do something about is a
-// *deadletter.TrialRefused.
+// is called for both. Try continues until ctx ends, and then deletes the queue if it is empty. If
+// dlo ends before that, the queue expires. A queue that belongs to another trial or to another
+// owner is left alone. An error explains why Try cannot continue; it is a *deadletter.TrialRefused
+// if people can fix the cause.
 func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
 	conn, err := l.dial(ctx, "try")
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				deliveries = nil // closed says why
+				deliveries = nil // closed holds the reason
 				continue
 			}
 			if err := answerTrial(&d, m, &rejected, heard); err != nil {
@@ -62,8 +62,9 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 	}
 }
 
-// answerTrial rejects the message of a trial once, and accepts it the next time. What is left of an
-// earlier trial is taken; what somebody else sent there becomes a letter, so that it is not lost.
+// answerTrial rejects a trial's message once, and accepts it the next time. Messages left over from
+// an earlier trial are acknowledged. A message from another sender becomes a letter, so that it is
+// not lost.
 func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, heard func(accepted bool)) error {
 	_, made := d.Headers[deadletter.HeaderTrial]
 	switch {
@@ -86,8 +87,8 @@ func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, he
 	return nil
 }
 
-// declareTrial declares the queue of trials. It expires by itself, so that it goes even if dlo does
-// not come to delete it.
+// declareTrial declares the trial queue. The queue expires, so it disappears even if dlo cannot
+// delete it.
 func (l *Link) declareTrial(conn *amqp.Connection) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(deadletter.TrialQueue, true, false, false, false, amqp.Table{
@@ -104,7 +105,7 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 	return l.trialRefused(err)
 }
 
-// trialRefused says of a refusal what is missing, and how to grant it.
+// trialRefused explains which permission a refusal lacks and how to grant it.
 func (l *Link) trialRefused(err error) error {
 	switch {
 	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):
@@ -115,7 +116,7 @@ func (l *Link) trialRefused(err error) error {
 	return err
 }
 
-// sendTrial publishes the message of a trial, confirmed.
+// sendTrial publishes a trial's message and waits for the confirm.
 func (l *Link) sendTrial(ctx context.Context, conn *amqp.Connection, m deadletter.TrialMessage) error {
 	c, err := confirmingOn(conn, 1)
 	if err != nil {

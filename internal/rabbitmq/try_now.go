@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// tries are the attempts to connect, and who waits for the next one.
+// tries tracks the attempts to connect and the callers that wait for the next one.
 type tries struct {
-	now   chan struct{} // closed and replaced when somebody wants the next attempt at once
+	now   chan struct{} // closed and replaced when the next attempt is requested immediately
 	ended chan struct{} // closed and replaced whenever an attempt of the publishing connection ends
 }
 
-// tryAgain is how long nothing is tried again after an attempt, however often somebody asks; less
-// only where the back-off is less.
+// tryAgain is the minimum wait after an attempt, however often another one is requested. Only a
+// shorter back-off shortens it.
 const tryAgain = time.Second
 
 func newTries() tries { return tries{now: make(chan struct{}), ended: make(chan struct{})} }
 
-// TryNow ends all waits for the next attempt to connect, and returns once the publishing connection
-// was tried, or ctx ends. A broker that is connected is left alone.
+// TryNow ends all waits for the next attempt to connect. It returns once the publishing connection
+// was tried or ctx ends. A connected broker is left alone.
 func (l *Link) TryNow(ctx context.Context) {
 	l.mu.Lock()
 	connected, ended := l.status.Connected, l.tries.ended
@@ -36,22 +36,23 @@ func (l *Link) TryNow(ctx context.Context) {
 	}
 }
 
-// asked returns what is closed when somebody wants the next attempt at once. It is taken before an
-// attempt, so that no wish is missed between that and the wait.
+// asked returns a channel that is closed when an immediate attempt is requested. It must be called
+// before an attempt, so that no request is missed between the attempt and the wait.
 func (l *Link) asked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tries.now
 }
 
-// tried says that an attempt of the publishing connection has ended. The caller holds mu.
+// tried records that an attempt of the publishing connection has ended. The caller must hold mu.
 func (l *Link) tried() {
 	close(l.tries.ended)
 	l.tries.ended = make(chan struct{})
 }
 
-// until waits for d before the next attempt, or until it is asked for, but a second if d is longer,
-// and begins the back-off again then: who asks has mended something, or is about to.
+// until waits for d before the next attempt, or until an attempt is requested. A requested attempt
+// still waits for a second if d is longer. It also resets the back-off: the person who asks has
+// fixed something, or is about to.
 func (b *backoff) until(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)

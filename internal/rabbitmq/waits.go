@@ -12,21 +12,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// delayedType is the type of exchange that the plugin rabbitmq_delayed_message_exchange adds; no
-// RabbitMQ has it by itself.
+// delayedType is the exchange type that the plugin rabbitmq_delayed_message_exchange adds. RabbitMQ
+// does not include it.
 const delayedType = "x-delayed-message"
 
-// refusedWaiter is a waiter that could not be made.
+// refusedWaiter is a waiter that could not be declared.
 type refusedWaiter struct {
-	again time.Time // when it is tried once more
+	again time.Time // when it is retried
 	why   string
 }
 
-const waiterRest = time.Minute // before a waiter that could not be made is tried once more
+const waiterRest = time.Minute // before a waiter that could not be declared is retried
 
-// Takes says whether letters can wait in all of some places of a waiter now. Those that are not
-// known to stand are declared meanwhile: nothing waits for that. After a failure it is tried again
-// a minute later; why is in Status.
+// Takes reports whether letters can currently wait in all of the given places of one waiter. Places
+// that are not known to exist are declared in the background. After a failure the declaration is
+// retried a minute later; Status has the reason.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,14 +43,14 @@ func (l *Link) Takes(places ...deadletter.Wait) bool {
 	return len(places) > 0
 }
 
-// stands says whether a wait queue, its exchange and their binding are known to be there.
+// stands reports whether a wait queue, its exchange and their binding are known to exist.
 func (l *Link) stands(w deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.publish.stands[w]
 }
 
-// declare makes sure that places of one waiter are there, once for each publishing connection.
+// declare makes sure that the places of one waiter exist, once for each publishing connection.
 func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	waiter := places[0].Waiter
 	err := l.declareWaits(places)
@@ -75,7 +75,7 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 	l.noteWaiters()
 }
 
-// noteWaiters says which waiters cannot be used. l.mu is held.
+// noteWaiters reports which waiters cannot be used. The caller must hold l.mu.
 func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
@@ -83,8 +83,8 @@ func (l *Link) noteWaiters() {
 	}
 }
 
-// declareWaits works on a connection of its own, which a broker of 3.10 closes when it does not
-// know the type of an exchange (503), and for so long at most: on a queue without a leader a
+// declareWaits uses its own connection, because a 3.10 broker closes the connection if it does not
+// know an exchange type (503). The connection also has a time limit: on a queue without a leader a
 // declaration does not end.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
@@ -107,8 +107,8 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	if w.Delayed {
 		kind, args = delayedType, amqp.Table{"x-delayed-type": "fanout"}
 	}
-	// A length that a policy sets refuses letters, which then wait in the store; dropping the
-	// oldest would lose them.
+	// If a policy sets a length, the full queue rejects letters, which then wait in the store;
+	// dropping the oldest would lose them.
 	queue := amqp.Table{"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish"}
 	if w.TTL >= 0 {
 		queue["x-message-ttl"] = w.TTL.Milliseconds()
@@ -124,7 +124,7 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	})
 }
 
-// explainWait says what to do about a wait queue that cannot be declared.
+// explainWait explains what to do about a wait queue that cannot be declared.
 func explainWait(w deadletter.Wait, err error) error {
 	switch {
 	case w.Delayed && strings.Contains(err.Error(), "unknown exchange type"): // 503 on 3.10.8, 406 on 4.0.5 and 4.3.6

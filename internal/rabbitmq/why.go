@@ -11,8 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// closeError is why a connection or channel ended; nil stands for an end that nobody gave a reason
-// for.
+// closeError returns why a connection or channel ended; nil stands for an end without a reason.
 func closeError(err *amqp.Error) error {
 	if err == nil {
 		return amqp.ErrClosed
@@ -20,13 +19,13 @@ func closeError(err *amqp.Error) error {
 	return &ended{err}
 }
 
-// ended is the end of a connection or channel, in words of ours.
+// ended describes the end of a connection or channel in dlo's own words.
 type ended struct{ err *amqp.Error }
 
 func (e *ended) Error() string { return words(e.err) }
 func (e *ended) Unwrap() error { return e.err }
 
-// why is the text of an error with the words of the client replaced.
+// why returns the text of an error with the client's wording replaced.
 func why(err error) string {
 	var e *amqp.Error
 	if !errors.As(err, &e) {
@@ -35,12 +34,12 @@ func why(err error) string {
 	return strings.Replace(err.Error(), e.Error(), words(e), 1)
 }
 
-// unreadable are what the client says of a frame that it cannot read. None was seen since headers
-// are kept from it.
+// unreadable lists the client's reasons for a frame that it cannot read. None has been seen since
+// headers are withheld from the client.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
-// words says what ended a connection or channel once: the client puts the text of one error into
-// another, as "Exception (501) Reason: \"Exception (502) Reason: ...".
+// words states once what ended a connection or channel: the client nests the text of one error in
+// another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
 func words(e *amqp.Error) string {
 	text := e.Reason
 	for {
@@ -61,7 +60,7 @@ func words(e *amqp.Error) string {
 	return deadletter.Visible(text)
 }
 
-// unquoted takes the quotes off a text, where there are any.
+// unquoted removes the quotes from a text, if it has any.
 func unquoted(quoted string) (text string, ok bool) {
 	text, err := strconv.Unquote(quoted)
 	if err != nil {

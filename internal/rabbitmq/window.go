@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// adapt doubles the prefetch while full windows stay under a quarter of the byte bound, and halves
-// it at once otherwise.
+// adapt doubles the prefetch while full windows stay below a quarter of the byte limit, and halves
+// it immediately otherwise.
 func (i *Inbox) adapt(letters int) {
 	switch {
 	case i.taken >= i.limits.Bytes/4:
@@ -22,16 +22,17 @@ func (i *Inbox) adapt(letters int) {
 	}
 }
 
-// fetch says which letters make a window.
+// fetch describes which letters form a window.
 type fetch struct {
-	letters int                                          // at most, but for what arrives while the consumer is cancelled
-	full    func(w []deadletter.Arrival, bytes int) bool // asked after each letter whether the window may close early
+	letters int                                          // at most, except for arrivals while the consumer is cancelled
+	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter: may the window close early
 	linger  time.Duration                                // how long to wait for more
 	sliding bool                                         // linger counts from the last letter, not from the first
 }
 
-// window consumes and cancels: what arrives before cancel-ok belongs to the window, and what the
-// cancel gave back joins it. Without a letter for the whole silence it is empty.
+// window consumes and cancels. Letters that arrive before cancel-ok belong to the window, and
+// letters that the cancel returned to the queue join it. The window is empty if no letter arrives
+// within silence.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -53,8 +54,8 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	var w []deadletter.Arrival
 	i.taken = 0
 	take := func(d *amqp.Delivery) error {
-		// The ack of the window acknowledges every tag up to its last one, so it must know them
-		// all.
+		// The ack of the window acknowledges every tag up to the last one, so the window must
+		// contain all of them.
 		if i.tag++; d.DeliveryTag != i.tag {
 			return fmt.Errorf("delivery %d came where %d was due", d.DeliveryTag, i.tag)
 		}
@@ -105,7 +106,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
-	select { // a session that died meanwhile closes the deliveries too, and may have swallowed some
+	select { // a session that ended meanwhile closes the deliveries too, and may have swallowed some
 	case err := <-i.closed:
 		return fail(closeError(err))
 	default:
@@ -119,18 +120,19 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	return w, nil
 }
 
-// sweep takes what the cancel of a consumer that had room for more gave back. A quorum queue hands
-// letters to a consumer that the client never sees: they are on their way at the cancel, go back to
-// the front of the queue, and are flagged redelivered (cancel_test.go). Left there they would stand
-// before the window should that come back, and could be taken for it where it was acknowledged. A
-// get comes after them, so a letter that is delivered for the first time, or none, says that
-// nothing is left. Where first deliveries are flagged too (4.0 and later, out of one quorum queue
-// into another), that does not come soon, so it ends after a while.
+// sweep fetches the letters that the broker requeued when a consumer with free capacity was
+// cancelled. A quorum queue assigns letters to a consumer that the client never sees: they are in
+// transit at the cancel, return to the front of the queue, and are flagged redelivered
+// (cancel_test.go). If they stayed there, they would stand before a window that comes back, and
+// could be taken for it if the window was acknowledged. A get is processed after their return, so a
+// letter that is delivered for the first time, or no letter, means that none is left. If first
+// deliveries are flagged too (4.0 and later, from one quorum queue into another), this sign does
+// not come soon, so sweep ends after a while.
 func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
 		if isCode(err, amqp.ResourceLocked) {
-			i.locked = true // a quorum queue with a single active consumer gives nothing to a get (405)
+			i.locked = true // a quorum queue with a single active consumer refuses a get (405)
 		}
 		if err != nil || !ok {
 			return err
@@ -142,8 +144,8 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	return nil
 }
 
-// sweepMost is enough for a window of 256 letters at 20 ms a get. 250 ms were too short for a busy
-// broker: 12 of 144 windows had letters left before them (4.3.6 on a loaded machine).
+// sweepMost is enough for a window of 256 letters at 20 ms per get. 250 ms was too short for a busy
+// broker: in 12 of 144 windows, letters remained before them (4.3.6 on a loaded machine).
 const sweepMost = 5 * time.Second
 
 // Ack acknowledges a window. The broker may process the acknowledgement
@@ -156,7 +158,8 @@ func (i *Inbox) Ack(w []deadletter.Arrival) error {
 }
 
 // Fence makes a synchronous round trip on the channel of Ack. When it returns nil, the broker has
-// processed the acknowledgement, and nothing of the window can come back while the broker lives.
+// processed the acknowledgement, and no letter of the window can come back while the broker is
+// running.
 func (i *Inbox) Fence() error {
 	i.applied = 0
 	if err := i.setPrefetch(i.prefetch); err != nil {
@@ -166,12 +169,12 @@ func (i *Inbox) Fence() error {
 	if i.trial.doubted {
 		i.reads()
 	}
-	i.trial.began = time.Time{} // it has done what it is for
+	i.trial.began = time.Time{} // the session has proved itself
 	return nil
 }
 
-// setPrefetch sets the prefetch of the next consumer by a synchronous round trip. It makes none if
-// the prefetch is set already.
+// setPrefetch sets the prefetch of the next consumer with a synchronous round trip. It does nothing
+// if that prefetch is already set.
 func (i *Inbox) setPrefetch(n int) error {
 	if i.applied == n {
 		return nil

@@ -11,33 +11,33 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Breaker says when automatic retries stop by themselves, so that a dependency that is down does
-// not burn their attempts: of the last Of letters whose end is known, CameBack per cent came back,
-// all sent within Window. A letter counts once, however often it was sent. What stops is one group
-// of a queue; the whole queue does where mostGroups of its groups have stopped. Then it rests, is
-// probed with Probe letters, rests for twice as long when most of them come back, and otherwise
-// gets its letters ever faster.
+// Breaker configures when automatic retries stop, so that a dependency that is down does not use up
+// their attempts. Retries stop when, of the last Of letters with a known outcome, CameBack per cent
+// came back, all sent within Window. A letter counts once, however often it was sent. Retries stop
+// for one group of a queue, or for the whole queue once mostGroups of its groups have stopped. The
+// group or queue then rests and is probed with Probe letters. If most of them come back, it rests
+// for twice as long; otherwise its letters are sent at a rising rate.
 type Breaker struct {
 	CameBack float64 // per cent; 0 = never
 	Of       int     // letters
 	Window   time.Duration
 	Probe    int
-	GiveUp   time.Duration // after people were told of a letter that it holds back, the letter dies; 0 = never
+	GiveUp   time.Duration // after a notice about a letter that it holds back, the letter dies; 0 = never
 }
 
 const (
-	restFirst  = time.Minute      // before the first probe; at most Window, as the later ones
-	probeQuiet = 30 * time.Second // a probe that did not come back for so long stays quiet: at least, and at most the watch window
+	restFirst  = time.Minute      // before the first probe; like later rests at most Window
+	probeQuiet = 30 * time.Second // a probe without a return for this long stays quiet: minimum; the maximum is the watch window
 	rampFirst  = 1.0              // letters per second after a probe that stayed quiet
-	rampSteps  = 60               // the rate doubles so many times in a window: every 10 s in one of 10 minutes
+	rampSteps  = 60               // the rate doubles this often in a window: every 10 s in one of 10 minutes
 	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
-	rampOf     = 10               // letters whose end decides while the rate rises
-	mostTries  = 20_000           // letters of a circuit whose end is waited for; the oldest are forgotten
-	mostGroups = 5                // groups of a queue that have tripped: it is the queue that fails
+	rampOf     = 10               // letters whose outcome decides while the rate rises
+	mostTries  = 20_000           // letters of a circuit with an open outcome; the oldest are forgotten
+	mostGroups = 5                // tripped groups of a queue that mean that the whole queue fails
 )
 
-// breakers are the breakers of one broker. What they are in is recorded; what they count is not, so
-// a new process counts again.
+// breakers holds the breakers of one broker. Their states are recorded; their counts are not, so a
+// new process starts counting again.
 type breakers struct {
 	o      Breaker
 	broker string
@@ -55,9 +55,9 @@ type circuit struct {
 	deadletter.Breaker
 	tries   []try
 	base    int // number of tries[0]
-	newest  int // number of the newest that came back; -1 = none
+	newest  int // number of the newest letter that came back; -1 = none
 	slowest time.Duration
-	probes  map[deadletter.ID]bool // those of the running probe, and whether they came back
+	probes  map[deadletter.ID]bool // letters of the running probe, and whether they came back
 }
 
 type try struct {
@@ -67,13 +67,13 @@ type try struct {
 	void bool // it did not reach the queue, or the same letter was sent again
 }
 
-// spot is where a letter that was sent last is counted.
+// spot locates the count of a letter that was sent last.
 type spot struct {
 	circuit *circuit
 	number  int
 }
 
-// change is what is to be recorded.
+// change is a change to record.
 type change struct {
 	breaker deadletter.Breaker // State "" = closed
 	notice  *deadletter.Notice
@@ -96,7 +96,7 @@ func (b *breakers) circuit(queue string, group deadletter.GroupID) *circuit {
 	return c
 }
 
-// forget takes a circuit away: it is closed, and has counted nothing.
+// forget removes a circuit. It then counts as closed, with nothing counted.
 func (b *breakers) forget(c *circuit) {
 	for _, t := range c.tries {
 		if b.where[t.id].circuit == c {
@@ -109,8 +109,8 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in their order; none while
-// the breaker of the whole queue is not closed, as that one decides for them.
+// guarded returns the groups of a queue whose breakers are not closed, in order. It returns none
+// while the breaker of the whole queue is not closed, because that breaker decides for them.
 func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,8 +128,9 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns how many letters of a group, or of the whole queue, may be sent as a probe, 0 for
-// none at all, or -1 and the rate that they are bounded to, which may be infinite.
+// allow returns the limits for a group, or for the whole queue. probe is the number of letters that
+// may be sent as a probe, 0 for none at all, or -1 if only the rate limits them. The rate may be
+// infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,13 +146,13 @@ func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) 
 	return 0, 0
 }
 
-// ramp is the rate of what recovers.
+// ramp returns the current rate of a recovering circuit.
 func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent, and gets to its queue at a time: now, or when it
-// leaves its wait queue.
+// sent counts a letter that is about to be sent. at is the time when it reaches its queue: now, or
+// when it leaves its wait queue.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
@@ -172,7 +173,7 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	b.where[id] = spot{c, c.base + len(c.tries)}
 	c.tries = append(c.tries, try{id: id, at: at})
 	switch {
-	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // it tripped in this moment
+	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // it tripped just now
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
@@ -183,14 +184,14 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	}
 }
 
-// trim forgets the letters that were sent too long ago to say anything.
+// trim forgets the letters that were sent too long ago to be significant.
 func (b *breakers) trim(c *circuit, now time.Time) {
 	for len(c.tries) > 0 && now.Sub(c.tries[0].at) > b.o.Window {
 		b.drop(c)
 	}
 }
 
-// drop forgets the letter that was sent first.
+// drop forgets the letter that was sent earliest.
 func (b *breakers) drop(c *circuit) {
 	if s := b.where[c.tries[0].id]; s.circuit == c && s.number == c.base {
 		delete(b.where, c.tries[0].id)
@@ -199,7 +200,7 @@ func (b *breakers) drop(c *circuit) {
 	c.base++
 }
 
-// void takes back a letter that did not reach its queue.
+// void uncounts a letter that did not reach its queue.
 func (b *breakers) void(id deadletter.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,7 +221,7 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// back counts letters that came back, and trips where almost all do.
+// back counts letters that came back, and trips a breaker if almost all letters do.
 func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -246,9 +247,9 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker when of the last letters before the newest that came back almost all came
-// back. A queue is first in, first out: what was sent before that one has most likely met its
-// worker as well.
+// judge trips a breaker if almost all of the last letters up to the newest returned one came back.
+// A queue is first in, first out: letters sent before that one have most likely met their worker as
+// well.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
@@ -293,8 +294,9 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 	b.tripQueue(c.Origin.Queue, now)
 }
 
-// tripQueue trips the breaker of a whole queue when so many of its groups have tripped that it is
-// the queue that fails. Those of its groups are closed: what was seen of them is told in one.
+// tripQueue trips the breaker of a whole queue when mostGroups of its groups have tripped, because
+// then the queue itself fails. The breakers of its groups are closed, so that the queue is reported
+// once.
 func (b *breakers) tripQueue(queue string, now time.Time) {
 	var open []*circuit
 	tripped := 0
@@ -317,11 +319,11 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quiet is how long letters of a queue have to stay away to count as taken.
+// quiet returns how long letters of a queue have to stay away to count as consumed.
 func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
 
-// recovered says that enough letters were sent since the rate began to rise, and stayed away for
-// long enough; or that there were none to send for a whole window.
+// recovered reports whether enough letters were sent since the rate began to rise and stayed away
+// for long enough. It also returns true if there were no letters to send for a whole window.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
@@ -335,7 +337,7 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	return now.Sub(last) >= b.quiet(c)
 }
 
-// probed decides a probe once its end is known.
+// probed decides a probe once its outcome is known.
 func (b *breakers) probed(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {
@@ -353,8 +355,8 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 	}
 }
 
-// tick ends probes that stayed quiet, and ramps at their height; full is the rate of a queue. It
-// returns what is to be recorded.
+// tick ends probes that stayed quiet, and ramps that reached the full rate; full returns the rate
+// of a queue. It returns the changes to record.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -391,23 +393,23 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	}
 }
 
-// close lets all letters leave again.
+// close lets all letters be sent again.
 func (b *breakers) close(c *circuit, why string) {
 	c.State, c.Why = "", why
 	b.changes = append(b.changes, change{breaker: c.Breaker})
 	b.forget(c)
 }
 
-// again gives back changes that could not be recorded.
+// again puts back changes that could not be recorded.
 func (b *breakers) again(changes []change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changes = append(changes, b.changes...)
 }
 
-// adopt takes over what is recorded: at a start, and where a person resumed retries. Nothing may be
-// waiting to be recorded. A breaker that holds no letter back any more at the time of its probe is
-// closed.
+// adopt takes over the recorded states: at startup, and when a person has resumed retries. It does
+// nothing while changes wait to be recorded. If a breaker holds back no letters any more when its
+// probe is due, it is closed.
 func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -419,7 +421,7 @@ func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 		c := b.circuit(r.Origin.Queue, r.Group)
 		seen[c] = true
 		switch {
-		case c.State == "" && r.State == deadletter.GuardProbing: // of another process: what became of its probe is not known
+		case c.State == "" && r.State == deadletter.GuardProbing: // from another process: the outcome of its probe is unknown
 			c.Breaker = r
 			c.State, c.Until = deadletter.GuardTripped, r.Since.Add(r.Wait)
 		case c.State == "", r.State == deadletter.GuardRamping && c.State != deadletter.GuardRamping:

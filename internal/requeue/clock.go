@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// clock tells when the clock of the machine is set while the process runs.
+// clock detects when the machine's clock is set while the process runs.
 type clock struct {
 	wall   time.Time
 	steady time.Time
-	began  bool // it was compared with the store
-	back   bool // it was set back, and what waits was not brought near yet
+	began  bool // it was compared with the store's last time
+	back   bool // it was set back, and waiting letters were not moved forward yet
 }
 
-const jump = time.Minute // less is no jump
+const jump = time.Minute // a smaller change is not a jump
 
 // jumped returns by how much the clock was set since the last call.
 func (c *clock) jumped(wall time.Time) time.Duration {
@@ -30,8 +30,9 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime brings near what a clock that was set back, now or while dlo was down, would leave waiting
-// for longer than any rule says. All of it leaves at the rate of its queue, as after any downtime.
+// OnTime shortens waits after the clock was set back, now or while dlo was down. Without it,
+// letters would wait for longer than any rule says. All of these letters are sent at the rate of
+// their queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumped(now)

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// delayedExchange has an exchange of type x-delayed-message, dlo.wait.delayed, which holds each
-// letter for as long as its header x-delay says, on the one node that took it. Behind it a queue
-// passes on at once what it gets, as an exchange cannot route to the default exchange. What waits
-// in it nobody can count or list.
+// delayedExchange uses an exchange of type x-delayed-message, dlo.wait.delayed. It holds each
+// letter for as long as its header x-delay says, on the one node that accepted it. An exchange
+// cannot route to the default exchange, so a queue behind it immediately passes on what it
+// receives. Letters that wait in the exchange cannot be counted or listed.
 type delayedExchange struct{}
 
 func (delayedExchange) place(time.Duration) deadletter.Wait {

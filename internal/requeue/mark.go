@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark turns an outcome into what is recorded.
+// mark turns an outcome into the mark to record.
 func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
 	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
 	now := d.o.Now()
@@ -17,8 +17,8 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
-		// This copy did not get there, and nobody knows of the one before it: whatever goes next
-		// has its token.
+		// This copy did not arrive, and the fate of the copy before it is unknown: the next copy
+		// has the same token.
 		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
 		if o.Kind == deadletter.OutcomeUnsent {
 			m.DueAt = now.Add(unsentAgain)
@@ -63,7 +63,7 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		}
 	case deadletter.OutcomeInDoubt:
 		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
-			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never answers is asked ever more seldom
+			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never replies is tried ever less often
 		} else {
 			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
 		}
@@ -73,12 +73,13 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	return m
 }
 
-// watching is how long the rule of a letter, or else the configuration, has it watched.
+// watching returns how long a letter is watched, according to its rule or else the configuration.
 func (d *Dispatcher) watching(rule string) time.Duration {
 	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 
-// inDoubt is what the rule of a letter, or else the configuration, says of lost answers.
+// inDoubt returns how to treat lost replies, according to the letter's rule or else the
+// configuration.
 func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
 	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
 }

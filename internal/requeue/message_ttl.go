@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// messageTTL has one queue, dlo.wait.ttl, in which each letter has an expiration of its own. The
-// broker looks at its head only, so a letter behind one that waits longer is held up until that one
-// leaves (3.10.8, 4.0.5, 4.3.6).
+// messageTTL uses one queue, dlo.wait.ttl, in which each letter has its own expiration. The broker
+// only checks the head of the queue, so a letter behind one that waits longer is delayed until that
+// one leaves (3.10.8, 4.0.5, 4.3.6).
 type messageTTL struct{}
 
 func (messageTTL) place(time.Duration) deadletter.Wait {

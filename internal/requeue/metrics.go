@@ -21,8 +21,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts an attempt on a letter that died in queue. One that never left, for want of a
-// connection, is none.
+// count counts an attempt on a letter that died in queue. A letter that never left, for lack of a
+// connection, does not count.
 func (m *Metrics) count(queue string, outcome deadletter.OutcomeKind) {
 	switch outcome {
 	case deadletter.OutcomeUnsent:

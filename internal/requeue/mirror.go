@@ -2,8 +2,8 @@ package requeue
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// mirrored is an x-death as the broker of 3.10 would have counted it on, for workers that read it
-// themselves: since 4.0 the broker counts from 1 again with each publish. Nothing reads it back.
+// mirrored returns x-death as a 3.10 broker would have continued it, for workers that read it
+// themselves: since 4.0 the broker starts again from 1 with each publish. dlo never reads it back.
 func mirrored(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// note writes down in the broker, and beside the store, how far the store has got, before anything
-// that it has claimed is sent. One of the two is enough. The error says why nothing may be sent.
+// note records the progress of the store, in the broker and beside the store, before anything that
+// the store has claimed is sent. One of the two records is enough. The error explains why nothing
+// may be sent.
 func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
@@ -34,7 +35,8 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of a broker. without says whether letters may go although it cannot.
+// noteThere writes the mark of a broker. If it cannot, the second result reports whether letters
+// may be sent nevertheless.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
 	p := &d.proof
 	p.mu.Lock()

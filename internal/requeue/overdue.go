@@ -2,12 +2,13 @@ package requeue
 
 import "context"
 
-// overdueChunk is how many letters are marked as overdue, or given up, in one commit.
+// overdueChunk is how many letters are marked as overdue, or given up, in one transaction.
 const overdueChunk = 500
 
-// Overdue tells people of letters that still wait though their retries should have been over, and
-// gives those up that a breaker has held back for too long since. A broker that is away, or takes
-// nothing, is told by itself; the letters have their time again once it takes messages.
+// Overdue reports letters that still wait although their retries should be over. It gives up
+// letters that a breaker has held back for too long after such a notice. A broker that is
+// unreachable or accepts nothing is reported separately; its letters get their full time again once
+// it accepts messages.
 func (d *Dispatcher) Overdue(ctx context.Context) error {
 	status := d.broker.Status()
 	if !status.Connected || status.Blocked != "" {

@@ -8,58 +8,58 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// proof is what shows that the store is no older copy of itself, so that it may send: the mark that
-// the broker has of it, and the note beside its file. Each connection is asked again, as its broker
-// may be another.
+// proof is the evidence that the store is not an older copy of itself, so that it may send: the
+// broker's mark of the store, and the note beside its file. It is checked again for each
+// connection, because the connection may lead to another broker.
 type proof struct {
 	mu       sync.Mutex
-	session  int64     // of the broker: its mark was read over that connection, and shows that the store may send
-	judged   bool      // the store may send, over some connection
+	session  int64     // broker session whose mark was read and proves that the store may send
+	judged   bool      // the store may send, as shown over some connection
 	trouble  int64     // session whose mark cannot be read or written
-	since    time.Time // it cannot, over this connection and those before it
-	next     time.Time // when it is tried again
+	since    time.Time // start of the failures, over this connection and those before it
+	next     time.Time // time of the next try
 	problems map[deadletter.ProblemKind]deadletter.Problem
 }
 
 const (
-	markWait  = 30 * time.Second // without a mark; then the note beside the store decides alone
-	markAsk   = 5 * time.Second  // for one answer
-	markAgain = 30 * time.Second // between two tries, once letters go without
+	markWait  = 30 * time.Second // without a mark; then only the note beside the store decides
+	markAsk   = 5 * time.Second  // timeout of one request
+	markAgain = 30 * time.Second // between two tries, once letters are sent without a mark
 )
 
-// verdict is what a mark and a note say of a store.
+// verdict is what a mark and a note reveal about a store.
 type verdict int
 
 const (
-	proven   verdict = iota // the store is as new as what was noted
-	restored                // it is older
-	replaced                // the broker is older than the store, or another one
+	proven   verdict = iota // the store is as new as the recorded progress
+	restored                // the store is older
+	replaced                // the broker is older than the store, or a different one
 	unproved                // nothing is left to compare with
 )
 
-// judge compares what a store remembers with the mark of a broker, nil for none: the table of
+// judge compares a store's memory with the mark of a broker, nil for none, following the table in
 // docs/reliability.md.
 func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	if mark != nil && mark.Store != m.Store {
-		mark = nil // somebody else wrote it
+		mark = nil // another store wrote it
 	}
 	switch {
 	case mark != nil && mark.Claims > m.Claims:
 		return restored
 	case mark != nil && mark.Claims >= m.Marked:
 		return proven
-	case m.Unproved: // what is beside the store now was written since
+	case m.Unproved: // the note beside the store was written since
 		return unproved
 	case mark == nil && m.Marked < 0:
-		return proven // nothing was noted there yet
+		return proven // nothing was recorded there yet
 	case m.Beside:
 		return replaced
 	}
 	return unproved
 }
 
-// proven says whether letters may be sent now. Where the store turns out to be a copy, it holds
-// what may have been sent first.
+// proven reports whether letters may be sent now. If the store turns out to be a copy, proven first
+// holds the letters that may have been sent already.
 func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	p := &d.proof
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	m.Beside = m.Beside || p.judged // what this process was shown once, it knows
+	m.Beside = m.Beside || p.judged // this process remembers an earlier proof
 	if p.trouble == session && now.Before(p.next) {
 		return p.without(now) && judge(&m, nil) != unproved, nil
 	}
@@ -95,7 +95,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// judged acts on what a mark says.
+// judged acts on the verdict about a mark.
 func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)
@@ -121,7 +121,8 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 	return true, nil
 }
 
-// asked asks people whether the store is current, and looks each second whether they have said it.
+// asked asks people whether the store is current, and checks every second whether they have
+// replied.
 func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error {
 	now := d.o.Now()
 	d.proof.next = now.Add(time.Second)
@@ -133,8 +134,8 @@ func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error 
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 
-// afterProof waits until the store was judged: before, nothing is known of what happened to letters
-// that it takes for requeued.
+// afterProof waits until the store was judged: before that, the fate of letters that it considers
+// requeued is unknown.
 func (d *Dispatcher) afterProof(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.proof.mu.Lock()
@@ -150,7 +151,7 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 	}
 }
 
-// fails notes that the mark of a connection cannot be had.
+// fails records that the mark cannot be read or written over a connection.
 func (p *proof) fails(session int64, now time.Time) {
 	if p.trouble == 0 {
 		p.since = now
@@ -162,7 +163,7 @@ func (p *proof) fails(session int64, now time.Time) {
 	}
 }
 
-// without says whether letters go without a mark, as there was none for so long.
+// without reports whether letters are sent without a mark because none was available for markWait.
 func (p *proof) without(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
 }

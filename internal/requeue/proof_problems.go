@@ -6,10 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said is how long it is said that a broker is older than the store.
+// said is how long a broker is reported as older than the store.
 const said = 24 * time.Hour
 
-// say adds a problem, or keeps the moment since when there is one of its kind.
+// say adds a problem. If one of the same kind exists, its start time is kept.
 func (p *proof) say(now time.Time, problem deadletter.Problem) {
 	problem.Since = now
 	if was, ok := p.problems[problem.Kind]; ok {
@@ -18,8 +18,8 @@ func (p *proof) say(now time.Time, problem deadletter.Problem) {
 	p.problems[problem.Kind] = problem
 }
 
-// Problems are what keeps letters from being sent, or from being sent safely, as far as the
-// progress of the store goes.
+// Problems returns the problems with the store's progress record that keep letters from being sent,
+// or from being sent safely.
 func (d *Dispatcher) Problems() []deadletter.Problem {
 	p := &d.proof
 	p.mu.Lock()
@@ -56,7 +56,7 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	}
 }
 
-// unnoted says that the mark of a broker cannot be read or written.
+// unnoted is the problem that the mark of a broker cannot be read or written.
 func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
@@ -66,7 +66,8 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	}
 }
 
-// nowhere says that nothing is sent, as it cannot be noted in the broker or beside the store.
+// nowhere is the problem that nothing is sent, because the progress cannot be recorded in the
+// broker or beside the store.
 func (d *Dispatcher) nowhere(err error) deadletter.Problem {
 	p := d.unnoted("written", err)
 	p.Severity = deadletter.SeverityPage

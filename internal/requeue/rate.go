@@ -11,24 +11,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// bucket paces the automatic retries of one queue, so that overdue letters are spread and do not
-// leave in one burst.
+// bucket paces the automatic retries of one queue, so that overdue letters do not leave in one
+// burst.
 type bucket struct {
 	tokens float64
 	at     time.Time
 }
 
-// burst is the share of a second's letters that may leave at once.
+// burst is the fraction of one second's letters that may leave in one burst.
 const burst = 0.2
 
-// lane is a queue, or the letters of one rule in it that has a rate of its own ("" = all others),
-// or those of a group whose breaker lets the rate rise.
+// lane is a queue, or the letters in it whose rule has its own rate ("" = all others), or the
+// letters of a group whose breaker lets the rate rise.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
 }
 
-// rate returns how many automatic retries leave per second for a lane; +Inf = any number.
+// rate returns how many automatic retries per second a lane may send; +Inf = no limit.
 func (d *Dispatcher) rate(queue, rule string) float64 {
 	rate := d.o.Rate
 	if own := d.o.Rules.Set().Of(rule).Rate; rule != "" && own != nil {
@@ -42,8 +42,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries may leave for a lane now, and whether they are a probe
-// of a breaker.
+// allow returns how many automatic retries a lane may send now, and whether they are a breaker's
+// probe.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
@@ -52,8 +52,8 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// shares are what the breakers of the groups of a queue let leave now; other groups have no share,
-// and no bound.
+// shares returns how many letters the breakers of a queue's groups allow now. Other groups have no
+// share and no limit.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
 	for _, group := range d.breakers.guarded(queue) {
@@ -67,11 +67,11 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping takes the place of a rule for what all lanes of a queue, or all letters of a group,
-// share while their breaker lets the rate rise.
+// ramping replaces the rule's name in the lane that all lanes of a queue, or all letters of a
+// group, share while their breaker lets the rate rise.
 const ramping = "\x00"
 
-// fill returns how many letters the bucket of a lane gives now.
+// fill returns how many letters the bucket of a lane allows now.
 func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 	if math.IsInf(rate, 1) {
 		delete(d.rates, l)
@@ -83,14 +83,14 @@ func (d *Dispatcher) fill(l lane, rate float64, now time.Time) int {
 		b = &bucket{tokens: most, at: now}
 		d.rates[l] = b
 	}
-	if passed := now.Sub(b.at).Seconds(); passed > 0 { // a clock that goes back gives nothing
+	if passed := now.Sub(b.at).Seconds(); passed > 0 { // a clock that goes back adds nothing
 		b.tokens += passed * rate
 	}
 	b.tokens, b.at = min(most, b.tokens), now
 	return int(b.tokens)
 }
 
-// spend takes a letter of a group off all the buckets that it passed.
+// spend takes one letter of a group from all the buckets that apply to it.
 func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
 	passed := []lane{{queue: queue, rule: rule}, {queue: queue, rule: ramping}}
 	if group != 0 {
@@ -103,7 +103,7 @@ func (d *Dispatcher) spend(queue, rule string, group deadletter.GroupID) {
 	}
 }
 
-// highest is the highest rate of the lanes of a queue.
+// highest returns the highest rate of a queue's lanes.
 func (d *Dispatcher) highest(queue string) float64 {
 	rate := d.rate(queue, "")
 	for _, rule := range d.o.Rules.Set().Paced() {
@@ -112,7 +112,7 @@ func (d *Dispatcher) highest(queue string) float64 {
 	return rate
 }
 
-// nacking remembers since when queues have refused every letter.
+// nacking remembers since when a queue has rejected every letter.
 type nacking struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -133,8 +133,8 @@ func (n *nacking) over(queue string) {
 	delete(n.since, queue)
 }
 
-// depths remembers for a few seconds how deep queues were: it is asked for every letter that is
-// sent.
+// depths caches queue depths for a few seconds, because the depth is needed for every letter that
+// is sent.
 type depths struct {
 	facts func(ctx context.Context, queue string) deadletter.QueueFacts
 	mu    sync.Mutex
@@ -148,8 +148,8 @@ type depth struct {
 
 const depthAge = 5 * time.Second
 
-// of returns how many messages were ready in a queue within the last seconds; nil when nobody can
-// say. The question is asked beside the publishing path, which never waits for it: the first
+// of returns how many messages were ready in a queue within the last seconds, or nil if that is
+// unknown. The request runs outside the publishing path, which never waits for it: the first
 // letters of a burst may have no depth.
 func (d *depths) of(queue string, now time.Time) *int {
 	d.mu.Lock()

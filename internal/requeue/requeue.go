@@ -1,7 +1,7 @@
-// Package requeue is the one publishing path: an automatic retry, a click and a bulk action all end
-// as scheduled letters that its dispatcher claims, publishes to the tail of their origin queue and
-// marks. Intent is committed before the wire is touched, and a letter is requeued only after the
-// broker's confirm.
+// Package requeue is the only publishing path. An automatic retry, a click and a bulk action all
+// become scheduled letters. The dispatcher claims these letters, publishes them to the tail of
+// their origin queue and marks them. The intent is committed before anything is sent, and a letter
+// is requeued only after the broker's confirm.
 package requeue
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is what the dispatcher needs of the store.
+// Store is the part of the store that the dispatcher uses.
 type Store interface {
 	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error)
 	NextDue(ctx context.Context, now time.Time) (time.Time, error) // zero = nothing waits
@@ -44,19 +44,19 @@ type Store interface {
 
 // Broker publishes.
 type Broker interface {
-	Ready(ctx context.Context) error // waits until the broker is connected and takes messages
+	Ready(ctx context.Context) error // waits until the broker is connected and accepts messages
 	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
 	Takes(places ...deadletter.Wait) bool // letters can wait there now
 	Status() deadletter.BrokerStatus
 
-	Session() int64 // of the connection that Publish uses; 0 = there is none
-	// ReadMark returns nil where there is none, and looks for one that is expected more than once.
+	Session() int64 // number of the connection that Publish uses; 0 = none
+	// ReadMark returns nil if there is no mark. It looks more than once for an expected mark.
 	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
 	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // confirmed
 }
 
-// InDoubt says what becomes of a letter whose answer was lost.
+// InDoubt is the treatment of a letter whose reply was lost.
 type InDoubt string
 
 const (
@@ -64,11 +64,11 @@ const (
 	Hold      InDoubt = "hold"      // never automatically twice: a person decides
 )
 
-// Nack is the back-off of letters that their queue refuses; the attempt is not used.
+// Nack is the back-off of letters that their queue rejects. The attempt is not used up.
 type Nack struct {
 	First, Max  time.Duration
-	NoticeAfter int           // refusals of one letter in a row: a notice
-	NoticeAge   time.Duration // a queue refuses for so long without taking one letter: a notice; 0 = none
+	NoticeAfter int           // rejections of one letter in a row that cause a notice
+	NoticeAge   time.Duration // a queue rejects every letter for this long: a notice; 0 = none
 }
 
 // Options are the settings of a Dispatcher.
@@ -76,10 +76,10 @@ type Options struct {
 	Broker   string // name
 	VHost    string
 	InFlight int
-	Rate     float64       // automatic retries per queue and second, where neither Rates nor a rule says otherwise; 0 = no limit
-	Rates    []rules.Rate  // by queue, the first that fits
-	Watch    time.Duration // where no rule says otherwise
-	InDoubt  InDoubt       // where no rule says otherwise
+	Rate     float64       // automatic retries per second and queue, unless Rates or a rule says otherwise; 0 = no limit
+	Rates    []rules.Rate  // by queue; the first match applies
+	Watch    time.Duration // unless a rule says otherwise
+	InDoubt  InDoubt       // unless a rule says otherwise
 	Lease    time.Duration
 	MaxBody  int
 	Nack     Nack
@@ -99,7 +99,7 @@ type Dispatcher struct {
 	o      Options
 	wake   chan struct{}
 
-	doubting atomic.Bool // a worker has doubtful letters in hand
+	doubting atomic.Bool // a worker is processing doubtful letters
 
 	mu     sync.Mutex // one claim at a time
 	rates  map[lane]*bucket
@@ -109,11 +109,11 @@ type Dispatcher struct {
 	breakers *breakers
 	nacking  nacking
 	proof    proof
-	clock    clock  // of OnTime, which one goroutine calls
-	sights   sights // of Settle, which one goroutine calls
+	clock    clock  // used by OnTime, which one goroutine calls
+	sights   sights // used by Settle, which one goroutine calls
 }
 
-// New returns a Dispatcher; Run works.
+// New returns a Dispatcher. Call Run to start it.
 func New(store Store, broker Broker, o Options) *Dispatcher {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -127,7 +127,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	}
 }
 
-// Wake says that letters may be due.
+// Wake tells the dispatcher that letters may be due.
 func (d *Dispatcher) Wake() {
 	for range workers {
 		select {
@@ -138,16 +138,16 @@ func (d *Dispatcher) Wake() {
 }
 
 const (
-	doubtful = 16                     // letters in doubt that are sent at a time, each alone on a channel
+	doubtful = 16                     // doubtful letters that are sent together, each alone on a channel
 	workers  = 2                      // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick     = 200 * time.Millisecond // between two looks for what is due
-	soonest  = 25 * time.Millisecond  // where it is known that something will be due sooner
-	trouble  = time.Second            // pause after an error of the store
+	tick     = 200 * time.Millisecond // between two checks for due letters
+	soonest  = 25 * time.Millisecond  // if something is known to be due sooner
+	trouble  = time.Second            // pause after a store error
 )
 
-// Run publishes until ctx ends, and waits for what is in flight.
+// Run publishes until ctx ends, and then waits for the letters in flight.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	for d.Guard(ctx) != nil { // nothing leaves before it is known which queues are not to be sent to
+	for d.Guard(ctx) != nil { // nothing leaves before it is known which queues are held back
 		select {
 		case <-time.After(trouble):
 		case <-ctx.Done():
@@ -194,7 +194,7 @@ func (d *Dispatcher) work(ctx context.Context) {
 	}
 }
 
-// rest is how long nothing will be due.
+// rest returns how long nothing will be due.
 func (d *Dispatcher) rest(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)

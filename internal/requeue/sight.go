@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	lookAgain = 10 * time.Second // a second look has to show the same: figures of the management API are up to 6 s old
-	lookedFor = 10 * time.Minute // a look that nothing followed is forgotten
+	lookAgain = 10 * time.Second // a second look has to confirm the first: management API figures are up to 6 s old
+	lookedFor = 10 * time.Minute // a look that was not confirmed is forgotten
 )
 
-// sights are the queues, by name, in which nobody sees what becomes of letters, and since when.
+// sights holds, by name, the queues in which the fate of letters cannot be observed, and since
+// when.
 type sights map[string]deadletter.Unseen
 
-// look says why nobody sees what becomes of letters in a queue, Why "" where somebody does, and
-// whether an earlier look, at least lookAgain ago, showed the same and no look since showed
-// anything else. What it says then holds for letters that were in the queue at that earlier look.
+// look explains why the fate of letters in a queue cannot be observed; Why is "" if it can. again
+// reports whether an earlier look, at least lookAgain ago, had the same result and no look since
+// had another one. The result then applies to letters that were in the queue at that earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now
@@ -37,7 +38,7 @@ func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u de
 	return u, true
 }
 
-// forget drops the looks that nothing followed.
+// forget drops looks that were not confirmed.
 func (s sights) forget(now time.Time) {
 	for queue, u := range s {
 		if now.Sub(u.Since) > lookedFor {
@@ -46,7 +47,8 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
-// unseen is what the facts of a queue say of letters that are or were in it and did not come back.
+// unseen evaluates what the facts of a queue reveal about letters that are or were in it and did
+// not come back.
 func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
@@ -56,7 +58,7 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with everything in it, and it is unknown whether this letter was handled before", queue)}
 	case f.Stream:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled", queue), SettlesRedirected: true}
-	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has none of a queue that is some seconds old
+	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has no figures for a queue a few seconds old
 		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue), Settles: true}
 	case empty && f.TTL > 0:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}

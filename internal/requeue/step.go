@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Step claims one batch, publishes it and marks it; it returns how many letters it had. What was
-// claimed is finished also when ctx ends meanwhile.
+// Step claims one batch, publishes it and marks it. It returns the number of letters in the batch.
+// A claimed batch is finished even if ctx ends meanwhile.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
-// send notes how far the store has got, and publishes.
+// send records the progress of the store, and publishes.
 func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
 	noted, err := d.note(context.WithoutCancel(ctx))
 	if err != nil {
@@ -91,13 +91,13 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 	return outcomes, noted
 }
 
-// record commits marks, however long the store takes to have room: what is known of a published
-// letter must not be forgotten. Until then nothing more is claimed.
+// record commits marks, however long the store takes to have room: the outcome of a published
+// letter must not be forgotten. Nothing more is claimed until then.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
 		if err == nil || ctx.Err() != nil {
-			return err // what stays unrecorded at the end of the process is in doubt at its next start
+			return err // marks not recorded when the process ends are in doubt at its next start
 		}
 		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
 		select {
@@ -107,12 +107,13 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 	}
 }
 
-// unsentAgain is when a letter that did not leave is due again; without a connection nothing is
-// claimed anyway.
+// unsentAgain is the delay before a letter that did not leave is due again. Without a connection
+// nothing is claimed anyway.
 const unsentAgain = time.Second
 
-// claim takes doubtful letters first, a few at a time and by one worker only, so that those that
-// never get an answer leave the other to the rest. done gives the place back.
+// claim takes doubtful letters first, a few at a time and by one worker only. Doubtful letters that
+// never get a reply then leave the second worker free for all others. The caller must call done
+// after processing the letters.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,8 +152,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare makes the message for an attempt; the error says why it cannot be published. changed says
-// what was left out.
+// prepare builds the message for an attempt. The error explains why the message cannot be
+// published. changed names the properties that were left out.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {
@@ -183,7 +184,7 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	if len(out) > 0 {
 		changed = "left out: " + strings.Join(out, ", ")
 	}
-	// What is in doubt goes alone, so that it can put no other in doubt.
+	// A doubtful letter is sent alone, so that it cannot put any other letter in doubt.
 	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
 	d.divert(&p, due)
 	return p, changed, nil

@@ -10,27 +10,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waiter lets letters wait in the broker for their retry. They are claimed before they are due, go
-// where the waiter says by the one publishing path, and arrive at their queue by the default
-// exchange. A letter that no waiter takes stays in the store, which needs no row of waiters, and is
-// due there.
+// waiter lets letters wait in the broker for their retry. They are claimed before they are due,
+// published through the usual path to the waiter's place, and routed to their queue by the default
+// exchange. A letter that no waiter accepts stays in the store and becomes due there.
 type waiter interface {
-	// place is where letters with a delay wait.
+	// place returns where letters with a delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address makes a message wait for the rest of its delay, and returns how long that is in its
-	// place.
+	// address makes a message wait for the rest of its delay. It returns how long the message is in
+	// its place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
-// places are where letters of the rules in use wait in the broker.
+// places caches where the letters of the active rules wait in the broker.
 type places struct {
 	of  *rules.Set
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// taking returns the waiters that rules in use ask for and that the broker has.
+// taking returns the waiters that active rules request and that the broker has.
 func (d *Dispatcher) taking(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
@@ -52,25 +51,26 @@ func (d *Dispatcher) taking(set *rules.Set) []string {
 	return list
 }
 
-// divert sends a message that was claimed early to wait. One whose time has come meanwhile goes to
-// its queue.
+// divert makes a message that was claimed early wait in the broker. A message that is due by now
+// goes to its queue.
 func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	w := waiters[rules.Waiter(due.Waiter)]
 	rest := due.Letter.DueAt.Sub(d.o.Now())
-	if w == nil || rest < time.Millisecond { // what the broker counts in
+	if w == nil || rest < time.Millisecond { // the broker's time unit
 		return
 	}
 	place := w.place(due.Wait)
-	p.Properties.Expiration = "" // that of a revision: it would end the wait, and the broker takes it away when it passes the message on
+	p.Properties.Expiration = "" // from a revision: it would end the wait, and the broker removes it when it passes the message on
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 
 const landChunk = 500
 
-// Land moves on the letters whose time in the broker is over. The broker passes them on without a
-// confirm: it drops what has no queue any more or what that has no room for, and loses what it is
-// passing on when it is killed. So their arrival counts as verified only when the management API
-// knows both queues, theirs has no length limit, and the connection stood all the time.
+// Land advances the letters whose time in the broker is over. The broker passes them on without a
+// confirm: it drops a letter whose queue no longer exists or has no room, and loses letters that it
+// is passing on when it is killed. So their arrival counts as verified only if the management API
+// knows both queues, the target queue has no length limit, and the connection was never
+// interrupted.
 func (d *Dispatcher) Land(ctx context.Context) error {
 	for {
 		now := d.o.Now()

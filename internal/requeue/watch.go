@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch looks after something, again and again: the letters that were requeued, the breakers, the
-// clock. None waits for another.
+// watch runs one check repeatedly: requeued letters, breakers, or the clock. The checks do not wait
+// for each other.
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -25,12 +25,12 @@ func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error
 
 const (
 	settleChunk = 1000
-	watchMore   = 30 * time.Second // how long letters stay watched whose queue is known not to be drained
+	watchMore   = 30 * time.Second // extra watch time if the queue is known not to be drained
 )
 
-// Settle ends the watch over requeued letters whose watch window is over. They are settled, unless
-// their queue is known to have no consumers or to be deeper than when they were sent. Where nobody
-// sees any more what becomes of letters in a queue, they are held with the reason.
+// Settle ends the watch over requeued letters when their watch window is over. They are settled,
+// unless their queue is known to have no consumers or to be deeper than when they were sent. If the
+// fate of letters in a queue can no longer be observed, they are held with the reason.
 func (d *Dispatcher) Settle(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)
@@ -48,7 +48,7 @@ func (d *Dispatcher) Settle(ctx context.Context) error {
 
 func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.Time) error {
 	facts := d.broker.Facts(ctx, o.Queue)
-	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting, and not show its queues yet
+	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting and not show its queues yet
 		return d.store.WatchOn(ctx, o, now, now.Add(lookAgain))
 	}
 	u, again := d.sights.look(o.Queue, facts, now)
