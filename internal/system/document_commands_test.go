@@ -211,8 +211,8 @@ func (d *document) fill(command string) string {
 	if strings.Contains(command, "O-77") {
 		command = strings.ReplaceAll(command, "O-77", d.operation(command))
 	}
-	if strings.Contains(command, "undo 12") {
-		command = strings.Replace(command, "undo 12", "undo "+regexp.MustCompile(`groups undo (\d+)`).FindStringSubmatch(d.said)[1], 1)
+	if offered := regexp.MustCompile(`groups undo \d+`).FindString(d.said); offered != "" {
+		command = strings.Replace(command, "groups undo 12", offered, 1)
 	}
 	if strings.Contains(command, `"expect":12480`) { // the plan before it said how many
 		now := time.Now().UTC()
