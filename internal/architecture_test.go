@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWhereToAddNamesWhatIsThere: the files and the tests in the first table of
-// docs/architecture.md.
+// TestWhereToAddNamesWhatIsThere checks that the files and tests named in the first table of
+// docs/architecture.md exist.
 func TestWhereToAddNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(architecture)

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// clocked are the work rooms, and the pure rooms that times come to: in them the clock is a
-// function that they are given.
+// clocked lists the work rooms, and the pure rooms that handle times. The clock is passed to their
+// code as a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock are the functions in them that ask the clock of the machine all the same, and why.
+// readsClock lists the functions in the clocked rooms that read the system clock anyway, and why.
 var readsClock = map[string]string{
 	"requeue/clock.go jumped": "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size": "measures how long a question took",
@@ -23,9 +23,9 @@ var readsClock = map[string]string{
 	"query/values.go exactly": "a relative time keeps its text, which Parse reads with the right clock",
 }
 
-// TestTheClockIsGiven: in the rooms that decide by time nobody asks the clock of the machine. Where
-// dlo talks to brokers, what it says is never turned into a number or rounded: a clock that is set
-// back would then be waited for, which the steady part of a time.Time prevents.
+// TestTheClockIsGiven checks that the rooms that decide by time never read the system clock. In the
+// broker code, a reading of the clock must not be converted to a number or rounded. That would drop
+// the monotonic part of the time.Time, and dlo would then wait for a clock that was set back.
 func TestTheClockIsGiven(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -78,7 +78,7 @@ func TestTheClockIsGiven(t *testing.T) {
 	}
 }
 
-// asksClock says that a call is one of time.Now, time.Since and time.Until.
+// asksClock reports whether a call is time.Now, time.Since or time.Until.
 func asksClock(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -88,7 +88,7 @@ func asksClock(call *ast.CallExpr) bool {
 	return ok && of.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, f.Sel.Name)
 }
 
-// losesSteady says that a call takes the steady part away from a time that time.Now gave.
+// losesSteady reports whether a call drops the monotonic part of a time returned by time.Now.
 func losesSteady(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"Unix", "UnixMilli", "UnixNano", "Round", "Truncate"}, f.Sel.Name) {

@@ -10,23 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// columns is how wide a line is that people read as prose.
+// columns is the maximum width of a line of prose.
 const columns = 100
 
-// comments are lines that are nothing else, by the ending of the file.
+// comments matches lines that consist only of a comment, by file extension.
 var comments = map[string]*regexp.Regexp{
 	".go":    regexp.MustCompile(`^\t*//`),
 	".templ": regexp.MustCompile(`^\t*//`),
 	".sql":   regexp.MustCompile(`^\s*--`),
 	".yaml":  regexp.MustCompile(`^\s*# `),
 	".js":    regexp.MustCompile(`^\s*(//|/?\*+) `),
-	"":       regexp.MustCompile(`^\s*# `), // shell scripts, and the Makefile
+	"":       regexp.MustCompile(`^\s*# `), // shell scripts and the Makefile
 }
 
-// unbroken are lines that cannot be: the types of JSDoc.
+// unbroken matches lines that cannot be wrapped: JSDoc types.
 var unbroken = regexp.MustCompile(`^\s*/?\*+ .*@(type|param|returns)`)
 
-// TestCommentsFit: comments are read, so their lines have 100 columns at most.
+// TestCommentsFit checks that comment lines have at most 100 columns.
 func TestCommentsFit(t *testing.T) {
 	t.Parallel()
 	sources(t, func(path string, lines []string) {
@@ -42,7 +42,8 @@ func TestCommentsFit(t *testing.T) {
 	})
 }
 
-// TestProseFits: so have the lines of the documents, but for code, tables and pictures.
+// TestProseFits checks that lines in the documents have at most 100 columns, except in code, tables
+// and images.
 func TestProseFits(t *testing.T) {
 	t.Parallel()
 	sources(t, func(path string, lines []string) {

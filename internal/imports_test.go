@@ -17,15 +17,15 @@ import (
 
 const module = "github.com/deadletteroffice/dlo/"
 
-// room is a package of ours: what it is for, and which of the others it may import, besides
+// room is one of our packages: its purpose, and which of our other packages it may import besides
 // internal/deadletter.
 type room struct{ name, is, imports string }
 
-// rooms is the house. Arrows point down: from the program to the wiring and the command line, to
-// faces, to work, to the pure rooms. Work and faces never import the adapters (store, rabbitmq);
-// adapters never import work; work rooms never import each other: each declares the methods that it
-// needs, and internal/server asserts the fit. docs/architecture.md has this table; go test
-// ./internal -update writes it there.
+// rooms lists all packages and their allowed imports. Imports point down: from the program to the
+// wiring and the command line, to faces, to work, to the pure rooms. Work and faces never import
+// the adapters (store, rabbitmq); adapters never import work. Work rooms never import each other:
+// each declares the methods that it needs, and internal/server asserts that they match.
+// docs/architecture.md contains this table; go test ./internal -update writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
@@ -62,10 +62,10 @@ var rooms = []room{
 	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
 }
 
-// all stands for every package; "all but" for those that are not named.
+// all stands for every package; "all but" excludes the packages that follow.
 const all = "all"
 
-// pure are the packages that import nothing but the standard library and what their row allows.
+// pure lists the packages that import only the standard library and what their row allows.
 var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure"}
 
 type pkg struct {
@@ -74,7 +74,7 @@ type pkg struct {
 	GoFiles    []string
 }
 
-// packages lists our packages, without those that hold tests only.
+// packages lists our packages, except those that contain only tests.
 func packages(t *testing.T) map[string]pkg {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -95,7 +95,7 @@ func packages(t *testing.T) map[string]pkg {
 		if len(p.GoFiles) > 0 {
 			name := strings.TrimPrefix(p.ImportPath, module)
 			found[name] = p
-			for dir := name; dir != "."; dir = path.Dir(dir) { // so that go test takes no cached result after a change
+			for dir := name; dir != "."; dir = path.Dir(dir) { // so that go test does not use a cached result after a change
 				if _, err := os.ReadDir("../" + dir); err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +104,7 @@ func packages(t *testing.T) map[string]pkg {
 	}
 }
 
-// allowed says whether the row of a package admits an import of ours.
+// allowed reports whether the row of a package allows an import of one of our packages.
 func allowed(row, of string) bool {
 	if but, ok := strings.CutPrefix(row, all+" but "); ok {
 		return !slices.Contains(strings.Fields(but), of)
@@ -112,8 +112,8 @@ func allowed(row, of string) bool {
 	return row != "nothing" && of == "internal/deadletter" || slices.Contains(strings.Fields(row), of)
 }
 
-// neverLinked says which packages must not be linked into a package, not even by what it imports:
-// the promises of docs/architecture.md.
+// neverLinked lists the packages that must not be linked into a package, not even indirectly. These
+// are promises of docs/architecture.md.
 var neverLinked = map[string][]string{
 	"internal/cli":        {module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite"},
 	"internal/payload":    {"net/http", "google.golang.org/grpc"},
@@ -121,7 +121,7 @@ var neverLinked = map[string][]string{
 	"internal/api":        {"net/http"},
 }
 
-// noHTTP are packages that do not import net/http themselves. What templ links is its own affair.
+// noHTTP lists packages that do not import net/http themselves. What templ links does not matter.
 var noHTTP = []string{"web/view", "static", "internal/payload", "internal/deadletter", "internal/api"}
 
 func TestWhatIsNeverLinked(t *testing.T) {
@@ -189,7 +189,7 @@ const (
 	tableEnds    = "<!-- end of rooms -->\n"
 )
 
-// TestTheHouseOfTheDocument: the table of rooms in docs/architecture.md is the one above.
+// TestTheHouseOfTheDocument checks that docs/architecture.md contains the table of rooms above.
 func TestTheHouseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder

@@ -14,7 +14,7 @@ var (
 	unslug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors are what the headings of a document are linked by, as GitHub names them.
+// anchors returns the link anchors of a document's headings, as GitHub generates them.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -24,8 +24,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestNoLinkIsDead follows every link of the documents that leads to a file of the project, and to
-// a heading in it. Those that lead to other sites are not followed.
+// TestNoLinkIsDead follows every link in the documents to a file of the project, and to a heading
+// in it. It does not follow links to other sites.
 func TestNoLinkIsDead(t *testing.T) {
 	t.Parallel()
 	followed := 0

@@ -1,6 +1,6 @@
-// Package migrations holds the schema of the store, one numbered file per step, and applies it. A
-// step runs in a transaction of its own; a file that is newer than this program is refused and not
-// touched.
+// Package migrations contains the schema of the store, one numbered file per step, and applies it.
+// Each step runs in its own transaction. A store with a newer schema than this program knows is
+// rejected and left unchanged.
 package migrations
 
 import (
@@ -18,13 +18,13 @@ import (
 //go:embed sqlite/*.sql
 var files embed.FS
 
-// ErrNewer says that the file was written by a later version of dlo.
+// ErrNewer means that the file was written by a newer version of dlo.
 var ErrNewer = errors.New("the store was written by a newer version of dlo")
 
-// Apply brings an SQLite database to the schema of this program.
+// Apply migrates an SQLite database to the schema of this program.
 func Apply(ctx context.Context, db *sql.DB) error { return ApplyTo(ctx, db, goose.MaxVersion) }
 
-// ApplyTo brings an SQLite database to a version of the schema. A test of an upgrade begins with an
+// ApplyTo migrates an SQLite database to the given schema version. Upgrade tests start from an
 // older one.
 func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 	steps, err := fs.Sub(files, "sqlite")

@@ -29,7 +29,7 @@ func database(t *testing.T) *sql.DB {
 	return db
 }
 
-// schema returns every table, index and trigger with its definition.
+// schema returns all tables, indexes and triggers with their definitions.
 func schema(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	rows, err := db.Query(`SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`)
@@ -51,8 +51,8 @@ func schema(t *testing.T, db *sql.DB) string {
 	return b.String()
 }
 
-// sums are the SHA-256 of all migrations. A new one adds its line. The line of a released one never
-// changes, as stores that have run it would differ from new ones.
+// sums are the SHA-256 sums of all migrations. A new migration adds a line. The line of a released
+// migration never changes; otherwise stores that have run it would differ from new ones.
 var sums = map[string]string{
 	"0001_store.sql":           "193d58fc87d111ec740245e34805baf898dc212db744d06d0f0c4e98d5aafd59",
 	"0002_operations.sql":      "e2650b8ed4835ba9f55579b20aa68a52bcdacc29bc2a8b50e91df2a76e497071",
@@ -77,7 +77,7 @@ var sums = map[string]string{
 	"0020_trials.sql":          "e32e55681a8e09a97889ae93684e982a8659c4a891e9f8da410e20db85bba73b",
 }
 
-// TestNoMigrationChanges, and their versions are 1 to N.
+// TestNoMigrationChanges checks the sums of the migrations, and that their versions are 1 to N.
 func TestNoMigrationChanges(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("sqlite")
@@ -146,11 +146,11 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// A step is one transaction: where it cannot be finished, nothing of it is there.
+// A step is one transaction. If it fails, nothing of it remains.
 func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil { // in the way of a late statement of the first step
+	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil { // conflicts with a late statement of the first step
 		t.Fatal(err)
 	}
 	if err := migrations.Apply(context.Background(), db); err == nil {
@@ -167,8 +167,8 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Tables are strict, but those of the search index, which SQLite makes itself: a value of a wrong
-// type is an error, not a surprise later.
+// All tables are strict, except those of the search index, which SQLite creates itself. A value of
+// the wrong type is an error, not a surprise later.
 func TestEveryTableIsStrict(t *testing.T) {
 	t.Parallel()
 	db := database(t)

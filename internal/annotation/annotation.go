@@ -1,6 +1,6 @@
-// Package annotation takes in what consumers say of the messages that they reject, from the queues
-// of the brokers and from the API. It stores it under the masks, counts it, and takes away what is
-// over. It does not decide anything about a letter.
+// Package annotation accepts consumers' reports on the messages that they reject. The reports come
+// from queues of the brokers and from the API. The package masks, stores and counts them, and
+// deletes expired ones. It makes no decision about a letter.
 package annotation
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Store is what the intake needs of the store.
+// Store is the part of the store that an Intake needs.
 type Store interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 	PruneAnnotations(ctx context.Context) (int, error)
@@ -20,12 +20,12 @@ type Store interface {
 
 // Options are the settings of an Intake.
 type Options struct {
-	Mask   func(text string) string // hides what may not be seen in the name of a reporter
-	Joined func()                   // called when letters have to be read again, as annotations of them came in
+	Mask   func(text string) string // masks the name of a reporter
+	Joined func()                   // called when new annotations require letters to be read again
 	Log    *slog.Logger
 }
 
-// Intake takes annotations in. Safe for concurrent use.
+// Intake accepts annotations. It is safe for concurrent use.
 type Intake struct {
 	store Store
 	o     Options
@@ -44,7 +44,7 @@ func New(store Store, o Options, registry prometheus.Registerer) *Intake {
 	return i
 }
 
-// Annotate stores annotations and has the letters read again that they are of.
+// Annotate stores annotations and requests a new reading of their letters.
 func (i *Intake) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	for k := range list {
 		f := list[k].Failure()
@@ -60,12 +60,12 @@ func (i *Intake) Annotate(ctx context.Context, list []deadletter.Annotation) (de
 	return sum, err
 }
 
-// Refused counts an annotation out of a queue that could not be read.
+// Refused counts an annotation from a queue that could not be read.
 func (i *Intake) Refused() { i.total.WithLabelValues("refused").Inc() }
 
 const pruneEvery = time.Minute
 
-// Run takes away annotations that nothing can join any more, until ctx ends.
+// Run deletes annotations that can no longer join a letter, until ctx ends.
 func (i *Intake) Run(ctx context.Context) error {
 	for {
 		if _, err := i.store.PruneAnnotations(ctx); err != nil && ctx.Err() == nil {

@@ -1,5 +1,6 @@
-// Package budget bounds what the reading of one letter, or of one descriptor set, may cost: bytes,
-// fields, levels and memory. It measures nothing itself: whoever reads takes from the budget first.
+// Package budget limits what it may cost to read one letter or one descriptor set: bytes, fields,
+// nesting levels and memory. It measures nothing itself: readers take from the budget before they
+// work.
 package budget
 
 import (
@@ -8,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Defaults of NewBudget. A legitimate body of 16 MiB, the largest that RabbitMQ takes by default,
-// fits when it is text, JSON or a message with few large fields; 16 MB of empty sub-messages (2.4
-// GB in dynamicpb) or of packed varints (1.3 GB) do not.
+// Defaults of NewBudget. A legitimate body of 16 MiB, the largest that RabbitMQ accepts by default,
+// fits if it is text, JSON or a message with a few large fields. 16 MB of empty sub-messages (2.4
+// GB in dynamicpb) or of packed varints (1.3 GB) do not fit.
 const (
 	defaultBytes  = 16 << 20
 	defaultFields = 1_000_000
@@ -18,14 +19,13 @@ const (
 	defaultMemory = 64 << 20
 )
 
-// Budget is what the reading of one letter may cost. It is shared by all attempts to read that
-// letter, and not safe for concurrent use. The limits are set before the first use; the counters
-// only grow.
+// Budget limits the cost of reading one letter. All attempts to read that letter share it. It is
+// not safe for concurrent use. Set the limits before the first use; the counters only grow.
 type Budget struct {
-	Bytes  int64 // most bytes of a body, and most bytes that all peeled layers may have together
-	Fields int64 // most wire fields and packed elements that are looked at, over all scans
-	Depth  int   // most levels of messages in messages
-	Memory int64 // most bytes that decoders may allocate, by an estimate that is above what was measured
+	Bytes  int64 // maximum bytes of a body, and of all peeled layers together
+	Fields int64 // maximum wire fields and packed elements examined, over all scans
+	Depth  int   // maximum nesting of messages
+	Memory int64 // maximum bytes that decoders may allocate, by an estimate above the measured values
 
 	used Used
 }
@@ -45,7 +45,7 @@ func NewBudget() *Budget {
 // Used returns the counters. They never exceed the limits.
 func (b *Budget) Used() Used { return b.used }
 
-// TooLargeError says which limit a body exceeds. Text: "more than 1,000,000 fields".
+// TooLargeError reports which limit a body exceeds. Text: "more than 1,000,000 fields".
 type TooLargeError struct{ What string }
 
 func (e *TooLargeError) Error() string { return e.What }
@@ -66,7 +66,7 @@ func (b *Budget) Enter(depth int) error {
 	return nil
 }
 
-// TakeMemory reserves n bytes, or nothing.
+// TakeMemory reserves n bytes. If they exceed the limit, it reserves nothing.
 func (b *Budget) TakeMemory(n int64) error {
 	if n > b.Memory-b.used.Memory {
 		return &TooLargeError{"it would take more than " + deadletter.Bytes(int(b.Memory)) + " of memory"}
@@ -75,7 +75,7 @@ func (b *Budget) TakeMemory(n int64) error {
 	return nil
 }
 
-// TakeBytes counts n bytes of peeled output. Their memory is taken before they are made.
+// TakeBytes counts n bytes of peeled output. The caller reserves their memory before allocating it.
 func (b *Budget) TakeBytes(n int64) error {
 	if n > b.Bytes-b.used.Bytes {
 		return b.TooLargeUnpacked()
@@ -88,14 +88,14 @@ func (b *Budget) TooLargeUnpacked() error {
 	return &TooLargeError{"more than " + deadletter.Bytes(int(b.Bytes)) + " when unpacked"}
 }
 
-// SpareBytes is how large one more peeled layer may be.
+// SpareBytes returns the maximum size of one more peeled layer.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left is a budget of its own with what is left of the fields and the memory of b. The readings of
-// an edit follow each other, and none keeps what another took.
+// Left returns a separate budget with the remaining fields and memory of b. The readings of an edit
+// run one after the other, and none keeps the memory that another used.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }
 
-// Spend counts n fields, which the caller has made sure are left.
+// Spend counts n fields. The caller has checked that they are left.
 func (b *Budget) Spend(n int64) { b.used.Fields += n }

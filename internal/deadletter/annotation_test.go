@@ -66,7 +66,8 @@ func TestAnnotationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What is longer than what is kept is cut, and says so.
+// TestLongAnnotationsAreCut checks that texts longer than their limit are truncated and end with an
+// ellipsis.
 func TestLongAnnotationsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 10_000)

@@ -139,8 +139,8 @@ func TestLastDeath(t *testing.T) {
 	}
 }
 
-// FuzzReadDeaths: whatever is in the headers, ReadDeaths returns deaths that have a queue, and
-// an origin that is one of them or the broker's last word, and never ours.
+// FuzzReadDeaths checks that, for any headers, ReadDeaths returns deaths that have a queue. The
+// origin is one of them or the last death that the broker reports, and never one of our own queues.
 func FuzzReadDeaths(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

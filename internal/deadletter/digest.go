@@ -43,6 +43,6 @@ type DigestCounts struct{ Groups, Letters, Recovered int }
 // DigestLine is one group of a digest.
 type DigestLine struct {
 	Group      GroupRow
-	Letters    int    // that died in the window
+	Letters    int    // letters that died in the window
 	Suggestion string // what was done with it before, with the evidence; "" = nothing
 }

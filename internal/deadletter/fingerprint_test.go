@@ -63,7 +63,8 @@ func TestFingerprintsTellDeliveriesApart(t *testing.T) {
 	}
 }
 
-// Fingerprints are equal if and only if the deliveries are, apart from what a redelivery changes.
+// Fingerprints are equal if and only if the deliveries are equal, apart from what a redelivery
+// changes.
 func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -55,7 +55,7 @@ type Snooze struct {
 	Until time.Time
 	After int    // further letters that died; 0 = no limit
 	Queue bool   // until the same error is seen in another queue
-	By    string // who put it off
+	By    string // who snoozed it
 }
 
 // MaxSnooze is the longest time for which a group can be put off. A group put off forever would be

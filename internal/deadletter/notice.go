@@ -25,19 +25,19 @@ const (
 	NoticeRegressed NoticeKind = "regressed" // a resolved group came back
 	NoticeJoined    NoticeKind = "joined"    // another group joins an incident that people were told of
 	NoticeEscalated NoticeKind = "escalated" // a group grows faster than before
-	NoticeUpdated   NoticeKind = "updated"   // a group that people were told of has many more letters
+	NoticeUpdated   NoticeKind = "updated"   // a group already reported has many more letters
 	NoticeQuiet     NoticeKind = "quiet"     // no letter has died for a while in the groups that people were told of
-	NoticeResolved  NoticeKind = "resolved"  // the groups that people were told of need nobody any more
+	NoticeResolved  NoticeKind = "resolved"  // the groups that people were notified of no longer need them
 	NoticeRefused   NoticeKind = "nacks"     // a queue rejects requeued letters
 	NoticeBreaker   NoticeKind = "breaker"   // retries of a queue are held back
 	NoticeProblem   NoticeKind = "problem"   // something prevents dlo from doing its work
-	NoticeOver      NoticeKind = "over"      // a problem that people were told of is over
+	NoticeOver      NoticeKind = "over"      // a problem that people were notified of is over
 	NoticeDigest    NoticeKind = "digest"
 	NoticeTest      NoticeKind = "test" // a person tests a channel
 
 	// Events for machines: webhooks get them, whatever the rules say.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while
-	EventGroupResolved     NoticeKind = "group.resolved"     // a group needs nobody any more
+	EventGroupResolved     NoticeKind = "group.resolved"     // a group no longer needs people
 	EventOperationFinished NoticeKind = "operation.finished" // done or cancelled
 )
 

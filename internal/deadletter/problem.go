@@ -40,7 +40,7 @@ const (
 	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: letters possibly sent since are held
 	ProblemStoreUnproved  ProblemKind = "store_unproved"      // not proved current: nothing is sent
 	ProblemStoreDamaged   ProblemKind = "store_damaged"       // dlo no longer writes to it
-	ProblemStoreOther     ProblemKind = "store_other"         // another store was in its place
+	ProblemStoreOther     ProblemKind = "store_other"         // a different store was in its place
 	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // older than the progress it confirmed
 	ProblemNoProgress     ProblemKind = "progress"            // the store's progress cannot be noted
 	ProblemDisk           ProblemKind = "disk"

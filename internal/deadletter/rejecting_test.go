@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// chain is an x-death of "queue reason" entries, most recent first.
+// chain returns an x-death header of "queue reason" entries, most recent first.
 func chain(text string) deadletter.Table {
 	var entries []any
 	for entry := range strings.SplitSeq(text, ", ") {
@@ -32,11 +32,11 @@ func TestTheRejectingQueueIsTheOrigin(t *testing.T) {
 		{"retry expired, work expired", "retry", "expired", "retry may delay"},
 		{"retry expired, work maxlen", "retry", "expired", "retry may delay"},
 		{"work maxlen, retry expired, work rejected", "work", "maxlen", "work"},
-		// A consumer of work has rejected it once, so work delays nothing.
+		// A consumer of work rejected it once, so work is not a delay queue.
 		{"work expired, work rejected", "work", "expired", "work"},
 		{"work expired, other rejected, work rejected", "work", "expired", "work"},
 		{"retry expired, work expired, work rejected", "work", "expired", "retry may delay"},
-		// What was rejected out of our own queues says nothing of where it failed.
+		// A rejection from one of our own queues does not tell where the letter failed.
 		{"work expired, dlo.letters rejected", "work", "expired", "work may delay"},
 		{"dlo.wait.1000 expired, retry expired, work rejected", "work", "rejected", "retry may delay"},
 		{"retry expired, sms rejected, work rejected", "sms", "rejected", "retry may delay"},
@@ -78,7 +78,8 @@ func TestTheNewestDeathBesideXDeath(t *testing.T) {
 	}
 }
 
-// TestAHostileChainIsBounded: behind ten thousand expiries nobody looks for a rejection.
+// TestAHostileChainIsBounded checks that the search for a rejection ends before ten thousand
+// expiries.
 func TestAHostileChainIsBounded(t *testing.T) {
 	t.Parallel()
 	var entries []string

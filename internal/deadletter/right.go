@@ -22,7 +22,7 @@ type RightState string
 // The states of a right.
 const (
 	RightAssumed RightState = "assumed" // not used yet
-	RightProved  RightState = "proved"  // the broker allowed it
+	RightProved  RightState = "proved"  // the broker granted it
 	RightRefused RightState = "refused" // the broker returned ACCESS_REFUSED
 )
 

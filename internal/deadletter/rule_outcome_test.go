@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleMovesALetter: it has a word, and a letter that was received and one that
-// waits can take it and end alike.
+// TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a word and applies to received
+// and to waiting letters, with one resulting state for both.
 func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {

@@ -20,7 +20,7 @@ const samples = "testdata/rabbitmq"
 // delivery is a recorded delivery as testdata/rabbitmq/README.md describes it.
 type delivery struct {
 	deadletter.Arrival
-	Headers json.RawMessage // as they are in the file
+	Headers json.RawMessage // as in the file
 }
 
 // deliveries reads a sample: one delivery, or an array of them.
@@ -96,7 +96,7 @@ func names(t testing.TB) []string {
 	return files
 }
 
-// written is a death on one line: queue reason count from exchange by keys at time.
+// written formats a death as one line: queue reason count from exchange by keys at time.
 func written(d deadletter.Death) string {
 	return fmt.Sprintf("%s %s %d from %q by %s at %s", d.Queue, d.Reason, d.Count, d.Exchange, strings.Join(d.RoutingKeys, ","), d.FirstAt.Format(time.TimeOnly))
 }
@@ -105,9 +105,10 @@ func from(queue, exchange, key string) deadletter.Origin {
 	return deadletter.Origin{Queue: queue, Exchange: exchange, RoutingKey: key}
 }
 
-// recorded is what ReadDeaths must make of each sample, where the queue e.cy.retry is one of ours:
-// the reason and origin of every delivery in the file, and the deaths of each, most recent first.
-// No count, flag or first-death header is the same on all versions; reason and origin are.
+// recorded is what ReadDeaths must return for each sample, with e.cy.retry as one of our own
+// queues: the reason and origin of every delivery in the file, and each delivery's deaths, most
+// recent first. Counts, flags and first-death headers differ between versions; reason and origin do
+// not.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin
@@ -241,8 +242,8 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	}
 }
 
-// On 3.10 a letter that was republished to another queue with all its headers still names the first
-// one in x-first-death-queue: a requeue must not go there.
+// On 3.10, a letter that was republished to another queue with all its headers still names the
+// first queue in x-first-death-queue. A requeue must not go there.
 func TestTheFirstDeathIsNotTheOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -301,8 +302,8 @@ func TestSamplesSurviveTypedJSON(t *testing.T) {
 	}
 }
 
-// Every sample can be requeued: what Sanitise leaves of it is publishable, and nothing of the
-// broker's is in it.
+// Every sample can be requeued: what Sanitise leaves is publishable and contains none of the
+// broker's headers.
 func TestSamplesCanBeRequeued(t *testing.T) {
 	t.Parallel()
 	for _, name := range names(t) {
@@ -324,8 +325,8 @@ func TestSamplesCanBeRequeued(t *testing.T) {
 	}
 }
 
-// The tokens of the samples are placeholders: they have not the shape of ours, so the letters count
-// as strangers.
+// The tokens in the samples are placeholders that do not have our format, so the letters count as
+// foreign.
 func TestAPlaceholderTokenIsNoIdentity(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {

@@ -24,7 +24,7 @@ func TestSanitise(t *testing.T) {
 	h := func(key string, value any) p { return p{DeliveryMode: 2, Headers: deadletter.Table{key: value}} }
 	for _, c := range []struct {
 		name     string
-		in, want p // of want, DeliveryMode 2 and empty headers are understood
+		in, want p // want implies DeliveryMode 2 and empty headers
 		changed  []string
 	}{
 		{"user_id is dropped", p{DeliveryMode: 2, UserID: "other"}, p{}, []string{"user_id"}},
@@ -121,7 +121,7 @@ func TestNotable(t *testing.T) {
 func TestPublishable(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 256)
-	sized := func(n int) deadletter.Properties { // encoded: 2 flags, 4 length, key, type and length of one string
+	sized := func(n int) deadletter.Properties { // encoded: 2 bytes flags, 4 length, then key, type, length of one string
 		return deadletter.Properties{Headers: deadletter.Table{"k": strings.Repeat("x", n-2-4-2-5)}}
 	}
 	for _, c := range []struct {
@@ -160,8 +160,8 @@ func without(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// What Sanitise leaves, with dlo's headers, holds nothing that routes a copy or that the broker
-// refuses, and is publishable or the error says why not.
+// What Sanitise leaves, with dlo's headers added, contains nothing that routes a copy or that the
+// broker rejects. It is publishable, or the error explains why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

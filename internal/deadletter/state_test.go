@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The state table of docs/architecture.md, row by row: which states take a trigger, and where it
-// leads. Everything else is refused.
+// stateTable is the state table of docs/architecture.md, row by row: which states accept a trigger,
+// and which state it leads to. All other triggers are rejected.
 var stateTable = []struct {
 	from    string // states
 	trigger deadletter.Trigger
@@ -32,7 +32,7 @@ var stateTable = []struct {
 	{"requeued", deadletter.Quiet, "settled"},
 	{"requeued", deadletter.LostSight, "held"},
 	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
-	// Any but purged, while that attempt is open; a letter that is received already stays so.
+	// Any state except purged, while that attempt is open. A received letter stays received.
 	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},
 	{"discarded", deadletter.Restoring, "dead"},
@@ -82,8 +82,9 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// Only publishing can be in doubt: it is entered by a claim alone, and left by an outcome or a
-// return alone, or where the store is a copy and an earlier process had it in hand.
+// Only a letter in state publishing can be in doubt. Only a claim leads to this state. Only an
+// outcome or a return leaves it, or the discovery that the store is a copy and an earlier process
+// was publishing the letter.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

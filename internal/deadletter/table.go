@@ -148,7 +148,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed is take for the bytes of a number.
+// fixed is take for a number. After an error it returns zeros.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v

@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// difference says where two header values differ; "" when they are equal in type and value. Floats
-// are compared by their bits, so that NaN equals itself and 0 is not -0. (cmp takes time
-// exponential in the nesting of slices, and hostile headers are nested.)
+// difference describes where two header values differ. It returns "" if they have equal types and
+// values. Floats are compared by their bits, so that NaN equals itself and 0 differs from -0. cmp
+// would take time exponential in the nesting of slices, and hostile headers are nested.
 func difference(a, b any) string {
 	switch a := a.(type) {
 	case deadletter.Table:
@@ -85,8 +85,8 @@ func differing(a, b deadletter.Properties) string {
 	return cmp.Diff(a, b)
 }
 
-// shortText draws a text that may be a short string: any bytes, at most 255. It makes a generator
-// each time, as here and below: tests that run beside each other must not share one.
+// shortText draws a text that fits a short string: any bytes, at most 255. Like the functions
+// below, it creates a new generator each time, because parallel tests must not share one.
 func shortText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "odd") {
@@ -96,7 +96,7 @@ func shortText() *rapid.Generator[string] {
 	})
 }
 
-// seconds are the times that AMQP can carry: 64 bits of seconds.
+// seconds draws times that AMQP can carry: 64 bits of seconds.
 func seconds() *rapid.Generator[time.Time] {
 	return rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64().Draw(t, "seconds"), 0).UTC()
@@ -128,7 +128,7 @@ func fields(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(kinds...)
 }
 
-// tables draws a table of any allowed types.
+// tables draws a table with values of any allowed types.
 func tables(depth int) *rapid.Generator[deadletter.Table] {
 	return rapid.Custom(func(t *rapid.T) deadletter.Table {
 		return deadletter.Table(rapid.MapOfN(shortText(), fields(depth), 0, 5).Draw(t, "table"))
@@ -155,7 +155,7 @@ func properties() *rapid.Generator[deadletter.Properties] {
 	})
 }
 
-// beforeHeaders is what stands before a table in properties that have nothing but headers.
+// beforeHeaders returns the bytes that precede the table in properties with headers only.
 func beforeHeaders(t interface{ Fatal(...any) }) []byte {
 	table := deadletter.Table{"k": nil}
 	whole, err := deadletter.Properties{Headers: table}.Encode()
@@ -205,7 +205,7 @@ func TestEveryPropertySurvives(t *testing.T) {
 	})
 }
 
-// Equal tables, and only they, have equal encodings.
+// Tables have equal encodings if and only if they are equal.
 func TestTheEncodingIsCanonical(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -353,8 +353,9 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTable: any bytes in the place of the headers decode or are an error; what decodes
-// encodes to bytes that decode to an equal table and encode to the same bytes again.
+// FuzzDecodeTable checks that any bytes in place of the headers either decode or return an error. A
+// decoded table must encode to bytes that decode to an equal table and then encode to those bytes
+// again.
 func FuzzDecodeTable(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {
@@ -420,7 +421,7 @@ func FuzzDecodeProperties(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An empty table of headers is like none: the wire cannot tell them apart.
+		// An empty header table equals none: the wire cannot distinguish them.
 		if len(p.Headers) == 0 {
 			p.Headers = nil
 		}
@@ -433,7 +434,7 @@ func FuzzDecodeProperties(f *testing.F) {
 	})
 }
 
-// everyType has one value of each type that a table can hold.
+// everyType returns a table with one value of each type that a table can contain.
 func everyType() deadletter.Table {
 	return deadletter.Table{
 		"void": nil, "bool": true, "int8": int8(-1), "uint8": uint8(255), "int16": int16(-2), "uint16": uint16(65535), "int32": int32(-3), "uint32": uint32(1 << 31), "int64": int64(math.MinInt64),

@@ -50,7 +50,7 @@ func TestTypedShowsTheTypeOfEachValue(t *testing.T) {
 	}
 }
 
-// Every value survives, but for the payload of a NaN, which JSON has no way to write.
+// Every value survives, except the payload of a NaN, which JSON cannot represent.
 func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +69,7 @@ func TestEveryValueSurvivesTypedJSON(t *testing.T) {
 	})
 }
 
-// readable makes of a value what JSON can carry: keys that are UTF-8, and the one NaN.
+// readable converts a value to what JSON can carry: UTF-8 keys and a single NaN.
 func readable(v any) any {
 	switch v := v.(type) {
 	case deadletter.Table:
@@ -134,8 +134,8 @@ func TestTypedReadsATimeOfAnyZone(t *testing.T) {
 	}
 }
 
-// FuzzTyped: any JSON is read or refused, and what is read encodes as a header, unless it is longer
-// or deeper than AMQP allows.
+// FuzzTyped checks that any JSON is either read or rejected. A value that is read encodes as a
+// header, unless it is longer or deeper than AMQP allows.
 func FuzzTyped(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

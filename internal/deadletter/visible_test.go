@@ -53,7 +53,7 @@ func TestCut(t *testing.T) {
 		{"short", 5, "short"},
 		{"longer", 5, "lo…"},
 		{"ééééé", 10, "ééééé"},
-		{"éééééé", 10, "ééé…"}, // 7 bytes are left, which is within the 4th
+		{"éééééé", 10, "ééé…"}, // 7 bytes are left, which end within the 4th
 		{"世界世界", 9, "世界…"},
 		{"abcdef", 3, "…"},
 		{"abcdef", 2, ""},
@@ -68,14 +68,14 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// hostile are texts that people and terminals should not meet as they are.
+// hostile are texts that must not reach people and terminals unescaped.
 var hostile = []string{
 	"", "plain", "\x1b]0;title\x07", "\u202eevil\u202c", "a\u200bb", "\xff\xfe\xed\xa0\x80", "\r\nInjected: yes", "<script>alert(1)</script>", strings.Repeat("x", 1000), "\U000e0041\u3164",
 	"a\r\n\tb", "\x00", "🙂\ufe0f", "\ufffd",
 }
 
-// FuzzVisible: the output is valid UTF-8 without control and format characters, and what needs no
-// escape is left alone.
+// FuzzVisible checks that the output is valid UTF-8 without control or format characters, and that
+// text which needs no escaping is unchanged.
 func FuzzVisible(f *testing.F) {
 	for _, s := range hostile {
 		f.Add(s)
@@ -103,7 +103,8 @@ func FuzzVisible(f *testing.F) {
 	})
 }
 
-// FuzzCut: never more than n bytes, a prefix and an ellipsis, and no rune is cut in two.
+// FuzzCut checks that the result has at most n bytes, is a prefix with an ellipsis, and splits no
+// rune.
 func FuzzCut(f *testing.F) {
 	for i, s := range hostile {
 		f.Add(s, i)

@@ -1,6 +1,6 @@
-// Package drain takes letters out of queues that are no inboxes, each queue once and by request. It
-// runs and stops drains, and knows which queues must be left alone. How letters are taken is the
-// window protocol of ingest, and is handed in.
+// Package drain takes letters out of queues that are not inboxes, once and on request. It starts
+// and stops drains, and knows which queues must be left alone. The window protocol of ingest does
+// the taking; it is passed in by the caller.
 package drain
 
 import (
@@ -15,36 +15,36 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is what drains need of the store.
+// Store is the part of the store that drains need.
 type Store interface {
-	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues whose window was left open
+	OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) // queues with a window that was left open
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// Queue takes letters out of one queue once.
+// Queue drains one queue once.
 type Queue interface {
-	Run(ctx context.Context) error     // takes letters until as many as were asked for are stored, the queue is empty, or ctx ends
+	Run(ctx context.Context) error     // takes letters until the requested number is stored, the queue is empty, or ctx ends
 	Resolve(ctx context.Context) error // only closes a window that an earlier process left open
 	Taken() int                        // letters stored so far
-	Busy() bool                        // letters wait in the broker to be stored
+	Busy() bool                        // letters in the broker wait to be stored
 }
 
-// Broker is one broker and vhost as the configuration names it.
+// Broker is one broker and vhost in the configuration.
 type Broker struct {
 	Name, VHost string
-	Place       string   // equal for all entries that lead to the same broker and vhost
+	Place       string   // equal for all entries that refer to the same broker and vhost
 	Inboxes     []string // of this entry
-	Drained     []string // the inboxes of all entries of its place
-	Annotations []string // the queues of annotations of all entries of its place
+	Drained     []string // the inboxes of all entries with its Place
+	Annotations []string // the annotation queues of all entries with its Place
 
-	Inspect func(ctx context.Context, queue string) error // says why a queue cannot be drained
-	// Open returns what drains a queue of this broker: count letters, 0 = until it is empty. say is
-	// told what it waits for.
+	Inspect func(ctx context.Context, queue string) error // why a queue cannot be drained
+	// Open returns a Queue that drains a queue of this broker: count letters, or all if count is 0.
+	// It calls say with the reason whenever it has to wait.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }
 
-// Drains are the drains of this process. What ran and how it ended is kept in memory, and in the
-// audit for good. Safe for concurrent use.
+// Drains manages the drains of this process. It keeps running and ended drains in memory; the audit
+// keeps them permanently. It is safe for concurrent use.
 type Drains struct {
 	brokers []Broker
 	store   Store
@@ -52,7 +52,7 @@ type Drains struct {
 	log     *slog.Logger
 	now     func() time.Time
 
-	ctx     context.Context // of all that runs
+	ctx     context.Context // parent of every drain's context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -60,10 +60,10 @@ type Drains struct {
 	stopped bool
 	number  int64                // of the newest drain
 	list    []*drain             // oldest first
-	busy    map[[2]string]*drain // by place and queue; nil while it is looked at, or resolved
+	busy    map[[2]string]*drain // by place and queue; nil while the queue is inspected or resolved
 }
 
-// drain is one of them: under the lock of Drains.
+// drain is one drain. The lock of Drains protects it.
 type drain struct {
 	deadletter.Drain
 	queue   Queue
@@ -71,19 +71,19 @@ type drain struct {
 	stopper string // who stopped it
 }
 
-// New returns the drains of brokers; Run has to run for what an earlier process left open to be
-// closed.
+// New returns the drains of the given brokers. Run must be running for windows that an earlier
+// process left open to be closed.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
-const keep = 100 // drains: running ones and the newest of those that ended
+const keep = 100 // drains: running ones and the newest ended ones
 
-// Start begins to take letters out of a queue and returns the drain, which goes on without the
-// caller. The error wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue),
-// ErrConflict (an inbox, drained already, or one whose letters the broker may delete) or
+// Start starts to drain a queue and returns the drain, which continues in the background. The error
+// wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue), ErrConflict (the queue is
+// an inbox, is being drained already, or its letters may be deleted by the broker) or
 // ErrUnavailable.
 func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
@@ -113,7 +113,7 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 	return d.state(one), nil
 }
 
-// broker finds the broker of a request, and completes the request.
+// broker finds the broker of a request and fills in missing fields of the request.
 func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	if r.Broker == "" && len(d.brokers) == 1 {
 		r.Broker = d.brokers[0].Name
@@ -154,7 +154,7 @@ func (d *Drains) valid(i int, r deadletter.DrainRequest) error {
 	return nil
 }
 
-// reserve takes a queue, so that nobody else drains it.
+// reserve reserves a queue, so that no one else drains it.
 func (d *Drains) reserve(key [2]string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,8 +177,9 @@ func (d *Drains) release(key [2]string) {
 	delete(d.busy, key)
 }
 
-// Stop ends a drain: the window that it has in hand is finished, and the rest stays in the queue.
-// It returns at once. The error wraps ErrNotFound, ErrConflict where it has ended, or ErrForbidden.
+// Stop ends a drain and returns immediately. The drain finishes its current window; the remaining
+// letters stay in the queue. The error wraps ErrNotFound, ErrConflict if the drain has ended, or
+// ErrForbidden.
 func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) error {
 	one, err := d.claimStop(by, id)
 	if err != nil || one == nil {
@@ -194,7 +195,7 @@ func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) e
 	return nil
 }
 
-// claimStop notes who stops a drain; nil when somebody else does already.
+// claimStop records who stops a drain. It returns nil if someone else is stopping it already.
 func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,8 +217,8 @@ func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 	return one, nil
 }
 
-// List returns the drains of this process, newest first: all that run, and the newest of those that
-// ended.
+// List returns the drains of this process, newest first: all running drains and the newest ended
+// ones.
 func (d *Drains) List() []deadletter.Drain {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +235,7 @@ func (d *Drains) state(one *drain) deadletter.Drain {
 	return one.state()
 }
 
-// state is what is known of a drain now; the lock is held.
+// state returns the current state of a drain. The caller holds the lock.
 func (o *drain) state() deadletter.Drain {
 	now := o.Drain
 	if now.State == deadletter.DrainRunning {
@@ -243,7 +244,7 @@ func (o *drain) state() deadletter.Drain {
 	return now
 }
 
-// Busy says that letters are waiting in a drained queue to be stored.
+// Busy reports whether letters in a drained queue wait to be stored.
 func (d *Drains) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Run closes what an earlier process left open, and when ctx ends stops every drain and waits for
-// the windows that are under way.
+// Run closes windows that an earlier process left open. When ctx ends, it stops every drain and
+// waits for the current windows to finish.
 func (d *Drains) Run(ctx context.Context) error {
 	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
 		d.log.Error("windows that an earlier process left open", "err", err)
@@ -23,9 +23,10 @@ func (d *Drains) Run(ctx context.Context) error {
 	return nil
 }
 
-// resolve decides the open windows of queues that are no inboxes: of a drain that a crash cut off,
-// or of an inbox that left the configuration. Otherwise what is stored already would stay in its
-// queue, for others to take a second time.
+// resolve resolves open windows of queues that are not inboxes. Such a window belongs to a drain
+// that a crash interrupted, or to an inbox that was removed from the configuration. Otherwise
+// letters that are already stored would stay in the queue, and others could take them a second
+// time.
 func (d *Drains) resolve(ctx context.Context) error {
 	open, err := d.store.OpenInboxes(ctx)
 	if err != nil {
@@ -38,7 +39,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 			continue
 		}
 		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {
-			continue // its own session begins with that
+			continue // its own session starts by resolving the window
 		}
 		if slices.Contains(d.brokers[i].Drained, name.Queue) {
 			d.log.Warn("an inbox has moved to another entry of its broker; letters that were stored before may be stored again, and are held", "broker", name.Broker, "queue", name.Queue)
@@ -46,7 +47,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 		}
 		key := [2]string{d.brokers[i].Place, name.Queue}
 		if d.reserve(key) != nil {
-			continue // a drain of it was faster, and begins with that
+			continue // a drain of it was faster and starts by resolving the window
 		}
 		queue := d.brokers[i].Open(name.Queue, "", 0, func(string) {})
 		d.running.Go(func() {

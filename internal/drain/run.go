@@ -10,16 +10,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// begin records the start of a drain and lets it go. The reservation goes with its end.
+// begin records the start of a drain and runs it. The reservation ends with the drain.
 func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) error {
 	d.mu.Lock()
 	if d.stopped {
 		d.mu.Unlock()
 		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
 	}
-	d.running.Add(1) // from here on a stop waits for it, and the audit has its end
+	d.running.Add(1) // from here on, stopping dlo waits for it and the audit records its end
 	now := d.now()
-	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never has two of one name
+	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never contains an id twice
 	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
 	d.mu.Unlock()
 	asked := "until it is empty"
@@ -88,10 +88,10 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one.Drain = ended.Drain
-	delete(d.busy, key) // from here on the queue can be drained again, and who asks sees that this one has ended
+	delete(d.busy, key) // from here on, the queue can be drained again, and List shows this drain as ended
 }
 
-// words say in the audit what a drain is about.
+// words describes a drain for the audit.
 func (o *drain) words(text string) string {
 	return fmt.Sprintf("%s: queue %s of broker %s: %s", o.ID, deadletter.Visible(o.Queue), o.Broker, text)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// audit is a Store that keeps the kinds of events, and holds the first one up.
+// audit is a Store that records the kinds of acts and delays the first one.
 type audit struct {
 	mu    sync.Mutex
 	kinds []string
@@ -33,7 +33,7 @@ func (a *audit) Record(_ context.Context, e deadletter.Act) error {
 	return nil
 }
 
-// endless is a queue that has letters for as long as it is asked.
+// endless is a queue that never runs out of letters.
 type endless struct{}
 
 func (endless) Run(ctx context.Context) error     { <-ctx.Done(); return nil }
@@ -41,8 +41,8 @@ func (endless) Resolve(ctx context.Context) error { return nil }
 func (endless) Taken() int                        { return 0 }
 func (endless) Busy() bool                        { return false }
 
-// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. The
-// audit has the end of each drain that it has the start of.
+// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. For each
+// drain whose start is in the audit, the end must be there too.
 func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	somebody := deadletter.Local
 	store.first = func() {
 		stop()
-		for { // until the stop is known
+		for { // until the stop takes effect
 			if _, err := d.Start(t.Context(), somebody, deadletter.DrainRequest{Queue: "other"}); errors.Is(err, deadletter.ErrUnavailable) {
 				return
 			}

@@ -10,20 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// actor is what an operation does to each of its letters.
+// actor describes what an operation does to each of its letters.
 type actor struct {
 	op             deadletter.OperationID
 	action         deadletter.Verb
-	until          int64 // Unix milliseconds: the selection is as of then
+	until          int64 // Unix milliseconds: time of the selection
 	by             string
 	target, reason string
-	due            int64                            // when what it releases or reschedules is due
-	allow          func(to deadletter.Origin) error // why none may be sent to a queue; nil = any may
-	restored       bool                             // also what may have been sent since the copy that the store was restored from
-	edited         *deadletter.Edited               // of an edit: the letter that is acted on
+	due            int64                            // due time of released or rescheduled letters
+	allow          func(to deadletter.Origin) error // error: not allowed as target; nil = all allowed
+	restored       bool                             // includes letters that may have been sent since the backup that was restored
+	edited         *deadletter.Edited               // of an edit: the edited letter
 }
 
-// act does what an operation is for to one letter, or skips it with the reason.
+// act applies an operation to one letter, or skips the letter with a reason.
 func (t *tx) act(do *actor, p picked) error {
 	r, err := t.record(p.serial)
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
-	case trigger == deadletter.Purging && r.changedAt > do.until: // nothing undoes it: what came back since is not what was shown
+	case trigger == deadletter.Purging && r.changedAt > do.until: // irreversible: a letter that came back since is not what was shown
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
@@ -111,8 +111,8 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a letter without a verdict, so that the operation that sent it comes
-// to its end.
+// unwatch ends the watch over a letter without a verdict, so that the operation that sent it can
+// finish.
 func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
@@ -121,8 +121,8 @@ func (t *tx) unwatch(r *record, why string) error {
 	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)
 }
 
-// destination is the queue that a letter would be sent to: that of the operation, that of a
-// person's redirect, or the one it died in.
+// destination returns the queue that a letter would be sent to: the operation's target, the target
+// of a saved redirect, or the queue in which the letter died.
 func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	at := t.s.names.origin(r.origin)
 	if r.origin == 0 {
@@ -145,7 +145,7 @@ func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	return to, err
 }
 
-// release makes a letter due now, for the dispatcher, and remembers what it was.
+// release makes a letter due for the dispatcher and records its previous state.
 func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at deadletter.Origin) error {
 	was, due, target := r.state, r.dueAt, any(nil)
 	if do.target != "" {
@@ -164,8 +164,8 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 	return err
 }
 
-// erase takes the contents of a letter away, here and in the index of words, and returns what is
-// left to say of them. Its row and its history stay.
+// erase deletes the contents of a letter, here and in the index of words, and returns a description
+// of the erased body. The letter's row and history stay.
 func (t *tx) erase(serial int64) (string, error) {
 	var body []byte
 	var text string
@@ -197,8 +197,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
-		// A patch may hold values of the letter: its operation keeps it only as long as it needs
-		// it.
+		// A patch may contain values from the letter. Its operation keeps the patch only while it
+		// needs it.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {
@@ -213,8 +213,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
 }
 
-// retitle names a group that bears the error text of a letter that is erased after another of its
-// letters; when there is none, after the next that joins it.
+// retitle renames a group whose title is the error text of a letter being erased. The new title
+// comes from another letter in the group or, if there is none, from the next letter that joins it.
 func (t *tx) retitle(group int64, text string) error {
 	var bears bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {

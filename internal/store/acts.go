@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act to the audit, such as the start of a drain. The time is that of the commit,
-// the way that of ctx.
+// Record appends an act to the audit, such as the start of a drain. The act gets the time of the
+// transaction and the way stored in ctx.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
 		return fmt.Errorf("record %s: %w", a.Kind, err)
@@ -17,8 +17,8 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	return nil
 }
 
-// audit appends an act to the audit. An act is in the history of the groups that it is about; a
-// letter has it in its own, beside what happens to letters by the million.
+// audit appends an act to the audit. The act appears in the history of each group that it concerns.
+// A letter also records it as an event in its own history, next to millions of other letter events.
 func (t *tx) audit(a deadletter.Act) error {
 	way := deadletter.WayOf(t.ctx)
 	if a.Actor == deadletter.Service.Name {
@@ -47,7 +47,7 @@ func (t *tx) audit(a deadletter.Act) error {
 	return nil
 }
 
-// counted is a number of an act; NULL where nobody wrote it down.
+// counted converts a number of an act for the database. NULL means that it was not recorded.
 func counted(n int) any {
 	if n == deadletter.Unrecorded {
 		return nil
@@ -55,7 +55,7 @@ func counted(n int) any {
 	return n
 }
 
-// steered records what was done to an operation, with how far it is.
+// steered records an act on an operation, together with the operation's progress.
 func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Operation: op, Detail: detail}
 	counts, err := t.counts(op)
@@ -71,7 +71,8 @@ func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
 	return t.audit(a)
 }
 
-// counts is how many letters of an operation have each result, with what this commit moves.
+// counts returns the number of an operation's letters per result, including changes made by this
+// transaction.
 func (t *tx) counts(op deadletter.OperationID) (map[deadletter.Result]int, error) {
 	counts := map[deadletter.Result]int{}
 	rows, err := t.query(`SELECT result, sum(n) FROM operation_counts WHERE operation = $1 GROUP BY result`, int64(op))
@@ -95,7 +96,7 @@ func (t *tx) counts(op deadletter.OperationID) (map[deadletter.Result]int, error
 	return counts, nil
 }
 
-// outcome says what became of the letters of an operation, such as "9 discarded, 21 skipped".
+// outcome summarises the results of an operation, such as "9 discarded, 21 skipped".
 func (t *tx) outcome(op deadletter.OperationID) (string, error) {
 	var action deadletter.Verb
 	if err := t.row(`SELECT action FROM operations WHERE id = $1`, []any{int64(op)}, &action); err != nil {

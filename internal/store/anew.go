@@ -12,13 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxAnew is how many letters are decided again in one commit.
+// maxAnew is the maximum number of letters decided again in one transaction.
 const maxAnew = 200
 
-// Waiting returns the next letters of a query that wait for their retry, in the order of their ids,
-// whole: those behind after ("" = from the first), at most 200 of them and 32 MiB of bodies; a
-// single larger body comes alone. Letters received at or after until are left out, so that a flood
-// does not make it endless.
+// Waiting returns the next letters that match q and wait for their retry, in the order of their
+// ids, with their bodies. It starts behind the id after ("" = at the first letter) and returns at
+// most 200 letters and 32 MiB of bodies; a single larger body is returned alone. It skips letters
+// received at or after until, so that a flood of new letters cannot make the loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
@@ -88,9 +88,9 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	return list, nil
 }
 
-// DecideAnew records decisions about letters that wait, in one commit, and says which were
-// recorded, in their order: what is not as it was read is left alone. Who asked is in each
-// history.
+// DecideAnew records decisions about waiting letters in one transaction. It reports, in the order
+// of list, which decisions were recorded. A letter that has changed since it was read is left
+// alone. The history of each letter names the person who asked.
 func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error) {
 	var recorded []bool
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -129,7 +129,7 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), rest(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}
-	if louder { // the index of words knows the severity
+	if louder { // the index of words contains the severity
 		if err := t.unindexed(serial); err != nil {
 			return false, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// waiting reads what waits of a query in one batch.
+// waiting reads one batch of the waiting letters that match a query.
 func waiting(t testing.TB, s interface {
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
 }, text string, after deadletter.ID, until time.Time,
@@ -26,8 +26,8 @@ func waiting(t testing.TB, s interface {
 	return list
 }
 
-// Letters that wait are read in the order of their ids, each once, 200 at a time and no more than
-// 32 MiB of them.
+// Waiting letters are read in the order of their ids, each once, at most 200 and at most 32 MiB at
+// a time.
 func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -81,7 +81,7 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	}
 }
 
-// A letter that came back waits since then, and one whose due time a person chose says so.
+// For a letter that came back, the wait starts then. Chosen is set if a person chose the due time.
 func TestWhatALetterWaitsFor(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -112,8 +112,8 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	}
 }
 
-// What has changed since it was read is left alone; the rest is recorded with its counters and its
-// history.
+// Letters that have changed since they were read are left alone. The other decisions are recorded
+// with their counters and histories.
 func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -15,18 +15,18 @@ import (
 
 const (
 	annotatedAtOnce = 100 // annotations, and
-	joinedAtOnce    = 500 // letters that they are of, in one commit: ingest waits for it
-	candidates      = 8   // annotations of one key that the classifier chooses from; what it cannot take so is joined in the commit of its verdict
+	joinedAtOnce    = 500 // letters joined to them, in one transaction: ingest waits for it
+	candidates      = 8   // annotations per key that the classifier chooses from; any others are joined in the transaction of the verdict
 	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
-	prunedAtOnce    = 5000 // rows in one commit
+	prunedAtOnce    = 5000 // rows in one transaction
 	maxReporter     = 200  // bytes
 )
 
-// Annotate stores what consumers say of their rejects, and joins each to the letters of its death
-// that are there already: they are listed to be read again. The same said again within
-// deadletter.AnnotationWindow is one annotation; so whoever does not know whether it was stored
-// says it again. What waits for its letter is found by Annotations. ErrUnavailable when the disk
-// has no room.
+// Annotate stores consumers' reports on rejected messages. It joins each report to stored letters
+// of the same death and lists these letters to be read again. A report repeated within
+// deadletter.AnnotationWindow is stored as one annotation, so a sender that does not know whether
+// its report was stored can send it again. Annotations finds reports that arrive before their
+// letters. Annotate returns ErrUnavailable if the disk is full.
 func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	var sum deadletter.Annotated
 	if s.space != nil {
@@ -34,7 +34,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 		}
 	}
-	open := int64(0) // the first of the list is stored under this id, and may be of further letters
+	open := int64(0) // the first of the list is stored with this id and may join further letters
 	for len(list) > 0 {
 		var part deadletter.Annotated
 		var done int
@@ -69,7 +69,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 	return sum, nil
 }
 
-// annotation stores one, or finds it, and returns its row.
+// annotation stores an annotation or finds the stored one, and returns its row id.
 func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (int64, error) {
 	said := *a
 	said.Broker, said.By = t.s.place(a.Broker), ""
@@ -98,17 +98,17 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 	return id, err
 }
 
-// opens is where the window of what is said now begins.
+// opens returns the start of the annotation window that ends now.
 func (t *tx) opens() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// place is the first name of the entry that comes first in the configuration of those that lead to
-// the broker and vhost of a broker.
+// place returns the first name of the first configuration entry for the same broker and vhost as
+// the entry named broker.
 func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
 
-// deathKey is one thing that names a death.
+// deathKey is one value that identifies a death.
 type deathKey struct{ kind, value string }
 
-// strongest is what an annotation is found by.
+// strongest returns the key by which an annotation is found.
 func strongest(a *deadletter.Annotation) deathKey {
 	switch {
 	case a.Token != "":
@@ -119,7 +119,7 @@ func strongest(a *deadletter.Annotation) deathKey {
 	return deathKey{"body", string(a.Body)}
 }
 
-// keysOf are the keys of a death on a broker and vhost.
+// keysOf returns the keys of a death on a broker and vhost.
 func (s *Store) keysOf(broker, vhost string, k deadletter.DeathKeys) []int64 {
 	broker = s.place(broker)
 	var keys []int64
@@ -140,8 +140,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// joinLetters joins an annotation to the letters of its death that are there, the first received
-// first, at most room, and returns how many: to one, unless it says no queue.
+// joinLetters joins an annotation to stored letters of its death, first received first, at most
+// room letters. It returns how many it joined. An annotation that names no queue can join many
+// letters; any other joins one letter per report.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -154,8 +155,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
-	// What is on its way, or in its queue, is in the consumer's hands again: what is said now is of
-	// the death to come, unless it names the token of the last.
+	// A letter that is being sent, or is in its queue, is with the consumer again. A new report
+	// then describes the next death, unless it contains the token of the last attempt.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
@@ -181,8 +182,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that an annotation with this key, and also with the
-// other where there is one, is of.
+// unexplained returns the letters of a slot that match an annotation with this key and, if also is
+// set, with that key too.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -219,14 +220,14 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	return found, err
 }
 
-// explainLate makes an annotation the failure of a letter that was classified without a word of it:
-// it is read again.
+// explainLate makes an annotation the failure of a letter that was classified without it. The
+// letter is then read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.explained(letter, annotation); err != nil {
 		return err
 	}
-	// A reading that is under way does not know of it: its letter is not as it was any more, and
-	// stays listed.
+	// A reading that has already started does not include the annotation. The changed time makes it
+	// stale, so the letter stays listed.
 	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ const becauseAnnotated = "annotations of consumers"
 func (t *tx) explained(letter, annotation int64) error {
 	var by string
 	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
-	if errors.Is(err, sql.ErrNoRows) { // the window was over in the same moment
+	if errors.Is(err, sql.ErrNoRows) { // the window ended at the same moment
 		return nil
 	}
 	if err != nil {
@@ -261,7 +262,7 @@ func (t *tx) explained(letter, annotation int64) error {
 	return t.event(letter, 0, "annotated", deadletter.Service.Name, "reported by "+by)
 }
 
-// unexplain takes the failure of a letter away: it died again, or is purged.
+// unexplain removes the failure of a letter that died again or is purged.
 func (t *tx) unexplain(letter int64) error {
 	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters WHERE id = $1 AND annotation > 0)`, letter)
 	if err != nil {
@@ -271,7 +272,8 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget is unexplain for good: what is said of no other letter is erased.
+// forget is unexplain for a letter that is erased: it also deletes the annotation, unless another
+// letter uses it.
 func (t *tx) forget(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
@@ -284,8 +286,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// explains records what a verdict knows of the reason of a death: the annotation that says it, or
-// that nothing does. An annotation that came while the verdict was made is joined here.
+// explains records what a verdict knows about the reason of a death: the annotation that gives it,
+// or that nothing does. It also joins an annotation that arrived while the verdict was being made.
 func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.explained(letter, c.Annotation)
@@ -311,28 +313,29 @@ func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error
 	return nil
 }
 
-// recent says whether anything was said within the window.
+// recent reports whether any annotation arrived within the window.
 func (t *tx) recent() (yes bool, err error) {
 	err = t.row(recentAnnotations, []any{t.opens()}, &yes)
 	return yes, err
 }
 
-// waits records the letters that explains has found no word on, in one statement: one for each key
-// took three times as long as the verdict itself, this a third of it.
+// waits records, in one statement, the letters for which explains found no annotation. One
+// statement per key took three times as long as the verdict itself; this takes a third of that
+// time.
 func (t *tx) waits() error {
 	if len(t.wait) == 0 {
 		return nil
 	}
 	list, _ := json.Marshal(t.wait) // numbers always encode
-	// The condition parts ON CONFLICT from a join's ON.
+	// The condition separates ON CONFLICT from a join's ON.
 	_, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) SELECT $1, value ->> 0, value ->> 1, $2 FROM json_each($3) WHERE true ON CONFLICT DO UPDATE SET at = excluded.at`,
 		t.now/slotMillis, t.now, string(list))
 	return err
 }
 
-// Annotations returns what may be said of the deaths of letters that are being classified: by the
-// surest key first, newest first, at most 8 a key. While nothing was said lately it costs one look
-// at an index.
+// Annotations returns the annotations that may describe the deaths of letters being classified. For
+// each letter they are sorted by the most reliable key first, then newest first, at most 8 per key.
+// If no annotation arrived lately, the call costs one index lookup.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
@@ -358,7 +361,7 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 
 const recentAnnotations = `SELECT EXISTS (SELECT 1 FROM annotations WHERE reported_at >= $1)`
 
-// annotationColumns are what is read into an annotation that a death may take.
+// annotationColumns are the columns read into an annotation that may match a death.
 func annotationColumns(a *deadletter.Annotation) columns {
 	return columns{
 		{`id`, &a.ID},
@@ -383,9 +386,10 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
-// reported returns the annotations with one of keys that a death of a letter in queue may take, by
-// the surest key first, newest first. One that was said before the letter was sent to die again is
-// not of this death, unless it names the token that it was sent with.
+// reported returns the annotations with one of keys that may describe a death of the letter in
+// queue, by the most reliable key first, then newest first. An annotation that was reported before
+// the letter was last sent does not describe this death, unless it contains the token of that
+// attempt.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -405,7 +409,8 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated fills in what consumers said of letters, by the number of what they said.
+// annotated fills in the annotations of letters. of holds the id of the annotation of each letter;
+// 0 = none.
 func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
 	for i, id := range of {
 		if id == 0 {
@@ -415,7 +420,7 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 		var at sql.NullInt64
 		err := s.askRow(ctx, `SELECT error_type, message, stack, service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
 			&a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &a.Queue, &a.Exchange, &a.RoutingKey, &at)
-		if errors.Is(err, sql.ErrNoRows) { // it was purged in the same moment
+		if errors.Is(err, sql.ErrNoRows) { // it was purged at the same moment
 			continue
 		}
 		if err != nil {
@@ -428,8 +433,8 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 	return nil
 }
 
-// PruneAnnotations deletes what is over: annotations that were of no letter within the window, and
-// the keys of letters that nothing was said of. It returns how many rows those were.
+// PruneAnnotations deletes expired rows: annotations that joined no letter within the window, and
+// the keys of letters that no annotation named. It returns the number of deleted rows.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judge classifies what is received as the classifier does: with what its consumer said of it, if
-// that is there; else the letter waits for it.
+// judge classifies received letters as the classifier does: with an annotation if one exists. A
+// letter without one waits for it.
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -51,7 +51,7 @@ func verdict(t testing.TB, s *store.Store, letters []deadletter.Letter, found ma
 	}
 }
 
-// readReported reads again what is listed, as the reader does.
+// readReported reads listed letters again, as the reader does.
 func readReported(t testing.TB, s *store.Store) int {
 	t.Helper()
 	letters, err := s.ClaimUnread(context.Background(), 500)
@@ -84,7 +84,7 @@ func annotate(t testing.TB, s *store.Store, list ...deadletter.Annotation) deadl
 	return sum
 }
 
-// saidOf is what is known of the failure of a letter: its error, and the message of its consumer.
+// saidOf returns what is known about the failure of a letter: its error and its consumer's message.
 func saidOf(t testing.TB, s *store.Store, id deadletter.ID) string {
 	t.Helper()
 	l := letter(t, s, id)
@@ -175,7 +175,8 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}
 }
 
-// What is stored between the classifier's look and its verdict is joined with the verdict.
+// An annotation that is stored after the classifier's lookup but before its verdict is joined with
+// the verdict.
 func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -192,8 +193,8 @@ func TestAnAnnotationThatComesMidway(t *testing.T) {
 	}
 }
 
-// A reading that began before the annotation came does not know of it: it is not recorded, and the
-// letter is read once more.
+// A reading that began before the annotation arrived does not include it. The reading is not
+// recorded, and the letter is read once more.
 func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -236,7 +237,7 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 		if got := saidOf(t, s, second); got != c.want {
 			t.Errorf("the annotation %s after: %q, want %q", c.after, got, c.want)
 		}
-		// What is over goes; what is the failure of a letter stays with it.
+		// Expired annotations are deleted; the failure of a letter stays with the letter.
 		clock.at = clock.at.Add(2 * deadletter.AnnotationWindow)
 		if _, err := s.PruneAnnotations(context.Background()); err != nil {
 			t.Fatal(err)
@@ -252,7 +253,8 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 	}
 }
 
-// twins is a window with the same message out of several queues, or out of one several times.
+// twins returns a window with the same message from several queues, or from one queue several
+// times.
 func twins(t testing.TB, number int64, queues ...string) deadletter.Window {
 	t.Helper()
 	w := window(t, number, queues[0], len(queues))
@@ -324,7 +326,7 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 	}
 }
 
-// The same said again is one annotation: it is of one death, and nobody's twice.
+// A repeated report is one annotation. It applies to one death, and to none twice.
 func TestTheSameSaidAgain(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -351,8 +353,8 @@ func TestTheSameSaidAgain(t *testing.T) {
 	}
 }
 
-// An annotation is of one death: when the letter comes back, it is not used again; that of the next
-// one is, also where it says the same.
+// An annotation applies to one death. When the letter comes back, the annotation is not used again.
+// The annotation of the next death is used, even if its text is identical.
 func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -397,12 +399,12 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 
 	send()
 	comeBack()
-	has("second", "|") // nothing was said of it
+	has("second", "|") // no report yet
 	annotate(t, s, with(said, "first", ""))
-	has("second", "first|first") // in the same words
+	has("second", "first|first") // with identical text
 
 	send()
-	annotate(t, s, with(said, "third", "")) // while it is in the consumer's hands
+	annotate(t, s, with(said, "third", "")) // while the consumer has it
 	has("second", "first|first")
 	comeBack()
 	has("third", "third|third")
@@ -410,7 +412,7 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	send()
 	comeBack()
 	late := with(said, "fourth", string(sent.Attempt.Token))
-	send() // once more, before anything was said of the fourth death: the token says which is meant
+	send() // once more, before any report on the fourth death: the token identifies the death
 	annotate(t, s, late)
 	has("fourth", "fourth|fourth")
 	comeBack()
@@ -428,7 +430,8 @@ func with(a deadletter.Annotation, message, token string) deadletter.Annotation 
 	return a
 }
 
-// What a consumer said is erased with its letter: with the last of them, where there are several.
+// A consumer's report is erased with its letter or, if it applies to several, with the last of
+// them.
 func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -451,8 +454,8 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A flood of one message without a queue is joined in commits that ingest need not wait long for,
-// and no letter is left out.
+// Annotations for a flood of one message without a queue are joined in transactions that do not
+// delay ingest for long, and no letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -477,8 +480,8 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	}
 }
 
-// Two entries of the configuration may lead to one broker and vhost: what is said through one is of
-// the letters of the other.
+// Two configuration entries may refer to one broker and vhost. An annotation received through one
+// applies to letters received through the other.
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
@@ -514,8 +517,8 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "us/annotation")
 }
 
-// A flood of one message, each time with another text, is no more work a letter than a flood of
-// different ones: it would be quadratic without the index of what is usable.
+// A flood of one message, each time with a different text, costs no more per letter than a flood of
+// different messages. Without the index of usable annotations it would be quadratic.
 func BenchmarkAnnotateOneMessage(b *testing.B) {
 	s, err := store.Open(context.Background(), b.TempDir()+"/dlo.db", store.Options{})
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// actThrough is the way of an act e of an operation o. What was written before the way was: dlo
-// asked nobody, and the start of an operation is as its operation says.
+// actThrough is the SQL expression for the way of an act e of an operation o. Acts of older
+// versions have no recorded way: an act by dlo itself was automatic, and the start of an operation
+// takes the operation's way.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
-// actDone is with how many letters, groups or things it was done: at the start of an operation as
-// many as so far.
+// actDone is the SQL expression for the number of letters, groups or things that an act completed.
+// For the start of an operation it is the number so far.
 const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
 
-// Audit returns up to limit of the acts that a query of the audit selects, newest first, and the
-// cursor of the next page, "" at the end. What happened to single letters is in their histories.
+// Audit returns up to limit acts that match an audit query, newest first, and the cursor of the
+// next page. The cursor is "" on the last page. Events of single letters are in their histories.
 func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
@@ -83,7 +84,7 @@ func recorded(n sql.NullInt64) int {
 	return int(n.Int64)
 }
 
-// targets fills in what acts were about, groups with their titles.
+// targets fills in the targets of acts, with the titles of groups.
 func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	places := map[int64]int{}
 	ids := make([]int64, len(list))
@@ -106,7 +107,8 @@ func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	})
 }
 
-// acts is the condition of a query on events e and their operations o. The error wraps ErrInvalid.
+// acts returns the SQL condition of a query on events e and their operations o. The error wraps
+// ErrInvalid.
 func acts(q query.Query) (clause, error) {
 	all := []clause{{text: "e.letter IS NULL"}}
 	for _, t := range q.Terms {
@@ -122,7 +124,7 @@ func acts(q query.Query) (clause, error) {
 	return every(all...), nil
 }
 
-// act is the condition of one term, without its negation.
+// act returns the SQL condition of one term, without its negation.
 func act(t query.Term) (clause, error) {
 	switch t.Field {
 	case query.Who:

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// audited reads all pages of a query of the audit, newest first.
+// audited reads all pages of an audit query, newest first.
 func audited(t *testing.T, s *store.Store, text string, now time.Time) (acts []deadletter.Act) {
 	t.Helper()
 	q, err := query.Parse(text, query.Options{Fields: query.ActFields, Now: now})
@@ -83,10 +83,10 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 		"via:cli": "ann cancelled O-2, ann discard O-1", "via:dlo": "dlo done O-1", "via:API": "bob redirect O-0", "via:not-recorded": "",
 		"target:O-2": "ann cancelled O-2, bob restore O-2", "target:g-1": "Ann Lee assigned O-0", "target:operation": "ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", "target:sm*": "bob redirect O-0",
 		"since:" + now: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "until:" + now: "dlo done O-1, ann discard O-1", "since:30m who:ann": "ann cancelled O-2",
-		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // with that day
-		// Text, of what was done, by whom, to what, and of the query of an operation.
+		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // including that day
+		// Free text matches what was done, by whom, to what, and the query of an operation.
 		"noise": "ann discard O-1", "NOISE": "ann discard O-1", "state": "dlo done O-1, ann discard O-1", "sms2": "bob redirect O-0", "G-1": "Ann Lee assigned O-0", "cancel": "ann cancelled O-2",
-		// And all at once.
+		// All terms combined.
 		"-via:dlo -who:ann,bob": "Ann Lee assigned O-0", "-state": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "who:bob via:page since:1m action:restore": "bob restore O-2", `who:"' OR 1=1 --"`: "",
 	} {
 		if got := words(audited(t, s, text, c.now())); got != want {
@@ -106,8 +106,8 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	}
 }
 
-// What an operation was asked and what it did stand beside each other: another operation had some
-// of the letters.
+// The audit shows the requested number and the completed number side by side. Another operation had
+// some of the letters.
 func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -153,7 +153,8 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	}
 }
 
-// One decision on several groups is one act, which is in the history of each that it changed.
+// One decision on several groups is one act. It appears in the history of each group that it
+// changed.
 func TestADecisionIsOneAct(t *testing.T) {
 	t.Parallel()
 	s := withGroups(t)
@@ -184,7 +185,7 @@ func TestADecisionIsOneAct(t *testing.T) {
 	}
 }
 
-// What an older version wrote says what it has, and not more: nothing is guessed, and nothing of it
+// Entries written by an older version show only what was recorded. Nothing is guessed, and no entry
 // is changed.
 func TestTheAuditOfTheVersionBefore(t *testing.T) {
 	t.Parallel()

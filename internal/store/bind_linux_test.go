@@ -5,5 +5,5 @@ import "syscall"
 // bind mounts a file over another.
 func bind(from, over string) error { return syscall.Mount(from, over, "", syscall.MS_BIND, "") }
 
-// unbind takes the mount away again.
+// unbind removes the mount.
 func unbind(over string) error { return syscall.Unmount(over, 0) }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Chosen fields of bodies have facets, within a query, until their letters are purged or masks
+// Selected body fields have facets, within a query, until their letters are purged or the masks
 // change.
 func TestFacetsOfBodies(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestFacetsOfBodies(t *testing.T) {
 	for text, want := range map[string][]deadletter.FacetValue{
 		"":                               {{Value: "gold", Count: 3}, {Value: "silver", Count: 1}},
 		"queue:sms":                      {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}},
-		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, // its own terms do not narrow it
+		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, // a facet ignores its own terms
 		"queue:email read:json":          {{Value: "gold", Count: 1}},
 		"queue:email read:unknown":       nil,
 		"queue:nothing -body.tier:empty": nil,

@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestPropertiesThatCannotBeReadStopNoOtherLetter: the letter that has them is decided, shown and
-// claimed with the others, and is found unpublishable with the reason.
+// TestPropertiesThatCannotBeReadStopNoOtherLetter checks that a letter with unreadable properties
+// is classified, shown and claimed with the others. It is then reported as unpublishable, with the
+// reason.
 func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -43,8 +44,8 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	}
 }
 
-// TestALetterWithoutContentsIsNotSentEmpty: it is claimed with the others, and is found
-// unpublishable with the reason.
+// TestALetterWithoutContentsIsNotSentEmpty checks that such a letter is claimed with the others and
+// then reported as unpublishable, with the reason.
 func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

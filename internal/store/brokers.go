@@ -2,22 +2,22 @@ package store
 
 import "cmp"
 
-// Broker is a broker as the configuration names it.
+// Broker is a broker in the configuration.
 type Broker struct {
 	Name string
 	Was  []string // its earlier names
 	Same string   // the name of the entry that comes first of those that lead to its broker and vhost; "" = its own
 }
 
-// brokers knows what brokers were called. In the file a broker has the name that the store knew
-// first, for ever: rows, groups and all else stay its own when it is renamed. Everywhere else it
-// has its present name.
+// brokers maps between the names of brokers. In the file, a broker always keeps the name under
+// which the store first knew it. When it is renamed, its rows, its groups and everything else
+// therefore stay its own. Everywhere else it has its present name.
 type brokers struct {
 	list  []Broker
-	first map[string]string   // each name, present or earlier -> the one in the file
+	first map[string]string   // each name, present or earlier -> the name in the file
 	now   map[string]string   // each name -> the present one
 	all   map[string][]string // present name -> all its names
-	same  map[string]string   // present name -> that of the first entry of its broker and vhost
+	same  map[string]string   // present name -> that of the first entry for its broker and vhost
 }
 
 func brokersOf(list []Broker) brokers {
@@ -33,21 +33,21 @@ func brokersOf(list []Broker) brokers {
 	return b
 }
 
-// call notes what a broker is called in the file.
+// call records the name of a broker in the file.
 func (b *brokers) call(one *Broker, first string) {
 	for _, name := range b.all[one.Name] {
 		b.first[name] = first
 	}
 }
 
-// firstName returns what a broker is called in the file. A name that nobody bears stands for
-// itself, as it does in the methods below.
+// firstName returns a broker's name in the file. An unknown name is returned unchanged, as in the
+// methods below.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
-// present returns what a broker is called now.
+// present returns a broker's present name.
 func (b *brokers) present(name string) string { return cmp.Or(b.now[name], name) }
 
-// names returns all names of a broker, by its present one.
+// names returns all names of the broker with the given present name.
 func (b *brokers) names(present string) []string {
 	if all, ok := b.all[present]; ok {
 		return all
@@ -55,13 +55,12 @@ func (b *brokers) names(present string) []string {
 	return []string{present}
 }
 
-// entry returns the present name of the entry that comes first of those that lead to the broker and
-// vhost of a broker.
+// entry returns the present name of the first entry for the same broker and vhost as the broker
+// with the given name.
 func (b *brokers) entry(name string) string {
 	present := b.present(name)
 	return cmp.Or(b.same[present], present)
 }
 
-// FirstName returns the name that the store has known a broker by from the start: groups are found
-// by it.
+// FirstName returns the name under which the store first knew a broker. Groups are found by it.
 func (s *Store) FirstName(broker string) string { return s.known.firstName(broker) }

@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CancelOperation stops an operation that is not over: letters that it released and that were not
-// sent go back to what they were at once, those that it has not touched are given free in chunks,
-// by Sweep. Those on their way end as they end. ErrConflict when there is nothing to cancel.
+// CancelOperation cancels an operation that is not over. Letters that it released but that were not
+// sent immediately return to their previous state. Sweep frees the letters it has not touched, in
+// chunks. Letters that are being sent finish normally. CancelOperation returns ErrConflict if there
+// is nothing to cancel.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
@@ -22,15 +23,15 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 		if err := t.takeBack(op, by); err != nil {
 			return err
 		}
-		if err := t.sweep(op, laidAtOnce); err != nil { // a short one is over at once
+		if err := t.sweep(op, laidAtOnce); err != nil { // this ends a short operation immediately
 			return err
 		}
 		return t.steered(op, deadletter.ActCancelled, by, "")
 	})
 }
 
-// takeOver cancels the rest of an operation that is halted, in the commit that freezes another one.
-// The letters of both go to that one when it is laid out.
+// takeOver cancels the rest of a halted operation in the transaction that freezes another
+// operation. That operation receives the letters of both when its selection is laid out.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {
@@ -46,8 +47,8 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 	return t.steered(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
-// takeBack gives the letters that an operation released, and that were not sent, what they were
-// before.
+// takeBack returns letters that an operation released, but that were not sent, to their previous
+// state.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
 	if err != nil {
@@ -72,7 +73,7 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 		if err != nil {
 			return err
 		}
-		if r.state != deadletter.StateScheduled { // on its way
+		if r.state != deadletter.StateScheduled { // being sent
 			continue
 		}
 		t.moved(r, func() { r.state = l.was })
@@ -89,7 +90,7 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	return nil
 }
 
-// Sweep gives up to n untouched letters of a cancelled operation free, in one commit.
+// Sweep frees up to n untouched letters of a cancelled operation in one transaction.
 func (s *Store) Sweep(ctx context.Context, op deadletter.OperationID, n int) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.sweep(op, n) })
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ClaimReceived returns up to n received letters, oldest first, complete with body. Reading notes
-// each of them while it is being read. Letters with crashes come when there are no others, one at a
-// time: should the process die of one again, no verdict on another is lost, and when it dies of
-// something else, that is not likely to be at the moment in which one of them is read. Only one
+// ClaimReceived returns up to n received letters with their bodies, oldest first. Reading records
+// each letter while it is being read. Letters with crashes are returned only if there are no
+// others, one at a time. If the process dies of such a letter again, no other verdict is lost. If
+// it dies for another reason, it is unlikely to do so while it reads one of them. Only one
 // classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n of the letters l that from selects, in an order, complete with
-// body: those without crashes, or, where there is none of them, one with crashes.
+// innocentFirst returns up to n letters with their bodies. The SQL clauses from and order select
+// and sort them. It returns letters without crashes or, if there are none, a single letter with
+// crashes.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -33,11 +34,12 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 	return s.these(ctx, s.read, serials)
 }
 
-// maxRead bounds the bodies of one batch together, bytes. A single larger body is read alone.
+// maxRead limits the total size of the bodies in one batch, in bytes. A single larger body is read
+// alone.
 const maxRead = 32 << 20
 
-// serials returns the first column of a query, up to where the sizes in the second are more than
-// one batch may have.
+// serials returns the first column of a query, up to the row at which the sizes in the second
+// column exceed the limit of a batch.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -59,8 +61,8 @@ func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64
 	return serials, err
 }
 
-// Classify records verdicts in one commit: state, origin, type, group, what lists show, event and
-// notice. Letters that are not received any more are left alone.
+// Classify records verdicts in one transaction: state, origin, type, group, list columns, event and
+// notice. It skips letters that are no longer in state received.
 func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) error {
 	err := s.tx(ctx, classify, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -160,8 +162,8 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.explains(c, serial, recent)
 }
 
-// diedAt is when a letter died; false where it is only decided on afresh, and nobody knows when
-// that was.
+// diedAt returns when a letter died. ok is false for an imported letter, and for a letter that is
+// only decided again and whose time of death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil
@@ -173,7 +175,7 @@ func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bo
 	return t.death(c).At, !released, err
 }
 
-// death is what a letter that needs people means to its group.
+// death returns the group death recorded for a letter that needs people.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
 	if d.At.IsZero() || c.Repeated {
@@ -182,17 +184,17 @@ func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	return d
 }
 
-// grouped is a group that letters of one commit join.
+// grouped is a group that letters join in one transaction.
 type grouped struct {
 	id, first, last int64
 	died            []time.Time             // when its letters died
-	deaths          []deadletter.GroupDeath // of those that need people
-	from            int64                   // group that letters came out of; 0 = none
-	own             bool                    // people are to be told of this one, as they were not of that one yet
+	deaths          []deadletter.GroupDeath // for those that need people
+	from            int64                   // group that the letters left; 0 = none
+	own             bool                    // notify about this group, as the group they left was not notified yet
 }
 
-// join returns the group of a verdict, which a letter received then joins; that of a trial joins
-// none.
+// join returns the group of a verdict, for a letter received at receivedAt. The letter of a trial
+// joins no group.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
 	if c.Tried {
 		return &grouped{}, nil
@@ -210,7 +212,7 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 	return g, nil
 }
 
-// growGroup stretches the time of a group over the letters that joined it, and lets it take in
+// growGroup extends a group's time range to the letters that joined it, and adds the deaths of
 // those that need people.
 func (t *tx) growGroup(g *grouped) error {
 	if err := t.beat(g); err != nil {
@@ -219,21 +221,21 @@ func (t *tx) growGroup(g *grouped) error {
 	return t.died(g.id, g.deaths)
 }
 
-// groupID finds or makes the group of a verdict's key.
+// groupID finds or creates the group for a verdict's key.
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id, was int64
 	var text, reason string
 	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
-	if err == nil && was == 0 && typ != 0 { // it was found before the types that frameworks name were types of letters
+	if err == nil && was == 0 && typ != 0 { // created before type names from frameworks counted as types
 		named := text == "" && c.Error == "" // then all its letters have this type
 		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
 			was = typ
 		}
 	}
-	if err == nil && text == "" && c.Error != "" { // all that it had were purged
+	if err == nil && text == "" && c.Error != "" { // all its earlier letters were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
 	}
-	if err == nil && (was != typ || reason != c.Reason) { // a rule has put letters together that are not alike
+	if err == nil && (was != typ || reason != c.Reason) { // a rule has grouped letters that differ
 		_, err = t.exec(`UPDATE groups SET mixed = 1 WHERE id = $1 AND mixed = 0`, id)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {

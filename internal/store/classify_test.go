@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// process is a store that can die and be opened again.
+// process is a store that can be closed and opened again, like a process that dies.
 type process struct {
 	*store.Store
 	path string
@@ -50,7 +50,7 @@ func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
 	return letters
 }
 
-// dead gives letters a verdict.
+// dead records a verdict of dead for letters.
 func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	t.Helper()
 	var verdicts []deadletter.Classified
@@ -62,7 +62,7 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// reading notes that a letter is being read, "" that none is.
+// reading records that a letter is being read; "" = none.
 func (p *process) reading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {
@@ -70,8 +70,9 @@ func (p *process) reading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// A letter that kills the classifier is charged with the crash, tried once more, alone and after
-// all others, and then known as undecodable. Its neighbours are not charged.
+// A letter that kills the classifier is charged with a crash and tried once more, alone and after
+// all others. If it kills the classifier again, it counts as undecodable. Its neighbours are not
+// charged.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -108,8 +109,8 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTwoReadingsChargesNobody: a batch that was claimed, and even read, is nothing
-// that dlo died of.
+// TestAKillBetweenTwoReadingsChargesNobody checks that a batch is not charged for being claimed, or
+// even read, when dlo died.
 func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -129,7 +130,7 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
-	p.again(t) // one death is one charge
+	p.again(t) // one kill is one charge
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
@@ -139,13 +140,14 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
 	}
-	p.again(t) // what is noted has its verdict
+	p.again(t) // the recorded letter has its verdict
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("it was read, and has %d crashes", l.Crashes)
 	}
 }
 
-// Received letters come oldest first, and one with crashes comes alone when there are no others.
+// Received letters are claimed oldest first. A letter with crashes is claimed alone, when there are
+// no others.
 func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -181,7 +183,7 @@ func TestAVerdictOnALetterThatMovedOnIsIgnored(t *testing.T) {
 	}
 }
 
-// The bodies of a batch are bounded together; one that is larger than the bound is read alone.
+// The total size of the bodies in a batch is limited. A body above the limit is read alone.
 func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -204,7 +206,7 @@ func TestABatchIsBoundedByItsBodies(t *testing.T) {
 	}
 }
 
-// A group is found by its key, and people are told of it once for each channel.
+// A group is found by its key, and each channel is notified of it once.
 func TestGroupsAndNotices(t *testing.T) {
 	t.Parallel()
 	p := start(t)

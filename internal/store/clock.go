@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// LastSeen returns the latest moment that the store knows: a clock that shows an earlier one was
-// set back.
+// LastSeen returns the latest time recorded in the store. If the clock shows an earlier time, it
+// was set back.
 func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	var event, letter int64
 	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
 	return time.UnixMilli(max(event, letter)).UTC(), err
 }
 
-// DrawNear brings automatic retries that are due later than a moment forward to it, and returns how
-// many: after the clock was set back, no letter waits longer than the longest back-off. Due times
-// that a person chose stay.
+// DrawNear moves automatic retries that are due after latest forward to latest, and returns how
+// many it moved. After the clock was set back, no letter then waits longer than the longest
+// back-off. Due times chosen by a person do not change.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0
 	for {
@@ -36,4 +36,4 @@ func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	}
 }
 
-const drawChunk = 1000 // letters in one commit
+const drawChunk = 1000 // letters in one transaction

@@ -17,8 +17,8 @@ var (
 )
 
 // Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue
-// and dlo_schedule_lag_seconds, read when they are asked for: from counters and an index, so that
-// no letter is counted.
+// and dlo_schedule_lag_seconds. Each scrape reads them from counters and an index, so that no
+// letters have to be counted.
 func (s *Store) Collector() prometheus.Collector { return collector{s, &deadletter.Labels{}} }
 
 type collector struct {
@@ -32,7 +32,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// patience of a scrape, which is given up after 10 seconds by default.
+// patience is the time limit of a scrape. Prometheus gives up after 10 seconds by default.
 const patience = 5 * time.Second
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
@@ -83,15 +83,14 @@ func (s *Store) byState(ctx context.Context) (map[deadletter.State]int, error) {
 	})
 }
 
-// standing is where a group of the inbox stands.
+// standing is the status and severity of a group in the inbox.
 type standing struct {
 	status   deadletter.GroupStatus
 	severity deadletter.Severity
 }
 
-// inboxGroups counts the groups of the inbox by where they stand, those that there are none of as
-// well. A group without a severity, of which letters are held and none has died yet, is listed like
-// a digest.
+// inboxGroups counts the groups in the inbox by status and severity, including combinations with no
+// groups. A group without a severity, with held letters but no dead one yet, counts as digest.
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}
 	for _, status := range deadletter.GroupStatuses {
@@ -116,13 +115,13 @@ func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	})
 }
 
-// overdueOf is whose overdue letters are counted.
+// overdueOf is the key by which overdue letters are counted.
 type overdueOf struct {
 	queue    string
 	severity deadletter.Severity
 }
 
-// overdueLetters counts the letters whose retries should have been over.
+// overdueLetters counts the letters whose retries should have ended by now.
 func (s *Store) overdueLetters(ctx context.Context, label func(queue string) string) (map[overdueOf]int, error) {
 	counts := map[overdueOf]int{}
 	rows, err := s.ask(ctx, `SELECT g.origin, g.severity, sum(k.n) FROM overdue k JOIN groups g ON g.id = k.grp GROUP BY 1, 2`)

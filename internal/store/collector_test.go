@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges are what the collector says, as "name value value" of the labels in their order; zeros are
-// left out.
+// gauges returns the collector's values, keyed by "name value value" with the label values in their
+// order. It omits zeros.
 func gauges(t *testing.T, s *store.Store) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -66,7 +66,7 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 	}
 }
 
-// What waits for its time, or because somebody paused it, is not late.
+// Letters that wait for their due time, or because of a pause, are not late.
 func TestTheLagOfTheSchedule(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

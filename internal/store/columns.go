@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// column is a column of a SELECT and what its value is read into.
+// column is a column of a SELECT and the variable its value is read into.
 type column struct {
 	text string // in SQL
 	into any    // for sql.Rows.Scan
 }
 
-// columns are made once for a query, for a struct that every row is read into: the list of a SELECT
-// and the reading of its rows come from them, so that neither can differ from the other.
+// columns are built once per query, for a struct that every row is read into. Both the list of the
+// SELECT and the scan of its rows use them, so the two cannot differ.
 type columns []column
 
-// list returns the columns as a SELECT lists them.
+// list returns the column list for a SELECT.
 func (c columns) list() string {
 	texts := make([]string, len(c))
 	for i := range c {
@@ -26,7 +26,7 @@ func (c columns) list() string {
 	return strings.Join(texts, ", ")
 }
 
-// scan reads each row and calls fn, closes rows and returns the first error.
+// scan reads each row and calls fn. It closes rows and returns the first error.
 func (c columns) scan(rows *sql.Rows, fn func() error) error {
 	into := make([]any, len(c))
 	for i := range c {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestNothingOfOneRowIsReadIntoTheNext: the struct that rows are read into is the same for all of
-// them.
+// TestNothingOfOneRowIsReadIntoTheNext checks that no value of one row remains in the next: all
+// rows are read into one struct.
 func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -52,7 +52,8 @@ func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoTimeIsAnError: neither a time nor a duration is made of it.
+// TestWhatIsNoTimeIsAnError checks that a value that is not a number of milliseconds becomes
+// neither a time nor a duration.
 func TestWhatIsNoTimeIsAnError(t *testing.T) {
 	t.Parallel()
 	var at time.Time

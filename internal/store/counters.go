@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// dims is what a letter is counted by.
+// dims are the values by which a letter is counted.
 type dims struct {
 	state    string
 	origin   int64
@@ -30,8 +30,8 @@ type share struct {
 	result    deadletter.Result
 }
 
-// moves collects what a transaction does to the counters, so that each is written once, in the
-// commit of the change.
+// moves collects a transaction's changes to the counters, so that each counter is written once, in
+// the same transaction.
 type moves struct {
 	letters map[dims]int64
 	rollups map[rollup]int64
@@ -42,7 +42,7 @@ type moves struct {
 	overdue map[int64]int64 // by group
 }
 
-// reading is what a letter whose body is there is counted by besides.
+// reading is an additional key by which letters that still have a body are counted.
 type reading struct {
 	origin, typ int64
 	reading     deadletter.Reading
@@ -145,7 +145,8 @@ func (m *moves) flush(t *tx) error {
 	return nil
 }
 
-// record is a letter as the writes of this package see it: what it is counted by and what it is in.
+// record is a letter as the write methods of this package see it: the values by which it is
+// counted, and its current state.
 type record struct {
 	id         int64
 	state      deadletter.State
@@ -165,15 +166,15 @@ type record struct {
 	dueAt      sql.NullInt64
 	epoch      sql.NullInt64
 	heldFrom   deadletter.State // of a held letter
-	target     sql.NullInt64    // origin that it was last sent to instead of its own
+	target     sql.NullInt64    // origin it was last sent to instead of its own
 	changedAt  int64
 	rule       string
-	waiter     string // of the broker, behind which it is to wait
+	waiter     string // the broker waiter that it is to wait behind
 	wait       int64  // milliseconds
 	waitsIn    sql.NullString
-	toldBy     sql.NullInt64 // when people are told that it still waits
+	toldBy     sql.NullInt64 // when people are notified that it still waits
 	overdue    bool          // they were
-	suspect    int           // 0, or of deadletter.Doubts, counted from 1
+	suspect    int           // 0, or the position in deadletter.Doubts, counted from 1
 }
 
 const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
@@ -186,36 +187,37 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits says that the broker has a letter until its retry, so that nobody can act on it.
+// waits reports whether the broker has the letter until its retry, so that no one can act on it.
 func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// live says that the newest copy of a letter is on its way, or in its queue.
+// live reports whether the newest copy of a letter is being sent or in its queue.
 func (r *record) live() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }
 
-// record reads a letter; sql.ErrNoRows when there is none.
+// record reads a letter. It returns sql.ErrNoRows if the letter does not exist.
 func (t *tx) record(id int64) (*record, error) {
 	var r record
 	err := t.row(`SELECT `+recordColumns+` FROM letters l WHERE l.id = $1`, []any{id}, r.dest()...)
 	return &r, err
 }
 
-// moved counts what change does to r: call it for every change of what a letter is counted by.
+// moved applies change to r and updates the counters. Call it for every change to a value by which
+// letters are counted.
 func (t *tx) moved(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()
 	t.moves.letter(r, 1)
 }
 
-// records reads letters by a query over recordColumns.
+// records reads letters with a query that selects recordColumns.
 func (t *tx) records(query string, args ...any) ([]*record, error) {
 	return t.sized(nil, query, args...)
 }
 
-// sized is records for a query with the size of the body as its last column.
+// sized is like records, for a query whose last column is the size of the body.
 func (t *tx) sized(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Count returns how many letters q selects. What the counters know is exact at once; other letters
-// are counted up to limit, beyond which exact is false. Limit 0 counts all.
+// Count returns the number of letters that match q. If the counters can answer q, the result is
+// exact and immediate. Otherwise Count counts letters up to limit; exact is false if there are
+// more. A limit of 0 counts all.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
 	p, err := s.plan(q)
 	if err != nil || p.empty {
@@ -44,7 +45,7 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	return n, true, nil
 }
 
-// faceted are the fields that have facets, with the column that letters are counted by.
+// faceted lists the fields that have facets, with the column by which letters are counted.
 var faceted = []struct {
 	field  query.Field
 	column string
@@ -59,14 +60,14 @@ var faceted = []struct {
 	{query.Broker, "l.origin"},
 }
 
-// sampled is how many of the newest letters stand for all where the counters do not know a query.
+// sampled is the number of newest letters used as a sample if the counters cannot answer a query.
 const sampled = 1000
 
-// Facets returns the values of each field among the letters that q selects and how many letters
-// have each, most first. The own terms of a field do not narrow its facet, so that more of its
-// values can be chosen. Where q asks for more than the counters know, the newest letters stand for
-// all, and Sampled says how many; that is always so for the fields of bodies, which are named by
-// their paths.
+// Facets returns the values of each field among the letters that match q, with the number of
+// letters for each value, most first. A field's own terms do not narrow its facet, so that more of
+// its values can be chosen. If the counters cannot answer q, the newest letters serve as a sample,
+// and Sampled contains their number. This always applies to body fields, which are named by their
+// paths.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -144,7 +145,7 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 	return facet
 }
 
-// bodyFacet counts the values of a field of bodies among the newest letters.
+// bodyFacet counts the values of a body field among the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
 	p, err := s.plan(q.With(query.Field(field)))
@@ -177,7 +178,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 	return facetOf(field, counts), len(serials), nil
 }
 
-// sample is the newest letters of a plan.
+// sample returns the newest letters of a plan.
 func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
 	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
 	if err != nil {
@@ -237,9 +238,9 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 
 const rollupStep = rollupMillis * time.Millisecond
 
-// Histogram returns how many of the letters that q selects were received when, in at most bars
-// intervals between two times; zero times: the whole time that has letters. What the rollups do not
-// know is drawn from the newest letters, and Sampled says how many.
+// Histogram returns the number of letters that match q by time of receipt, in at most bars
+// intervals between from and to. If both times are zero, it covers the whole time with letters. If
+// the rollups cannot answer q, it samples the newest letters, and Sampled contains their number.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(q)
@@ -266,7 +267,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	}
 	where, ok := rolled(p)
 	if ok && (slices.Contains(p.fields, query.Type) || slices.Contains(p.fields, query.Reason)) {
-		var mixed bool // a rule has put letters of several types or reasons into one group
+		var mixed bool // a rule has grouped letters with several types or reasons
 		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM groups WHERE mixed = 1)`, nil, &mixed); err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -307,12 +308,12 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	if !from.IsZero() {
 		first = from.UnixMilli() / rollupMillis
 	} else {
-		first = min(first, last-int64(bars)+1) // a first bar alone would look like all of history
+		first = min(first, last-int64(bars)+1) // a single first bar would look like the whole history
 	}
 	if !to.IsZero() {
 		last = to.UnixMilli() / rollupMillis
 	}
-	width := (last - first + int64(bars)) / int64(bars) // buckets of one bar
+	width := (last - first + int64(bars)) / int64(bars) // buckets per bar
 	h.Step = time.Duration(width) * rollupStep
 	h.From = time.UnixMilli(first * rollupMillis).UTC()
 	for at := first; at <= last; at += width {
@@ -325,9 +326,9 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled turns a plan into a condition on rollups r, where they can answer it: all letters of a
-// group have one origin, and unless it is mixed one type and reason; those without a group have
-// none.
+// rolled converts a plan into a condition on rollups r, if the rollups can answer it. All letters
+// of a group have one origin and, unless it is mixed, one type and reason. Letters without a group
+// have none.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false

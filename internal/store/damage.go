@@ -11,9 +11,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Damaged returns what SQLite said when it met damage in the file of the store, nil while it met
-// none. From then on every write is refused with ErrDamaged, as it could make the damage worse;
-// what can be read is still read.
+// Damaged returns SQLite's error when it first found damage in the store's file, or nil if it has
+// found none. After damage, every write is rejected with ErrDamaged, because it could make the
+// damage worse. Reads still work as far as possible.
 func (s *Store) Damaged() error {
 	if err := s.damage.Load(); err != nil {
 		return *err
@@ -21,7 +21,7 @@ func (s *Store) Damaged() error {
 	return nil
 }
 
-// met is called with every error of SQLite, of writes and of reads.
+// met is called with every error that SQLite returns, from writes and from reads.
 func (s *Store) met(err error) {
 	if !isDamage(err) || !s.damage.CompareAndSwap(nil, &err) {
 		return
@@ -29,7 +29,7 @@ func (s *Store) met(err error) {
 	s.log.Error("the store is damaged: nothing more is written to it", "store", s.path, "err", err)
 }
 
-// isDamage says whether err means that a file is a broken database, or none.
+// isDamage reports whether err means that a file is a damaged database or not a database.
 func isDamage(err error) bool {
 	switch c := code(err); c & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -39,7 +39,7 @@ func isDamage(err error) bool {
 	}
 }
 
-// damaged adds ErrDamaged to what SQLite says of a broken file.
+// damaged wraps an SQLite error about a damaged file with ErrDamaged.
 func damaged(err error) error {
 	if isDamage(err) && !errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -47,7 +47,7 @@ func damaged(err error) error {
 	return err
 }
 
-// connector opens connections of which every error is shown to met.
+// connector opens connections and passes each of their errors to met.
 type connector struct {
 	driver.Connector
 	met func(error)
@@ -70,7 +70,7 @@ func (s *Store) database(mode string) (*sql.DB, error) {
 	return sql.OpenDB(connector{c, s.met}), nil
 }
 
-// sqliteConn and sqliteStmt are what database/sql uses of the driver.
+// sqliteConn and sqliteStmt are the parts of the driver that database/sql uses.
 type (
 	sqliteConn interface {
 		driver.Conn

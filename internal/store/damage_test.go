@@ -15,10 +15,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-const pageSize = 4096 // bytes, of a store
+const pageSize = 4096 // bytes per page
 
-// classified makes a store whose letters are in tables and indexes, and returns its file, the
-// bodies of the letters, and the first pages of the tables and indexes that every letter is in.
+// classified creates a store with classified letters. It returns the store's file, the bodies of
+// the letters, and the root pages of the tables and indexes that contain every letter.
 func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, roots []int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")
@@ -52,9 +52,9 @@ func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, 
 	return contents(t, path), bodies, roots
 }
 
-// TestAFlippedBitIsNeverWrittenOn: in the structure of any page of a table or an index. The store
-// is refused, or serves; once damage is met nothing is written any more; what a write said it
-// stored is there, or cannot be read, and is never something else.
+// TestAFlippedBitIsNeverWrittenOn flips a bit in the structure of a table or an index. The store
+// must either fail to open or keep serving. Once damage has been found, nothing more is written. A
+// letter whose write succeeded can be read unchanged or not at all.
 func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	t.Parallel()
 	good, bodies, roots := classified(t)
@@ -62,7 +62,7 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		broken := bytes.Clone(good)
-		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // its header, and where its first cells are
+		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // the page header and its first cell pointers
 		broken[at] ^= 1 << random.IntN(8)
 		path := filepath.Join(t.TempDir(), "dlo.db")
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
@@ -98,7 +98,7 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	}
 }
 
-// use reads all letters, takes in more and decides about them. It returns what was stored.
+// use reads all letters, receives more and classifies them. It returns the stored letters.
 func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]byte) map[deadletter.ID][]byte {
 	t.Helper()
 	ctx := t.Context()
@@ -108,7 +108,7 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 			wrong++
 		}
 	}
-	if wrong > 0 && s.Damaged() == nil { // SQLite has no checksums: docs/reliability.md says so
+	if wrong > 0 && s.Damaged() == nil { // SQLite has no checksums, as docs/reliability.md explains
 		t.Logf("%s: %d letters are read as something else, unseen", name, wrong)
 	}
 	stored := map[deadletter.ID][]byte{}
@@ -133,8 +133,8 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 	return stored
 }
 
-// writesNothing says that every write is refused, and that no byte of the store moves by it, nor by
-// its end.
+// writesNothing checks that every write is rejected, and that no byte of the store changes, not
+// even when it is closed.
 func writesNothing(t *testing.T, s *store.Store, path string, seed uint64) {
 	t.Helper()
 	files := func() [][]byte { return [][]byte{contents(t, path), contents(t, path+"-wal")} }

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// choice is what people choose of a group: what a decision changes, and its undo gives back.
+// choice is everything that people choose for a group: a decision changes it and undo restores it.
 type choice struct {
 	Status   deadletter.GroupStatus `json:"status"`
 	Severity deadletter.Severity    `json:"severity,omitempty"`
@@ -26,7 +26,7 @@ type choice struct {
 	Head     int64                  `json:"head,omitempty"`
 }
 
-// choices are the choices of a group beside its life.
+// choices are the choices for a group, and its life.
 type choices struct {
 	life                *deadletter.GroupLife
 	owner, ticket, note string
@@ -59,9 +59,9 @@ func (t *tx) choose(c *choices) error {
 	return t.keep(c.life)
 }
 
-// Decide records what a person decides about groups, in one commit. A group that is not there is
-// ErrNotFound, and nothing is changed then; one that the decision does not fit is skipped, with the
-// reason. Undo takes it back.
+// Decide records a person's decision about groups in one transaction. If a group does not exist, it
+// returns ErrNotFound and changes nothing. A group to which the decision does not apply is skipped,
+// with the reason. Undo reverses the decision.
 func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
 	out := deadletter.Decided{Kind: d.Kind(), Detail: d.Detail(), By: d.By}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -104,7 +104,7 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 	return out, err
 }
 
-// decided records what was done with groups.
+// decided records a decision about groups, or its undo, in the audit.
 func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Detail: detail, Asked: len(out.Groups) + len(out.Skipped), Done: len(out.Groups)}
 	for _, id := range out.Groups {
@@ -113,7 +113,8 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	return t.audit(a)
 }
 
-// decide applies a decision to one group; why says that it does not fit.
+// decide applies a decision to one group. why explains why the decision does not apply to the
+// group.
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.json(), c.life
 	var told []*deadletter.Notice
@@ -150,7 +151,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		}
 		g.Status, g.Snooze, g.Resolved = deadletter.GroupOpen, deadletter.Snooze{}, deadletter.Resolution{}
 	}
-	if g.Status == deadletter.GroupNew { // somebody has looked after it
+	if g.Status == deadletter.GroupNew { // a person has looked at it
 		g.Status = deadletter.GroupOpen
 	}
 	if d.Owner != nil {
@@ -180,7 +181,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.notices(told)
 }
 
-// merge puts a group, with those that are merged into it, into another.
+// merge merges a group into another group. why explains a refusal: for example, a group with others
+// merged into it cannot be merged.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
@@ -203,7 +205,8 @@ func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	return "", nil
 }
 
-// severity is that of the newest letter of a group that is dead or held, or what the group has.
+// severity returns the severity of the newest dead or held letter of a group, or the group's
+// present severity if there is none.
 func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	var severity sql.NullString
 	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0 AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
@@ -213,8 +216,8 @@ func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	return g.Severity, err
 }
 
-// Undo takes back a decision for those of its groups that have not changed since; the others are
-// skipped. ErrConflict when none is left, or it was undone already.
+// Undo reverses a decision for those of its groups that have not changed since. It skips the
+// others. It returns ErrConflict if none is left or if the decision was undone already.
 func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
 	var out deadletter.Decided
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -277,7 +280,7 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore gives a group back what was chosen of it; why says that it cannot.
+// restore restores the earlier choices for a group. why explains why it cannot.
 func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
@@ -322,9 +325,9 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	return "", t.notices(told)
 }
 
-// tellAgain takes back that people were told that a group needs nobody: where they have not heard
-// it yet, they never do, and where they have, they are told of the group again. Where its incident
-// went on without it, it belongs to that again.
+// tellAgain withdraws the notice that a group no longer needs people. If the notice was not
+// delivered yet, it is never sent. If it was, people are notified of the group again. If the
+// group's incident continued without it, the group rejoins that incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {
 		return nil, err
@@ -355,11 +358,11 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
-// decidedNotice is the newest notice of a group that its last decision wrote.
+// decidedNotice selects the newest notice of a group that its last decision wrote.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle takes back that machines were told that a group needs nobody, unless they have heard it:
-// they hear it again when it is so.
+// unsettle withdraws the machine notice that a group no longer needs people, unless it was
+// delivered. Machines are notified again when the group next needs nobody.
 func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {
@@ -370,12 +373,13 @@ func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	return err
 }
 
-// Decisions returns what was decided since a time, newest first, at most n.
+// Decisions returns the decisions since a time, newest first, at most n.
 func (s *Store) Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
 	return s.decisions(ctx, `d.at >= $1 ORDER BY d.id DESC LIMIT $2`, since.UnixMilli(), n)
 }
 
-// Decision returns one that was decided, without what it skipped. ErrNotFound.
+// Decision returns one decision, without the groups that it skipped. It returns ErrNotFound if the
+// decision does not exist.
 func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, error) {
 	list, err := s.decisions(ctx, `d.id = $1`, id)
 	if err == nil && len(list) == 0 {

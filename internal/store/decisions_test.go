@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What somebody decided can be undone, unless the group has changed since.
+// A decision can be undone, unless the group has changed since.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -91,8 +91,8 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An undo gives back what people were told: an end that they have not heard of yet they never hear,
-// and where they have, it begins again.
+// An undo corrects what people were told. If they have not been told yet that a group is over, they
+// never are. If they have, the group begins again for them.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -133,7 +133,7 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	}
 }
 
-// An undo never merges into a group that is merged itself.
+// An undo never merges a group into a group that is merged itself.
 func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Deploy marks that a service was deployed. Equal marks within a minute are one.
+// Deploy records that a service was deployed. Equal records within a minute count as one.
 func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if d.At.IsZero() {
@@ -34,7 +34,7 @@ func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Dep
 	return d, err
 }
 
-// Deploys returns the deploys in a time, newest first, at most n.
+// Deploys returns the deploys between two times, newest first, at most n.
 func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at >= $1 AND at < $2 ORDER BY at DESC, id DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), n)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadl
 	return s.deploys(rows)
 }
 
-// DeployAfter returns the first deploy after a moment, up to now; nil = there was none.
+// DeployAfter returns the first deploy after a time, up to now, or nil if there was none.
 func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at > $1 AND at <= $2 ORDER BY at, id LIMIT 1`, after.UnixMilli(), s.now().UnixMilli())
 	if err != nil {
@@ -56,8 +56,9 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 	return &list[0], nil
 }
 
-// DeployEnding returns the first deploy after the last death of a group that still failed when it
-// went live; nil: there is none. A group that had long been quiet then was not ended by it.
+// DeployEnding returns the first deploy after the last death of a group, if the group was still
+// failing when the deploy went live. It returns nil if there is none: a deploy does not end a group
+// that had long been quiet.
 func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested are the groups h of a digest from minute $1 to minute $2: in the inbox, with c.needs
-// letters that need people, of which at most x.n came to in that time.
+// digested selects the groups h of a digest from minute $1 to minute $2. They are in the inbox and
+// have c.needs letters that need people. At most x.n of these letters died in that time.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -23,7 +23,7 @@ func digestMinutes(from, to time.Time) []any {
 	return []any{from.Unix() / 60, (to.Unix() + 59) / 60}
 }
 
-// DigestSize returns how many groups the digest of a window of time has.
+// DigestSize returns the number of groups in the digest of a window of time.
 func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err error) {
 	if err = s.askRow(ctx, `SELECT count(*) FROM `+digested, digestMinutes(from, to), &n); err != nil {
 		err = fmt.Errorf("digest: %w", err)
@@ -31,9 +31,8 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 	return n, err
 }
 
-// Digest returns what died in a window of time and needs people, with at most lines groups. It
-// counts the minutes in which letters came to need people; those that need nobody any more are left
-// out.
+// Digest returns the letters that died in a window of time and still need people, by group, with at
+// most lines groups. It counts by the minute in which a letter came to need people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -61,7 +60,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	if d.Pauses, err = s.forgotten(ctx, to); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // what recovered is known by quarters of an hour
+	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // rollups count recovered letters per quarter of an hour
 	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled' AND grp > 0`, []any{first, end}, &d.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
@@ -90,10 +89,11 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
-// forgottenAfter is how long a pause may last before the digest asks for it.
+// forgottenAfter is how long a pause may last before the digest mentions it.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten returns the pauses that had lasted for long at a time, and keep letters back.
+// forgotten returns the pauses that had lasted for a long time at the given time and keep letters
+// back.
 func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
@@ -113,7 +113,7 @@ func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgo
 	return list, err
 }
 
-// digestedGroup is one with letters that died in a window.
+// digestedGroup is a group with letters that died in a window.
 type digestedGroup struct {
 	id      deadletter.GroupID
 	status  deadletter.GroupStatus
@@ -121,7 +121,7 @@ type digestedGroup struct {
 	letters int
 }
 
-// rank puts what came back or grows first, then what is new.
+// rank sorts regressed and escalating groups first, then new ones.
 func (g *digestedGroup) rank() int {
 	switch {
 	case g.status == deadletter.GroupRegressed, g.status == deadletter.GroupEscalating:
@@ -132,8 +132,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// SettledByPeople counts the letters that were received in a time and did not recover by
-// themselves: an operation sent them.
+// SettledByPeople counts the letters received between two times that an operation sent, so that
+// they did not recover on their own.
 func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
 	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
 	if err != nil {
@@ -142,15 +142,15 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 	return n, err
 }
 
-// settledByPeople counts the letters of a time that did not recover by themselves: an operation
-// sent them.
+// settledByPeople is SettledByPeople for a range of rollup buckets.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
 	return n, err
 }
 
-// digestLines fills in the first groups of a digest; among equals most letters first.
+// digestLines fills in the first groups of a digest. Within a rank, groups with the most letters
+// come first.
 func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []digestedGroup, lines int) error {
 	slices.SortFunc(found, func(a, b digestedGroup) int {
 		return cmp.Or(a.rank()-b.rank(), b.letters-a.letters, cmp.Compare(a.id, b.id))
@@ -172,7 +172,7 @@ func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []d
 	return nil
 }
 
-// groupsNow reads groups as lists show them.
+// groupsNow reads groups in the form that lists show.
 func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadletter.GroupID]deadletter.GroupRow, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -204,9 +204,9 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	return byID, nil
 }
 
-// suggestion says what was done with the letters of a group the last times, when it was the same:
-// "" = nothing, or several things. A discard after which letters of the group were restored is no
-// evidence.
+// suggestion describes what was last done with the letters of a group, and how many times in a row.
+// It returns "" if nothing was done. A discard does not count if letters of the group were restored
+// afterwards.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
 	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
 	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
@@ -231,8 +231,9 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 	return text, nil
 }
 
-// SendDigest writes a digest to the outbox: one of a day, whatever clocks do and however often it
-// is asked for; sent says whether it was not there before. by is who asked for it, else dlo itself.
+// SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
+// changes or SendDigest is called again; sent reports whether this call wrote it. by names the
+// person who requested it, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {
@@ -253,7 +254,7 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 			day, positive(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
 			return err
 		}
-		if len(channels) == 0 { // it is kept, and told to nobody
+		if len(channels) == 0 { // stored, but sent to no one
 			return nil
 		}
 		said := fmt.Sprintf("%d letters of %d groups, to %s", d.Letters, d.Groups, strings.Join(channels, ", "))
@@ -265,7 +266,8 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 	return sent, nil
 }
 
-// LastDigest returns the newest digest that was sent by the clock; ErrNotFound before the first.
+// LastDigest returns the newest digest that was sent on schedule. It returns ErrNotFound before the
+// first.
 func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
 	var content string
 	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)

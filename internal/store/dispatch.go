@@ -12,15 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxClaim bounds the bodies of one claim together, bytes: they are in memory until their confirms
-// are recorded. A single larger body is claimed alone.
+// maxClaim limits the total size of the bodies in one claim, in bytes. They stay in memory until
+// their confirms are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
-// ClaimDue takes up to n scheduled letters of a broker that are due and commits the intent to
-// publish them: state publishing, an attempt with its token, a lease. a says how many automatic
-// retries may leave now; those of paused queues and groups stay, and letters that an operation
-// released are not asked for. Letters that are to wait in the broker are claimed before they are
-// due, for one of a.Waiters.
+// ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them:
+// state publishing, an attempt with its token, and a lease. a limits how many automatic retries may
+// leave now. Letters of paused queues and groups stay; the limits do not apply to letters released
+// by an operation. Letters that are to wait in the broker are claimed before they are due, for one
+// of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -62,14 +62,14 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		}
 		for _, id := range origins {
 			o := t.s.names.origin(id).named()
-			// lane takes the letters that are due, and then those that are to wait in the broker.
+			// lane takes due letters first, then letters that are to wait in the broker.
 			lane := func(limit int, probe bool, only string, args ...any) error {
 				args = append([]any{id, now.UnixMilli()}, args...)
 				before := len(claimed)
 				if err := take(limit, taking{probe: probe}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...); err != nil {
 					return err
 				}
-				if probe { // it is a letter that is due
+				if probe { // a probe is a due letter
 					return nil
 				}
 				for _, w := range a.Waiters {
@@ -84,7 +84,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if a.Shares != nil {
 				shares = a.Shares(o)
 			}
-			// parted is a lane in which groups have shares: the others have what those leave.
+			// parted is a lane in which some groups have shares. The other groups get the
+			// remainder.
 			parted := func(limit int, probe bool, only string, args ...any) error {
 				rest, apart := only, args
 				for i := range shares {
@@ -134,14 +135,14 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
-// turns are the origins that the claims of each broker began with last: a queue whose letters are
-// always due, at any rate, would leave nothing of a claim to the others if it always came first.
+// turns remembers the origin with which the last claim of each broker began. If one queue always
+// came first and always had due letters, no other queue would be claimed from.
 type turns struct {
 	mu    sync.Mutex
 	began map[string]int64
 }
 
-// next returns origins, which ascend, from the one on whose turn it is.
+// next rotates origins, which are sorted, so that the origin whose turn it is comes first.
 func (t *turns) next(broker string, origins []int64) []int64 {
 	if len(origins) == 0 {
 		return nil
@@ -157,32 +158,33 @@ func (t *turns) next(broker string, origins []int64) []int64 {
 	return slices.Concat(origins[i:], origins[:i])
 }
 
-// taking is how a letter is claimed.
+// taking describes how a letter is claimed.
 type taking struct {
 	probe bool // of a breaker
 	early bool // before it is due, for its waiter
 }
 
-// late says that a letter is too late for a queue of one delay for all, which would keep it for the
-// whole of that delay: it waits in the store. wait and due are milliseconds.
+// late reports whether a letter is too late for a queue with one fixed delay, which would keep it
+// for that whole delay. The letter then waits in the store. wait and due are in milliseconds.
 func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
-// notPaused is a condition on the letters l of an origin; a pause of the whole queue is looked for
-// elsewhere.
+// notPaused is the SQL condition for letters l of an origin whose group is not paused. A pause of
+// the whole queue is checked elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
-// dueLetters are the letters l of origin $1 whose automatic retry is due at $2.
+// dueLetters selects the letters l of origin $1 whose automatic retry is due at $2.
 const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// earlyLetters are the letters l of origin $1 that are not due at $2 and are to wait in the broker.
+// earlyLetters selects the letters l of origin $1 that are not due at $2 and are to wait in the
+// broker.
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins that have automatic retries due, or letters that are to wait in the
-// broker, and whether any letter released by an operation is due.
+// due returns the origins with automatic retries that are due, or with letters that are to wait in
+// the broker. released reports whether any letter released by an operation is due.
 func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
@@ -190,8 +192,8 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
 			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
-	// The origins come first, each once: beside the counters themselves, of which each group has a
-	// row, SQLite looked at all due letters of the origin for each of them (modernc.org/sqlite
+	// Select the distinct origins first. The counters have one row per group. When SQLite joined
+	// them directly, it read all due letters of the origin for each row (modernc.org/sqlite
 	// v1.60.1; 800 groups and 2,500 letters took 2 s).
 	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
@@ -216,8 +218,8 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
-// NextDue returns when the next scheduled letter is due after now, whether or not something keeps
-// it back then; zero when there is none.
+// NextDue returns when the next scheduled letter becomes due after now, even if something will keep
+// it back then. It returns the zero time if there is none.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
 	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
@@ -265,8 +267,8 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	return d, err
 }
 
-// redirect settles where a letter goes that no operation redirects: to its origin, or where a
-// person's override says.
+// redirect sets the target of a letter that no operation redirects: the target of a saved redirect,
+// or else the letter's origin.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -286,8 +288,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter, on the broker that it goes to, and the queue that it goes
-// to.
+// route returns the origin of a letter, with the broker that the letter is sent to, and the target
+// queue.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -297,9 +299,10 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads what is sent of claimed letters, each in the revision that its newest attempt was
-// claimed with, and how they died. It is part of their claim, so that nothing stays claimed that
-// could not be read. A letter of which nothing is stored any more cannot be published, and says so.
+// contents reads the contents of claimed letters, each in the revision of its newest attempt, and
+// how they died. It runs in the transaction of the claim, so that no letter stays claimed that
+// could not be read. A letter whose contents are lost cannot be published, and its properties give
+// the reason.
 func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -332,9 +335,9 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 }
 
 // ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished,
-// or that this one gave free for another try after Mark.DueAt (Mark.Resend), with the same attempt
-// and token. They may have been sent. What this process has in hand is never taken, however long it
-// takes.
+// or that this process freed for another try after Mark.DueAt (Mark.Resend). They keep their
+// attempt and token, and may already have been sent. It never takes letters that this process is
+// still publishing, however long that takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR lease_until <= $2))`,
@@ -371,8 +374,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain takes the newest attempt of a letter up again. One whose time is not over, and that is
-// too late for its wait queue, has to wait for that time: it is taken up then.
+// claimAgain resumes the newest attempt of a letter. If the attempt's wait has not ended but is too
+// short for its wait queue, wait is true: the attempt is resumed when the wait has ended.
 func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
@@ -390,7 +393,7 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
-	if until.Int64 > now.UnixMilli() { // else it goes to its queue, as it is due
+	if until.Int64 > now.UnixMilli() { // otherwise it is due and goes to its queue
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
 		if late(waiter, r.wait, until.Int64, now) {
 			_, err := t.exec(`UPDATE letters SET epoch = 0, lease_until = $2 WHERE id = $1`, r.id, until.Int64)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestDoubtfulTwinsAreSettledAtOnce: what a restart of the broker may have brought back is found by
-// why it is doubted, until people have decided. One operation decides about all of it.
+// TestDoubtfulTwinsAreSettledAtOnce checks that letters that a broker restart may have brought back
+// are found by their doubt until people have decided. One operation decides about all of them.
 func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -57,7 +57,8 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfTheVersionBefore: letters that are held as doubtful twins are found by it.
+// TestDoubtsOfTheVersionBefore checks that letters held as doubtful twins by an older version are
+// found by their doubt.
 func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 10)

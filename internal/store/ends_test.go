@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A letter that is purged while it is watched does not keep the operation that sent it from its
-// end; what comes back of it is a letter of its own.
+// A letter that is purged while it is watched does not keep the operation that sent it from ending.
+// If it comes back, it becomes a new letter.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -32,8 +32,8 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer one is in its queue: that copy lives, so the
-// letter is not sent again, and the operation that sent it gets its verdict.
+// An older attempt in doubt comes back while a newer one is in its queue. That copy is still live,
+// so the letter is not sent again, and the operation that sent it gets its verdict.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -61,11 +61,11 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	}
 }
 
-// A held letter that its queue refused, and whose operation was cancelled, is held again for the
-// reason for which it was.
+// A held letter whose operation was cancelled and whose queue rejected it is held again for its
+// original reason.
 func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} { // the queue refuses it after the operation was cancelled
+	for _, late := range []bool{false, true} { // the queue rejects it after the operation was cancelled
 		s, c := open(t)
 		ctx := context.Background()
 		guarded := receive(t, s, window(t, 1, "sms", 1)).New[0]
@@ -96,8 +96,8 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter without an origin was sent elsewhere, and held as that queue is gone: released, it is
-// decided afresh. Nothing could send it by itself.
+// A letter without an origin was sent to another queue and held because that queue no longer
+// exists. When released, it is decided again. Nothing could send it automatically.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -120,8 +120,8 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	}
 }
 
-// A purge takes what was selected: not a letter that came back in the moment in which the purge can
-// be undone.
+// A purge applies to what was selected. It spares a letter that came back while the purge could
+// still be undone.
 func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -156,8 +156,8 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// A letter that came back and was decided again while it was being read for the index is read once
-// more: what search knows is what it is now.
+// A letter that came back and was decided again while the indexer read it is read once more, so
+// that search finds its current state.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -190,7 +190,7 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 }
 
-// A letter in doubt that is held was sent once at most; one that was sent again may have arrived
+// A letter held in doubt was sent at most once. A letter that was sent again may have arrived
 // twice.
 func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	t.Parallel()
@@ -231,7 +231,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	s = reopen(s)
 	again(s) // and sent again
 	s = reopen(s)
-	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // now in_doubt is hold
+	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // in_doubt is now hold
 	if got := operation(t, s, op); got.Twice != 1 || attempts(t, s, due[0].Letter.ID)[1].Sends != 2 {
 		t.Errorf("%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[1].Sends)
 	}
@@ -240,7 +240,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A selection as of a moment in which a write is under way does not take what that write changes: a
+// A selection made while a write is running does not include what that write changes, because a
 // reader cannot see it yet.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	q := parse(t, "queue:sms -state:scheduled")
 	var until time.Time
 	due, err := s.ClaimDue(ctx, "main", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
-		c.at = c.at.Add(time.Second) // it takes its time; meanwhile a person looks
+		c.at = c.at.Add(time.Second) // the write takes time; meanwhile a person reads
 		until = s.AsOf(c.now())
 		if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
 			t.Error(n, err)
@@ -271,7 +271,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	}
 }
 
-// The error text of a purged letter does not live on in the title of its group.
+// The error text of a purged letter must not remain in the title of its group.
 func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -310,8 +310,8 @@ func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	}
 }
 
-// A queue that nobody drains may hold very many letters: ingest gets its turn while they are
-// watched on.
+// A queue that nobody consumes may hold very many letters. Ingest gets its turn while their watches
+// are extended.
 func TestManyLettersAreWatchedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -340,7 +340,7 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When what is masked changes, search does not confirm what it found before, not even until
+// When the masks change, search immediately stops confirming what it found before, even before
 // everything is indexed again.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()

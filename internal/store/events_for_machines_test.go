@@ -10,17 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Machines hear of each group when it is quiet and when it needs nobody any more, and of operations
-// that are over, on their own channels, whatever waits there.
+// Machines are notified when a group is quiet and when it no longer needs people, and when an
+// operation ends. These notices use their own channels and do not wait for other notices there.
 func TestMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	letters := g.die("sms", 1, 2)
 	operate(t, g.Store, deadletter.VerbHold, letters[0])
-	g.hears("hook") // there are none yet
+	g.hears("hook") // no notices yet
 	g.Machines("hook")
 	g.die("sms", 2, 1)
-	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // nobody is told of it
+	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for it
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
 	g.hears("hook")
@@ -49,8 +49,8 @@ func TestMachinesAreTold(t *testing.T) {
 	g.hears("oncall")
 }
 
-// However much machines are told, people who hear of a group on the same channel do not wait for
-// it.
+// However many machine notices are queued, a notice to people on the same channel does not wait for
+// them.
 func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -66,7 +66,7 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	}
 }
 
-// What machines are told of a group never overtakes what all were told of it.
+// A machine notice about a group never overtakes a notice about the group to everyone.
 func TestMachinesAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

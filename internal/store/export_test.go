@@ -8,7 +8,7 @@ import (
 // Reader returns the reading connections.
 func (s *Store) Reader() *sql.DB { return s.read }
 
-// ReadThrough replaces the reading connections by those of another driver.
+// ReadThrough replaces the reading connections with those of another driver.
 func (s *Store) ReadThrough(driver string) error {
 	db, err := sql.Open(driver, dsn(s.path, "ro"))
 	if err != nil {
@@ -26,11 +26,11 @@ func (s *Store) Writer(ctx context.Context, statement string) error {
 	return err
 }
 
-// ReadBack compares the pragmas of the writing connection with what was asked for, as Open does.
+// ReadBack compares the pragmas of the writing connection with the requested values, as Open does.
 func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
 
-// IsRefused says whether the file system did not take a write.
+// IsRefused reports whether the file system rejected a write.
 func IsRefused(err error) bool { return isRefused(err) }
 
-// Refuse notes an error of a write.
+// Refuse records the error of a write.
 func (s *Space) Refuse(err error) bool { return s.refuse(err) }

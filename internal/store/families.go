@@ -7,9 +7,9 @@ import (
 
 // families knows which groups are merged into which.
 type families struct {
-	loading sync.Mutex // held while they are read: what was read first is known first
+	loading sync.Mutex // held while loading, so that an older result never replaces a newer one
 	mu      sync.RWMutex
-	members map[int64][]int64 // head -> merged into it
+	members map[int64][]int64 // head -> groups merged into it
 }
 
 func (f *families) load(ctx context.Context, db reader) error {
@@ -34,7 +34,7 @@ func (f *families) load(ctx context.Context, db reader) error {
 	return nil
 }
 
-// of returns a group with all that are merged into it.
+// of returns a group and all groups merged into it.
 func (f *families) of(id int64) []int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Groups that are merged are one: their letters count and are found together, what dies in either
-// is theirs, and a split makes two of them again.
+// Merged groups act as one group. Their letters are counted and found together, a letter that dies
+// in either belongs to both, and a split separates them again.
 func TestMergedGroupsAreOne(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -45,11 +45,11 @@ func TestMergedGroupsAreOne(t *testing.T) {
 		t.Errorf("merged into one that is merged: %v", err)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Queue: true}})
-	g.die("b", 2, 1) // is one of its own queues
+	g.die("b", 2, 1) // one of the group's own queues
 	if one := g.one(1); one.Status != deadletter.GroupSnoozed {
 		t.Errorf("a letter of a queue of its own ended its snooze: %s", one.Status)
 	}
-	g.die("d", 2+0x80, 1) // the cause of the one that is merged, in another queue
+	g.die("d", 2+0x80, 1) // the cause of the merged group, in another queue
 	if one := g.one(1); one.Status != deadletter.GroupOpen {
 		t.Errorf("another queue has it: %s", one.Status)
 	}
@@ -65,7 +65,7 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 }
 
-// What comes out of a group that others are merged into stays with them.
+// Groups merged into a head stay with it when letters leave the head for another group.
 func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -78,8 +78,7 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// Letters of a merged group that turn out to belong to the one it is merged into make no group a
-// part of itself.
+// If letters of a merged group turn out to belong to its head, no group is merged into itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	partLetters = 2000 // letters of one part of a frozen selection: one commit lays it out
-	laidAtOnce  = 500  // a selection that is no longer is laid out in the commit that freezes it
+	partLetters = 2000 // letters in one part of a frozen selection, which one transaction lays out
+	laidAtOnce  = 500  // selections up to this size are laid out in the transaction that freezes them
 )
 
-// Freeze stores an operation and its selection before the first letter is touched, all in one
-// commit, and fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed.
-// first > 0 takes only so many, in the order of sending. An operation of the same principal and key
-// is not made twice: op.ID becomes that one's, or ErrConflict when that was another request.
+// Freeze stores an operation and its selection in one transaction, before any letter is changed. It
+// fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed. If first > 0,
+// it takes at most that many letters, in the order of sending. It never creates a second operation
+// with the same principal and key: it sets op.ID to the existing operation, or returns ErrConflict
+// if that one came from a different request.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
 	err := s.freeze(ctx, op, sel, first)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	if !sel.Until.IsZero() {
 		until = sel.Until
 	}
-	// What takes time is done before the commit, for which ingest waits.
+	// Slow work is done before the transaction, because ingest waits for the transaction.
 	shares, groups, total := map[int64]int64{}, map[int64]bool{}, len(list)
 	for _, l := range list {
 		shares[l.origin]++
@@ -63,7 +64,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 	}
 	return s.tx(ctx, bulk, func(t *tx) error {
-		if known, err := sameRequest(op, t.row); known || err != nil { // a twin of the request may have been faster
+		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been faster
 			return err
 		}
 		var key any
@@ -125,9 +126,9 @@ func changedSince(n int) string {
 	return fmt.Sprintf(": %d letters of the query have changed since they were shown", n)
 }
 
-// sameRequest says whether an operation of the same principal and key is there already; ErrConflict
-// when it is of another request: a key that is used again for something else must not look as if
-// that were done.
+// sameRequest reports whether an operation with the same principal and key exists. It returns
+// ErrConflict if that operation came from a different request. Otherwise reusing a key for
+// something else would look as if that had been done.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

@@ -15,11 +15,11 @@ const (
 	groupOperations = 10
 	groupsAlike     = 10
 	groupDeploys    = 20
-	groupRules      = 100 // newest letters whose rules are named
+	groupRules      = 100 // newest letters whose rules are listed
 )
 
-// Group returns a group with all that is known of it; ErrNotFound when there is none of that id.
-// One that is merged into another is returned by itself, with its head.
+// Group returns a group with all its details, or ErrNotFound if no group has that id. A merged
+// group is returned on its own, with the id of its head.
 func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g, err := s.group(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if len(all) == 0 {
 		return g, deadletter.NoSuch("group %s", id)
 	}
-	alone := all[:1] // with what is merged into it
+	alone := all[:1] // the group with its merged ones
 	if err := s.lately(ctx, alone); err != nil {
 		return g, err
 	}
@@ -122,7 +122,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	return g, s.suspect(ctx, &g)
 }
 
-// alike are the other groups that are shown of the same error in the same queue.
+// alike returns the other listed groups with the same error in the same queue.
 func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
 	var row listedGroup
 	wanted := row.counted(groupDead, groupOverdue)
@@ -138,7 +138,7 @@ func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadle
 	return list, err
 }
 
-// member is a group itself, or one that is merged into it.
+// member returns the row of the group itself or of a group merged into it.
 func member(g *deadletter.Group, id int64) *deadletter.GroupRow {
 	for i := range g.Merged {
 		if int64(g.Merged[i].ID) == id {
@@ -166,8 +166,8 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 	return list, err
 }
 
-// groupRules names the rules that decided on the newest letters of groups that need people or
-// wait.
+// groupRules returns the names of the rules that decided on the newest letters of groups that wait
+// or need people.
 func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
@@ -184,8 +184,8 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around a group: the last one shortly before it began, or came back, is
-// its suspect.
+// suspect finds the deploys around a group. The last deploy shortly before the group began or came
+// back is its suspect.
 func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {
@@ -208,7 +208,7 @@ func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	return err
 }
 
-// fix finds the first deploy after the last death of a group that is quiet.
+// fix finds the first deploy after the last death of a quiet group.
 func (s *Store) fix(ctx context.Context, g *deadletter.Group) (err error) {
 	if !g.Failing {
 		g.Fix, err = s.DeployAfter(ctx, g.LastAt)

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// life reads what decides how a group goes on.
+// life reads the state that determines what happens to a group.
 func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
 	var until, resolved, told, began, deploy sql.NullInt64
@@ -24,7 +24,7 @@ func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	return g, err
 }
 
-// keep writes what life read, changed.
+// keep writes back the changed state that life read.
 func (t *tx) keep(g *deadletter.GroupLife) error {
 	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
 		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
@@ -35,10 +35,10 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 	return err
 }
 
-// died lets a group, or the one that it is merged into, take in deaths of its letters, and writes
-// what people are to be told.
+// died records deaths of letters in a group, or in its head if it is merged, and writes the notices
+// for people.
 func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
-	if len(deaths) == 0 || group == 0 { // of a trial nobody is told
+	if len(deaths) == 0 || group == 0 { // no notices for trials
 		return nil
 	}
 	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
@@ -57,7 +57,7 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	was, told := g.Status, g.Told > 0
-	var needy bool // before this commit, whose counts follow at its end
+	var needy bool // before this transaction, whose counts are written at its end
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held') AND k.n > 0)`, []any{group}, &needy); err != nil {
 		return err
 	}
@@ -71,7 +71,8 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	return t.notice(notice, 0)
 }
 
-// became keeps a group, and notes in its history that its status changed by itself.
+// became saves a group. If its status changed automatically, it adds an entry to the group's
+// history.
 func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	if g.Status != was {
 		detail := ""
@@ -92,8 +93,8 @@ func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	return t.keep(g)
 }
 
-// caused ends the snoozes of groups that last until the same error, or that of one merged into
-// them, is seen in another queue.
+// caused ends snoozes that last until the same error appears in another queue. The error of a group
+// merged into the snoozed one counts too.
 func (t *tx) caused(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
@@ -125,11 +126,11 @@ func (t *tx) caused(origin int64, cause []byte) error {
 	return nil
 }
 
-// inherits lets a group that letters of another are found to belong to go on as that one, when
-// nothing has happened in it yet: with its notes, its owner, and what people were told of it. Where
-// people are only about to be told of the other, they will be told of this one instead, so deaths
-// are its own then; it says whether they are. One that others are merged into stays as it is, and
-// this one is merged into it too.
+// inherits is called when letters of group from turn out to belong to group to. If nothing has
+// happened in to yet, to continues from: it takes over the notes, the owner and the notices. If the
+// notice about from has not been sent yet, people will be notified about to instead, and the deaths
+// count for to; own reports this case. If other groups are merged into from, it stays as it is, and
+// to is merged into it too.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
@@ -160,7 +161,7 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 		if err := t.keep(c.life); err != nil {
 			return false, err
 		}
-		// Some letters may stay where they are: a digest never counts more deaths of a group than
+		// Some letters may stay in their group. A digest never counts more deaths of a group than
 		// it has letters that need people.
 		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A resolved group comes back when a letter dies after that, not when one arrives after it that
-// died before.
+// A resolved group comes back when a letter dies after the resolution. A letter that died before
+// and arrives later does not bring it back.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -36,8 +36,9 @@ func TestRegression(t *testing.T) {
 	}
 }
 
-// TestAGroupStaysAsLoudAsItsLettersAre: a letter of a quieter rule takes nothing away from a group
-// that has louder ones; once none of them needs people, the next letter says it again.
+// TestAGroupStaysAsLoudAsItsLettersAre checks that a letter of a quieter rule does not lower the
+// severity of a group with louder letters. Once none of these needs people, the next letter sets
+// the severity again.
 func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -61,7 +62,7 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	severity("after it was resolved", deadletter.SeverityDigest)
 }
 
-// Resolved in a version: consumers of an older one may go on failing.
+// If a group is resolved in a version, consumers of an older version may continue to fail.
 func TestRegressionByVersion(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -82,8 +83,8 @@ func TestRegressionByVersion(t *testing.T) {
 	}
 }
 
-// A snooze ends by time, by letters, or when the same error is seen in another queue; meanwhile
-// nobody is told.
+// A snooze ends at a time, after a number of letters, or when the same error appears in another
+// queue. Until then, no one is notified.
 func TestSnoozes(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -102,7 +103,7 @@ func TestSnoozes(t *testing.T) {
 	if got := ids(g.list("", deadletter.GroupPage{Tab: deadletter.TabSnoozed})); got != "G-1 G-2 G-3 G-4" {
 		t.Error(got)
 	}
-	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the pager rests
+	if got := g.told("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the pager goes silent
 		t.Error(got)
 	}
 	if one := g.one(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
@@ -117,7 +118,7 @@ func TestSnoozes(t *testing.T) {
 		t.Errorf("%s are not snoozed any more", got)
 	}
 	g.die("q1", 2, 1)
-	g.die("other", 3+0x80, 1) // the cause of group 3
+	g.die("other", 3+0x80, 1) // cause of group 3, in another queue
 	g.pass(time.Hour)
 	g.tend()
 	if got := ids(g.list("-queue:other", deadletter.GroupPage{Order: deadletter.ByFirst})); got != "G-1 G-2 G-3" {
@@ -134,8 +135,8 @@ func TestSnoozes(t *testing.T) {
 	}
 }
 
-// What the dispatcher holds needs people as well: its queue is gone, so its group comes back, and
-// they are told.
+// A letter held by the dispatcher needs people too. Its queue no longer exists, so its group comes
+// back and people are notified.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
 	oncall := []string{"oncall"}
@@ -177,7 +178,7 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	}
 }
 
-// A group that somebody gave another severity calls by that one.
+// A group notifies with the severity that a person chose.
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -198,8 +199,8 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	}
 }
 
-// A group escalates when an hour brings far more than its own history, and calms down; what is
-// young has no history.
+// A group escalates when an hour brings far more letters than its own history, and later calms
+// down. A young group has no history.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -231,7 +232,7 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// What nobody has touched for a day is no longer new.
+// A group that no one has touched for a day is no longer new.
 func TestNewGroupsAge(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

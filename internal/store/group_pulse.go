@@ -28,8 +28,8 @@ func encodePulse(p deadletter.Pulse) []byte {
 	return b
 }
 
-// beat stretches the time of a group over letters that joined it, and takes in when letters of it
-// died. A broker whose clock is ahead does not let them die in the future.
+// beat extends a group's time range to the letters that joined it, and records their times of
+// death. A broker whose clock is ahead cannot put a death in the future.
 func (t *tx) beat(g *grouped) error {
 	var old []byte
 	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
@@ -42,7 +42,7 @@ func (t *tx) beat(g *grouped) error {
 		}
 	}
 	pulse, last := decodePulse(old).Beat(g.died...), g.last
-	if n := len(pulse); n > 0 { // when it died says more than when it was received
+	if n := len(pulse); n > 0 { // the time of death is more exact than the time of receipt
 		last = pulse[n-1].UnixMilli()
 	}
 	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3), pulse = $4, gap = $5 WHERE id = $1`,
@@ -50,25 +50,27 @@ func (t *tx) beat(g *grouped) error {
 	return err
 }
 
-// failing is a condition on groups g: letters die now of it, or of one that is merged into it, or
-// its retries are held back for longer than they should have lasted.
+// failing is the condition on groups g that are failing: letters of the group, or of one merged
+// into it, are dying now, or its retries are overdue.
 func (s *Store) failing() string { return failingAt(s.millis()) }
 
-// failingAt is failing at a time, as SQL has it in milliseconds.
+// failingAt is failing at the time now, an SQL expression in milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
 }
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dying is a condition on one group: its last letter died a moment ago, for what is usual with it.
+// dying is the condition on a single group whose last letter died recently, compared with its usual
+// gap.
 func dying(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// status is a condition on groups g: one of the statuses, or whether letters of the inbox die now.
+// status is the condition on groups g with one of the given statuses. The values failing and quiet
+// select groups in the inbox by whether they are failing now.
 func (s *Store) status(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
@@ -88,9 +90,9 @@ func (s *Store) status(values []query.Value) clause {
 	return some(list...)
 }
 
-// pulses fills in when letters of groups died last, and whether they do now.
+// pulses fills in when each group's last letter died, and whether the group is failing.
 func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
-	at := map[int64]int{} // group -> its place in list
+	at := map[int64]int{} // group -> its index in list
 	ids := make([]any, len(list))
 	for i := range list {
 		at[int64(list[i].ID)], ids[i] = i, int64(list[i].ID)
@@ -108,7 +110,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 			if err := rows.Scan(&group, &last, &failing); err != nil {
 				return err
 			}
-			if i, ok := at[group]; ok { // not of one that is merged, and asked for by itself
+			if i, ok := at[group]; ok { // not for a merged group that was requested on its own
 				list[i].LastAt = time.UnixMilli(last).UTC()
 				list[i].Failing = failing || list[i].Overdue > 0
 			}
@@ -120,7 +122,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 	return nil
 }
 
-// Standing says how the groups of the inbox stand.
+// Standing returns the numbers of failing and quiet groups in the inbox, with their letters.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
 	rows, err := s.ask(ctx, `SELECT `+s.failing()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+family+`))

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFailingAndQuiet: a group fails for five minutes after a death, or for three of its usual
-// gaps, and is quiet since its last death after that; lists by status say the same.
+// TestFailingAndQuiet checks that a group is failing for five minutes after a death, or for three
+// of its usual gaps, and quiet after that. Lists by status agree.
 func TestFailingAndQuiet(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -47,7 +47,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 
 	g.pass(24 * time.Hour)
-	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // it dies, and is retried
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // it dies and is retried
 	check(true, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
 		t.Errorf("%+v %v", s, err)
@@ -58,7 +58,8 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 }
 
-// TestAGroupFailsWithWhatIsMergedIntoIt: also where only the merged one does.
+// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if only a group merged
+// into it is.
 func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -74,8 +75,8 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	}
 }
 
-// TestADeathIsOfItsOwnTime: letters that waited in the inbox died when they died; a broker whose
-// clock is ahead lets nobody die tomorrow.
+// TestADeathIsOfItsOwnTime checks that letters that waited in the inbox keep their time of death,
+// and that a broker whose clock is ahead cannot put a death in the future.
 func TestADeathIsOfItsOwnTime(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -94,8 +95,8 @@ func TestADeathIsOfItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestTheFixOfAGroup: a deploy is named where it lies between the last death and now, as the fix,
-// or within ten minutes before the first, as the cause.
+// TestTheFixOfAGroup checks which deploys are named: one between the last death and now as the fix,
+// and one within ten minutes before the first death as the cause.
 func TestTheFixOfAGroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

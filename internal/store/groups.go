@@ -19,28 +19,26 @@ const (
 	maxGroups      = 1000
 )
 
-// family are the ids of a group g and of those that are merged into it.
+// family selects the ids of a group g and of the groups merged into it.
 const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
-// What a group g has, with the groups that are merged into it: letters that are dead or held, and
-// letters that wait.
+// Letters of a group g and the groups merged into it: dead or held letters, and waiting letters.
 const (
 	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
 )
 
-// groupOverdue is how many letters of a group g, with the groups that are merged into it, are
-// overdue.
+// groupOverdue is the number of overdue letters of a group g and the groups merged into it.
 const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
 
-// needy are the groups that are shown whose letters need people, as a table of id, dead (letters
-// that are dead or held), overdue, and both together as needs. It leads a join: SQLite would look
-// through all of it for each group.
+// needy is a table of the listed groups with letters that need people. Its columns are id, dead
+// (letters that are dead or held), overdue, and their sum as needs. Put it first in a join;
+// otherwise SQLite scans all of it for each group.
 const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
-// listedGroup is a row of groups g, before its names are looked up.
+// listedGroup is a row of table groups g, before its names are looked up.
 type listedGroup struct {
 	deadletter.GroupRow
 	origin, typ int64
@@ -73,12 +71,13 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted are the columns with how many letters are dead or held, wait, and are overdue.
+// counted returns the columns of a group with its numbers of letters: dead or held, waiting, and
+// overdue.
 func (g *listedGroup) counted(dead, overdue string) columns {
 	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
 
-// row looks up the names of a group.
+// row converts a listedGroup to a GroupRow, with the names looked up.
 func (g *listedGroup) row(n *names) deadletter.GroupRow {
 	row, place := g.GroupRow, n.origin(g.origin)
 	row.Broker, row.VHost, row.Queue, row.Type = place.Broker, place.VHost, place.Queue, n.typeName(g.typ)
@@ -86,13 +85,13 @@ func (g *listedGroup) row(n *names) deadletter.GroupRow {
 	return row
 }
 
-// urgencies rank severities and statuses, the most urgent lowest.
+// Ranks of severities and statuses, most urgent first.
 const (
 	severityRank = `CASE g.severity WHEN 'page' THEN 0 WHEN 'notify' THEN 1 ELSE 2 END`
 	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
 )
 
-// groupOrders are what lists of groups are ordered by, ascending, the id last; each is a whole
+// groupOrders lists the sort keys of lists of groups, ascending, the id last. Each key is a whole
 // number.
 var groupOrders = map[deadletter.GroupOrder][]string{
 	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
@@ -110,9 +109,9 @@ var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabAll:      `1`,
 }
 
-// Groups returns a page of the groups that a query selects, and the cursor of the next, "" at the
-// end. Counts come from the counters and hours from the rollups, so no letter is read. What only
-// letters have, such as attempts or headers, cannot be asked of groups: ErrInvalid.
+// Groups returns a page of the groups that match q and the cursor of the next page, or "" if there
+// is none. Counts come from the counters and hourly numbers from the rollups, so that no letter is
+// read. Fields that only letters have, such as attempts or headers, return ErrInvalid.
 func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
@@ -178,7 +177,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	return list, next, s.lately(ctx, list)
 }
 
-// groupCursor reads what the last row of the page before was ordered by.
+// groupCursor decodes a cursor into the sort keys of the previous page's last row.
 func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	var c struct {
 		tab   deadletter.GroupTab
@@ -199,8 +198,8 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 	return args, nil
 }
 
-// groupFilter compiles a query to a condition on groups g. Where its letters died and what of
-// counts for a group that is merged as well, and finds its head.
+// groupFilter compiles a query to a condition on groups g. Terms about where and why letters died
+// also match merged groups; they then select the head.
 func (s *Store) groupFilter(q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
@@ -221,7 +220,7 @@ func (s *Store) groupFilter(q query.Query) (clause, error) {
 			c = clause{`g.last_at >= ?`, []any{v.Time.UnixMilli()}}
 		case query.Before:
 			c = clause{`g.last_at < ?`, []any{v.Time.UnixMilli()}}
-		case query.Age: // of the group: since its first letter
+		case query.Age: // of the group, since its first letter
 			compare := map[query.Compare]string{query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "="}[v.Compare]
 			c = clause{`g.first_at ` + compare + ` ?`, []any{v.Time.UnixMilli()}}
 		case query.Words:
@@ -238,7 +237,7 @@ func (s *Store) groupFilter(q query.Query) (clause, error) {
 	return every(all...), nil
 }
 
-// lately fills in what groups did lately.
+// lately fills in the recent activity of groups.
 func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
 	if err := s.pulses(ctx, list); err != nil {
 		return err
@@ -246,11 +245,11 @@ func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
 	return s.spark(ctx, list)
 }
 
-// spark fills in the hours of groups; they end with the quarter of an hour that is running.
+// spark fills in the hourly numbers of groups. They end with the current quarter of an hour.
 func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour
-	at := map[int64]int{} // group -> its place in list
+	at := map[int64]int{} // group -> its index in list
 	ids := make([]any, len(list))
 	for i := range list {
 		at[int64(list[i].ID)], ids[i], list[i].Spark = i, int64(list[i].ID), make([]int, sparkHours)
@@ -276,8 +275,8 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	return nil
 }
 
-// GroupCounts counts the groups of the tabs, and of the inbox those of an owner and of each
-// severity.
+// GroupCounts counts the groups in each tab. For the inbox it also counts the groups of an owner
+// and of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
 	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
@@ -310,8 +309,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group, or with head the one that it is merged into, and how many letters it
-// has in any state.
+// groupNow returns a group and its number of letters in any state. If head is set, it returns the
+// head of a merged group instead.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`
 	if head {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// groups is a store with groups that tests let letters die in.
+// groups is a store with groups in which tests let letters die.
 type groups struct {
 	*store.Store
 	t      *testing.T
@@ -27,7 +27,8 @@ func withGroups(t *testing.T) *groups {
 	return &groups{Store: s, t: t, clock: c}
 }
 
-// die lets n letters of a queue come to need people in the group of a key, by what set says.
+// die makes n letters of a queue need people, in the group with the given key. The set functions
+// change their verdicts.
 func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Classified)) []deadletter.ID {
 	g.t.Helper()
 	g.window++
@@ -79,7 +80,7 @@ func (g *groups) one(id deadletter.GroupID) deadletter.Group {
 	return one
 }
 
-// readAs reads letters again, into the group of a key.
+// readAs reads letters again, into the group with the given key.
 func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	g.t.Helper()
 	for _, id := range letters {
@@ -102,7 +103,7 @@ func (g *groups) decide(d deadletter.Decision) deadletter.Decided {
 	return out
 }
 
-// told delivers what is due on a channel and returns it as "kind key".
+// told delivers the due notices of a channel and returns each as "kind key".
 func (g *groups) told(channel string) []string {
 	g.t.Helper()
 	var list []string
@@ -188,8 +189,8 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	}
 }
 
-// Lists of groups: by urgency, page after page, none twice and none missing, filtered by what
-// groups have.
+// Lists of groups are sorted by urgency and filtered by properties of the groups. Paging neither
+// repeats nor omits a group.
 func TestListsOfGroups(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -199,7 +200,7 @@ func TestListsOfGroups(t *testing.T) {
 	g.die("d", 4, 9, severity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
 	owner := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Owner: &owner})
-	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // page first; of these what is new
+	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // severity page first, then new ones
 		t.Error(got)
 	}
 	for _, order := range append(deadletter.GroupOrders, "") {
@@ -239,7 +240,7 @@ func TestListsOfGroups(t *testing.T) {
 	}
 }
 
-// The deploy shortly before a group began is its suspect.
+// A deploy shortly before a group began is its suspect.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -267,8 +268,9 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// TestGroupsOfOneErrorInOneQueueAreAlike: another type makes another group of the same error; a
-// group of another queue, of another error, or one that is merged already is no such group.
+// TestGroupsOfOneErrorInOneQueueAreAlike checks that groups with the same error in the same queue,
+// but another type, are alike. A group of another queue or error, or one that is merged already, is
+// not.
 func TestGroupsOfOneErrorInOneQueueAreAlike(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Pause keeps the automatic retries of a queue back, or those of one group of it, until Resume. It
-// returns ErrConflict when they are paused already, and ErrNotFound for a queue that no letter died
-// in, or a group that is not there.
+// Pause holds back the automatic retries of a queue, or of one group in it, until Resume. It
+// returns ErrConflict if they are paused already. It returns ErrNotFound if no letter died in the
+// queue or the group does not exist.
 func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -32,8 +32,8 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume lets the automatic retries of a queue, or of one group of it, go on. Breakers of them that
-// are not closed let them begin slowly. It returns ErrConflict when nothing keeps them back.
+// Resume continues the automatic retries of a queue, or of one group in it. If a breaker is not
+// closed, the retries ramp up slowly. Resume returns ErrConflict if nothing holds them back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -67,7 +67,7 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	})
 }
 
-// guarded finds the queue or the group of a guard, and fills in what is known of it.
+// guarded finds the queue or group of a guard and fills in its details.
 func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {
@@ -85,7 +85,7 @@ func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	return origin, err
 }
 
-// guardTarget is the queue or the group whose retries are kept back.
+// guardTarget returns the queue or group whose retries a guard holds back.
 func guardTarget(g deadletter.Guard) deadletter.Target {
 	if g.Group != 0 {
 		return deadletter.GroupTarget(g.Group)
@@ -101,8 +101,8 @@ func guardedWord(g deadletter.Guard) string {
 	return word
 }
 
-// Guards returns what keeps automatic retries back now, by queue and group; a pause comes before a
-// breaker.
+// Guards returns the guards that hold back automatic retries now, sorted by queue and group, with a
+// pause before a breaker.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
 		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)
@@ -122,8 +122,8 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return list, err
 }
 
-// Queues returns the queues that letters died in, with how many are in each state, by broker, vhost
-// and name.
+// Queues returns the queues in which letters died, with the number of letters in each state. They
+// are sorted by broker, vhost and name.
 func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ofQueue is a guard of a queue of the broker main.
+// ofQueue returns a guard of a queue on the broker main.
 func ofQueue(queue, why, by string) deadletter.Guard {
 	return deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Why: why, By: by}
 }
@@ -28,7 +28,7 @@ func guards(t *testing.T, s *store.Store) []deadletter.Guard {
 	return list
 }
 
-// retryEvents lists the global events that say something of retries, oldest first.
+// retryEvents lists the global events about retries, oldest first.
 func retryEvents(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	rows, err := s.Reader().Query(`SELECT kind || ' by ' || actor || ': ' || detail FROM events WHERE kind LIKE 'retries %' ORDER BY id`)
@@ -120,7 +120,7 @@ func TestPauseAGroup(t *testing.T) {
 	if _, err := s.Pause(ctx, deadletter.Guard{Group: 1, By: "bob"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "group G-1") {
 		t.Error(err)
 	}
-	// The queue and its group are paused one beside the other.
+	// A queue and its group are paused separately.
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("the queue was resumed with its group", err)
 	}
@@ -144,7 +144,7 @@ func TestPauseAGroup(t *testing.T) {
 	}
 }
 
-// A breaker that is resumed by a person lets retries begin slowly.
+// When a person resumes retries stopped by a breaker, they ramp up slowly.
 func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -174,7 +174,7 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("what ramps was resumed", err)
 	}
-	// A pause is beside the breaker; resuming it leaves the ramp as it is.
+	// A pause is separate from the breaker. Ending the pause leaves the ramp unchanged.
 	if _, err := s.Pause(ctx, ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +245,8 @@ func TestQueuesAreCounted(t *testing.T) {
 	}
 }
 
-// A breaker is of one group, or of a whole queue: each is recorded, resumed and closed for itself,
-// and says how many letters wait for it.
+// A breaker applies to one group or to a whole queue. Each is recorded, resumed and closed
+// separately, and reports how many letters wait for it.
 func TestABreakerIsOfAGroup(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

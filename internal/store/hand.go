@@ -11,14 +11,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// hand notes which letters are being read at this moment, in a small file beside the store: 8 bytes
-// for each of those who read, the serial of the letter or 0. The file is written and never synced.
-// So a note costs some microseconds where a commit costs milliseconds, it outlives the process, and
-// it names a letter only while that one is being read: a kill at any other moment charges nobody. A
-// power cut may lose a note, and did not come of a letter.
+// hand records which letters are being read at this moment, in a small file beside the store. Each
+// reader has 8 bytes: the serial of its letter, or 0. The file is written but never synced, so a
+// note costs some microseconds while a commit costs milliseconds. A note survives the process and
+// names a letter only while that letter is being read; a kill at any other moment charges no
+// letter. A power failure may lose a note, but no letter causes a power failure.
 type hand struct{ file *os.File }
 
-// hands are those who read letters in the background, by their place in the file.
+// Positions in the file of those who read letters in the background.
 const (
 	classifier = iota
 	rereader
@@ -27,8 +27,8 @@ const (
 
 const noteSize = 8 // bytes
 
-// openHand opens the file beside a store and returns the letters that were being read when the last
-// process ended. From then on none is.
+// openHand opens the file beside a store and clears it. It returns the letters that were being read
+// when the last process ended.
 func openHand(path string) (hand, []int64, error) {
 	f, err := os.OpenFile(path+".reading", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -51,7 +51,7 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// note writes which letter is being read, 0 for none.
+// note records the letter that is being read; 0 = none.
 func (h hand) note(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
@@ -59,21 +59,21 @@ func (h hand) note(at int, serial int64) error {
 	return nil
 }
 
-// Reading notes that a letter that was received is being read, "" that none is any more: should the
-// process die meanwhile, the next start counts a crash against the letter.
+// Reading records that a received letter is being read; "" means that none is. If the process dies
+// in the meantime, the next start charges a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(classifier, serial)
 }
 
-// Rereading is Reading for a letter that is to be read again.
+// Rereading is Reading for a letter that is being read again.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(rereader, serial)
 }
 
-// charge counts a crash against the letters that were being read when the last process ended, as
-// far as they are still to be read.
+// charge adds a crash to each letter that was being read when the last process ended, unless it has
+// been read since.
 func (s *Store) charge(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {

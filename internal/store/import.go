@@ -9,10 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Import stores letters that another dlo exported, in one commit, and says what became of each, in
-// their order. They keep id, time of receipt and bytes, and are classified to the state that they
-// arrive in. An id that is there already, also that of a letter which is purged here, is left
-// alone. Who imports bounds the commit. ErrUnavailable when the disk has no room.
+// Import stores letters exported by another dlo in one transaction, and returns a result for each,
+// in the order of list. Letters keep their id, time of receipt and bytes, and are classified to the
+// state in which they arrive. It skips an id that already exists, even if that letter was purged
+// here. The caller limits the size of the transaction. Import returns ErrUnavailable if the disk is
+// full.
 func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {
@@ -42,7 +43,7 @@ func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResul
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
-	if serial>>12 > t.now { // new letters get serials after all others: one far ahead would lead their times away
+	if serial>>12 > t.now { // new serials follow all others, so a far-ahead serial would distort their times
 		return deadletter.ImportAhead, nil
 	}
 	var known int64

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// importedOf is what an export says of a letter.
+// importedOf returns what an export contains about a letter.
 func importedOf(t *testing.T, s *store.Store, id deadletter.ID) deadletter.Imported {
 	t.Helper()
 	l, err := s.Letter(t.Context(), id)
@@ -105,14 +105,15 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportTaken, deadletter.ImportAhead, deadletter.ImportNew, deadletter.ImportNew}) {
 		t.Fatal(results, err)
 	}
-	for number := range int64(2) { // the serial after an imported one is free
+	for number := range int64(2) { // the serial after an imported one is unused
 		next, _, _ := receive(t, s, window(t, number+2, "sms", 1)).New[0].Split()
 		if next <= newest {
 			t.Errorf("a new letter has serial %d, and %d was there", next, newest)
 		}
 		newest = next
 	}
-	// A letter that cannot be stored takes the others of its commit with it, and the serials stay.
+	// A letter that cannot be stored makes the whole transaction fail, and the serials stay
+	// unchanged.
 	bad := at(newest + 1)
 	bad.ID = "no id"
 	if _, err := s.Import(ctx, "bob", []deadletter.Imported{at(2), bad}); !errors.Is(err, deadletter.ErrInvalid) {
@@ -136,8 +137,8 @@ func TestAnImportWantsRoom(t *testing.T) {
 	}
 }
 
-// TestImportsAmongAllElse is the machine with letters of another dlo coming in between: of any
-// place in time, again, and in the place of others.
+// TestImportsAmongAllElse runs the machine with imports in between: letters of any age, repeated
+// letters, and letters whose serial is taken.
 func TestImportsAmongAllElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// gather lets what people are to be told of a group belong to the incident that began a moment ago
-// in the same queue, or after the same deploy: it has the key of that. One that calls louder than
-// the others is an incident of its own, and so is one that would tell somebody who hears nothing of
-// them. told says that people know of the group already.
+// gather adds the notice for a group to an incident that began a moment ago in the same queue or
+// after the same deploy. The notice then has the incident's key. A group with a higher severity
+// than the others becomes an incident of its own. So does a group whose notice would reach someone
+// who is not notified of the others. told means that people were already notified of the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -22,7 +22,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	now := time.UnixMilli(t.now).UTC()
 	if told {
 		others, loudest, err := t.others(g)
-		if err != nil || !others { // it goes on under its key
+		if err != nil || !others { // it continues under its key
 			return err
 		}
 		if !n.Severity.Louder(loudest) {
@@ -39,7 +39,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.belong(g, n, origin)
 }
 
-// others says whether people are told of other groups under the key of g, and how loudly.
+// others reports whether people are notified of other groups under the key of g, and with which
+// highest severity.
 func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
@@ -56,7 +57,7 @@ func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Se
 	return others, loudest, err
 }
 
-// suspect is the deploy after which a group began to need people, or came back; 0 = none.
+// suspect returns the deploy after which a group began to need people, or came back; 0 = none.
 func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	began := t.now
 	if g.Status != deadletter.GroupRegressed {
@@ -71,8 +72,8 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident that it belongs to. One that began long after
-// now, as the clock was set back, is none of those.
+// belong gives a group the key of the first incident to which it belongs. It ignores incidents that
+// began long after now, which happens if the clock was set back.
 func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
@@ -109,13 +110,13 @@ func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64)
 	return nil
 }
 
-// incident is what people are told of under one key.
+// incident is a set of groups that people are notified of under one key.
 type incident struct {
 	key      string
 	began    time.Time
 	loudest  deadletter.Severity
 	channels []string // where
-	related  bool     // one of its groups is of the queue, or began after the deploy
+	related  bool     // one of its groups is in the queue, or began after the deploy
 }
 
 func (i *incident) add(other *incident) {
@@ -125,13 +126,13 @@ func (i *incident) add(other *incident) {
 	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
 }
 
-// takes says whether a notice may belong to the incident.
+// takes reports whether a notice may join the incident.
 func (i *incident) takes(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
-// leaves notes that people need not be told of a group any more, whose incident goes on with
-// others: nothing is said, and what was about to be said of it is not.
+// leaves records that a group no longer needs a notice, while its incident continues with other
+// groups. No notice is sent, and pending ones about the group are cancelled.
 func (t *tx) leaves(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
@@ -141,8 +142,9 @@ func (t *tx) leaves(n *deadletter.Notice) error {
 	return err
 }
 
-// closing is where an end is told, which is where something of its key was told or is about to be,
-// and how loudly: as loudly as it ever was. Of an incident that is wherever one of its groups was.
+// closing returns the channels for the notice of an end: those on which a notice with its key was
+// sent or is due. For an incident, the notices of all its groups count. It also raises the severity
+// of n to the highest of those notices.
 func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -152,7 +154,7 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 		var severity deadletter.Severity
 		var channel string
 		err := rows.Scan(&severity, &channel)
-		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // the key of a problem is that of an earlier one
+		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem reuses the key of earlier ones
 			return err
 		}
 		if !slices.Contains(channels, channel) {
@@ -166,13 +168,13 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	return channels, err
 }
 
-// ofIncident fills in the groups of the incident that a delivery is about. Of one group that is the
-// group itself.
+// ofIncident fills in the groups of the incident that a delivery is about. If the incident has a
+// single group, it leaves the delivery unchanged.
 func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	type member struct {
 		id       deadletter.GroupID
-		told     bool // people are told of it under this key
-		anywhere bool // or under another
+		told     bool // people are notified of it under this key
+		anywhere bool // or under another key
 		here     bool // on this channel
 	}
 	rows, err := s.ask(ctx, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
@@ -240,8 +242,8 @@ func (s *Store) after(ctx context.Context, d *deadletter.Delivery) error {
 	return err
 }
 
-// saidWith finds what is due to the channel besides, and is said with a delivery: what is new of
-// groups that it names.
+// saidWith finds other notices that are due on the channel and that this delivery includes: news
+// about groups that it names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
 		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
@@ -258,13 +260,14 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// first says whether nothing of a key was told on a channel yet.
+// first reports whether no notice with a key has been sent on a channel yet.
 func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err
 }
 
-// rejoin gives a group back to the incident of a key, which it left, and where others still are.
+// rejoin returns a group to the incident with the given key, which the group had left, if the
+// incident still has other groups.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
 	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)

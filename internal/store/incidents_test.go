@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// says delivers what is due on a channel, each with what is said with it, and returns it as "kind
-// key severity: groups".
+// says delivers the notices that are due on a channel, each with the notices it includes. It
+// returns each as "kind key severity: groups".
 func (g *groups) says(channel string) (list []string) {
 	g.t.Helper()
 	for {
@@ -39,7 +39,7 @@ func (g *groups) says(channel string) (list []string) {
 	}
 }
 
-// hears fails unless a channel is told just this.
+// hears fails the test unless a channel gets exactly these notices.
 func (g *groups) hears(channel string, want ...string) {
 	g.t.Helper()
 	if got := g.says(channel); !slices.Equal(got, want) {
@@ -58,7 +58,7 @@ func (g *groups) deploy(service string) {
 	}
 }
 
-// Ten causes of one bad deploy, in ten queues, are one page, and one end.
+// Ten causes of one bad deploy, in ten queues, are one page and one end.
 func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -73,16 +73,17 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	g.hears("oncall", "opened G-1/1 page: "+all)
 	g.pass(4 * time.Minute)
 	g.tend()
-	g.hears("oncall") // they fail still
+	g.hears("oncall") // they are still failing
 	g.pass(time.Minute + 10*time.Second)
 	g.tend()
 	g.hears("oncall", "quiet G-1/1 page: "+all)
 	g.die("queue3", 4, 1)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-4/2 page: G-4") // a later failure is another incident
+	g.hears("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
-// What joins after the page was sent is an update of it, one for all that came meanwhile.
+// A group that joins after the page was sent is an update of the page. One update covers all that
+// joined in the meantime.
 func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -92,12 +93,12 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g.pass(10 * time.Second)
 	g.die("sms", 2, 1)
 	g.die("sms", 3, 1)
-	g.hears("oncall") // its letters are counted first
+	g.hears("oncall") // its letters are counted for a moment first
 	g.pass(6 * time.Second)
 	g.hears("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
-// Each of these is an incident of its own.
+// Each of these cases is an incident of its own.
 func TestWhatPagesByItself(t *testing.T) {
 	t.Parallel()
 	quiet := severity(deadletter.SeverityNotify)
@@ -105,7 +106,7 @@ func TestWhatPagesByItself(t *testing.T) {
 		first, second []func(*deadletter.Classified)
 		queue         string
 		after         time.Duration
-		deploys       int // 1 = both after it; 2 = another one between
+		deploys       int // 1 = both groups after it; 2 = another one in between
 	}{
 		"another queue, and no deploy": {queue: "email"},
 		"later than a minute":          {queue: "sms", after: 61 * time.Second},
@@ -135,22 +136,23 @@ func TestWhatPagesByItself(t *testing.T) {
 	}
 }
 
-// A clock that is set back keeps no page waiting, and makes no incident of what is not together.
+// A clock that is set back does not delay a page, and does not join unrelated groups into one
+// incident.
 func TestAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	g.pass(24 * time.Hour) // it is wrong
+	g.pass(24 * time.Hour) // the clock is wrong
 	g.die("sms", 1, 1)
 	g.pass(-24 * time.Hour)
 	g.hears("oncall", "opened G-1/1 page: G-1")
 	g.die("sms", 2, 1)
-	g.hears("oncall") // its letters are counted first
+	g.hears("oncall") // its letters are counted for a moment first
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-2/1 page: G-2")
 }
 
-// One that calls less loudly joins, and does not make the page quieter; nor does one that a part of
-// the receivers hears of become known to the others.
+// A group with a lower severity joins without lowering the severity of the page. A group that only
+// some receivers are notified of stays unknown to the others.
 func TestAQuieterCauseJoins(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -163,11 +165,11 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.hears("oncall")
 	g.hears("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/1 page: G-1") // as loudly as it was opened
+	g.hears("oncall", "resolved G-1/1 page: G-1") // with the severity of its opening
 	g.hears("team", "resolved G-1/1 page: G-1 G-2")
 }
 
-// One of several that gets louder than the others pages by itself, and so do two as one.
+// A group whose severity rises above the others' pages separately. Two such groups share one page.
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -177,7 +179,7 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	}
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
-	g.die("sms", 1, 1) // the one that it is known by
+	g.die("sms", 1, 1) // the group that gave the incident its key
 	g.die("sms", 3, 1)
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/2 page: G-1 G-3")
@@ -189,7 +191,8 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
 }
 
-// One that gets as loud as another of its incident is an update, as that has paged already.
+// A group whose severity rises to that of another group in its incident is an update, because that
+// severity was already paged.
 func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -202,7 +205,8 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.hears("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
-// An incident ends when its last group needs nobody, or is quiet: letters of the others may wait.
+// An incident ends when its last group is quiet or no longer needs people. Letters of the other
+// groups may still wait.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -222,7 +226,8 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	g.hears("oncall")
 }
 
-// What a person takes back belongs to the incident again, which had gone on without it.
+// When the resolution of a group is undone, the group rejoins its incident, which had continued
+// without it.
 func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -242,8 +247,7 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 page: G-1 G-2")
 }
 
-// Who takes back that a quiet group is resolved is not paged for it: what people were told was over
-// before.
+// Undoing the resolution of a quiet group pages no one: people already know that it is over.
 func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -261,7 +265,7 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/1 page: G-1")
 	g.pass(time.Second)
-	undo(resolve()) // they never hear of it
+	undo(resolve()) // no notice is sent
 	g.hears("oncall")
 	g.hears("hook")
 	g.pass(time.Second)
@@ -269,7 +273,7 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 page: G-1")
 	g.hears("hook", "group.resolved G-1 page: G-1")
 	g.pass(time.Second)
-	undo(first) // they heard, and hear of the group again
+	undo(first) // people were notified, so they are notified again
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/3 page: G-1")
 	g.pass(10 * time.Minute)
@@ -283,10 +287,10 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.hears("hook")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
-	g.hears("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // it is told when it is so
+	g.hears("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // sent once the group needs nobody
 }
 
-// A cause whose first notice was never sent, as it was over before, leaves the page to the others.
+// A group that was over before its first notice was sent leaves the page to the other groups.
 func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -297,7 +301,8 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.hears("oncall", "opened G-1/1 page: G-2")
 }
 
-// What waits for the morning is told then, although it is quiet by now: its letters need people.
+// A notice that waits for the morning is sent then, even if its group is quiet by now: its letters
+// need people.
 func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -316,13 +321,13 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	g.tend()
 	g.hears("oncall", "opened G-1/1 notify: G-1")
 	g.tend()
-	g.hears("oncall") // people have a while to look
+	g.hears("oncall") // people get some time to look at it
 	g.pass(6 * time.Minute)
 	g.tend()
 	g.hears("oncall", "quiet G-1/1 notify: G-1")
 }
 
-// A receiver that does not answer keeps the incident open nowhere else.
+// A receiver that does not respond does not keep the incident open for other receivers.
 func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -343,8 +348,8 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g.hears("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
-// An alert is told again as one for each incident, known by its first group, and ends the alerts of
-// those that it was known by before.
+// Alerts are repeated once per incident, under its first group. The alerts of groups that have left
+// the incident are ended.
 func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -377,8 +382,8 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	}
 }
 
-// What belongs to an incident is in the commit of its cause: whoever opens the store next tells the
-// same, under the same key.
+// The incident of a group is stored in the transaction of its deaths. After a restart, the next
+// process therefore sends an equal notice under an equal key.
 func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
@@ -402,7 +407,7 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.pass(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // it is sent, and dlo is killed before that is recorded
+	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // it is sent, but dlo is killed before it records that
 		t.Fatalf("%+v, %v", due, err)
 	}
 	if err := g.Close(); err != nil {

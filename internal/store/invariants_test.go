@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// invariants are queries that return a row for each breach; every number that the store keeps is
-// counted again.
+// invariants are queries that return a row for each violation. They recount every number that the
+// store keeps.
 var invariants = map[string]string{
 	"counters are a recount of the letters": `
 		WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
@@ -87,7 +87,7 @@ var invariants = map[string]string{
 		SELECT l.id, l.state FROM letters l WHERE l.state <> 'received' AND NOT EXISTS (SELECT 1 FROM events e WHERE e.letter = l.id)`,
 }
 
-// breaches checks the invariants of a store, and says what breaks them.
+// breaches checks the invariants of a store and returns the violations.
 func breaches(t interface{ Fatal(args ...any) }, db *sql.DB) []string {
 	var list []string
 	for name, text := range invariants {

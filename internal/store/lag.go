@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ScheduleLag returns how long the automatic retry that was due first is late; 0 = none is. What
-// people paused is not late.
+// ScheduleLag returns how late the automatic retry is that was due first; 0 = none is late. Paused
+// retries are not late.
 func (s *Store) ScheduleLag(ctx context.Context) (time.Duration, error) {
 	var first sql.NullInt64
 	now := s.now()

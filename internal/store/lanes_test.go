@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// The most urgent that waits goes next, and equals in the order in which they came.
+// The most urgent waiting writer goes next. Writers of equal urgency go in order of arrival.
 func TestTheUrgentGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTheUrgentGoFirst(t *testing.T) {
 	})
 }
 
-// Who gives up waiting is passed over, and holds nobody up.
+// A writer that gives up waiting is skipped and delays no one.
 func TestWhoGivesUpWaitingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// found is a letter with everything that a query can ask it for, as the oracle sees it.
+// found is a letter with every value that a query can match, as the oracle sees it.
 type found struct {
 	letter  deadletter.Letter
 	indexed bool
@@ -25,8 +25,8 @@ type found struct {
 	results map[string]bool // "O-1", "O-1/done"
 }
 
-// library fills a store with letters that differ in everything that the language knows, most of
-// them indexed.
+// library fills a store with letters that differ in every field of the query language. Most of them
+// are indexed.
 func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	t.Helper()
 	ctx := context.Background()
@@ -63,8 +63,8 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			if v.To == deadletter.ClassifiedRetry {
 				v.DueAt = c.now().Add(time.Duration(r.IntN(5)) * time.Minute)
 			}
-			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // letters of a group have these in common
-			if number < 5 || r.IntN(2) == 0 {                                                       // the others stay received
+			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // shared by all letters of a group
+			if number < 5 || r.IntN(2) == 0 {                                                       // the others remain received
 				verdicts = append(verdicts, v)
 			}
 		}
@@ -135,7 +135,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	return all
 }
 
-// glob is the oracle of patterns, slow and plain.
+// glob is the oracle for patterns: slow and simple.
 func glob(pieces []string, text string) bool {
 	if len(pieces) == 1 {
 		return text == pieces[0]
@@ -160,11 +160,11 @@ func fold(pieces []string) []string {
 	return out
 }
 
-// holds is the oracle of one term, without its negation; known is false when search cannot say.
+// holds is the oracle for one term, without its negation. known is false if search cannot tell.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {
-		text := func(s string) bool { // SQLite's LIKE does not look at the case of ASCII
+		text := func(s string) bool { // SQLite's LIKE ignores the case of ASCII letters
 			if len(v.Pattern) == 1 {
 				return s == v.Pattern[0]
 			}
@@ -281,7 +281,7 @@ func oracle(all []found, q query.Query) map[deadletter.ID]bool {
 	return selected
 }
 
-// terms are what random queries are made of.
+// terms are the parts from which random queries are built.
 var terms = []string{
 	"state:dead", "state:dead,held", "state:received,purged", "state:scheduled", "queue:sms", "queue:email*", `queue:"a b"`, "queue:*mail*,sms", `queue:""`, "vhost:/", "vhost:bl*", "broker:main", "broker:other",
 	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee", "group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
@@ -291,8 +291,8 @@ var terms = []string{
 	"timeout", "time*", `"alpha beta"`, "größe", "gr*", "declined", "nothing",
 }
 
-// TestTheTermsHaveEveryField that has a name. Those of id are the letters of the test, and sort
-// selects nothing: TestListsAndCounts has every order.
+// TestTheTermsHaveEveryField checks that terms cover every field with a name. Terms on id use the
+// letters of the test. Sort selects nothing; TestListsAndCounts covers every order.
 func TestTheTermsHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for _, f := range query.Fields {
@@ -307,8 +307,8 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 	}
 }
 
-// What is counted, listed on pages forth and back, drawn in facets, and frozen for an operation is
-// one and the same, and what the words of the language say.
+// Counts, pages in both directions, histograms and frozen selections all agree with each other, and
+// with the oracle of the query language.
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -359,7 +359,7 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 			t.Errorf("%q: counted up to 5: %d, exact %v, of %d (%v)", text, n, exact, len(want), err)
 		}
 		limit := 500
-		if i%5 == 0 { // by pages, forth and back
+		if i%5 == 0 { // page by page, in both directions
 			limit = 50
 		}
 		there, back := walk(t, s, q, deadletter.OrderReceived, limit)
@@ -388,7 +388,7 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 		h, err := s.Histogram(ctx, q, time.Time{}, time.Time{}, 10)
 		timed := slices.ContainsFunc(q.Terms, func(t query.Term) bool {
 			return t.Field == query.Since || t.Field == query.Before || t.Field == query.Age
-		}) // bars are whole
+		}) // a bar is never cut by a time
 		drawn := 0
 		for _, b := range h.Bars {
 			drawn += b.Total()

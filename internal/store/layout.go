@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// layOut makes the rows of letters of a frozen selection. A letter that another operation has is
-// skipped: it belongs to one at a time. One that a cancelled operation has not given free yet is
-// given free here.
+// layOut inserts the rows of a frozen selection's letters. A letter belongs to one operation at a
+// time, so it skips letters that another operation has. If that operation is cancelled and has not
+// freed the letter yet, layOut frees it here.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -48,16 +48,16 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// owner returns the operation that a letter belongs to, and whether it is cancelled and has not
-// touched the letter.
+// owner returns the operation to which a letter belongs. free is true if the operation is cancelled
+// and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
 	return op, free, err
 }
 
-// LayOut makes the rows of the next part of a frozen selection, in one commit, and says whether
-// more is left. With the last part the operation goes on to its next phase. The rest of a cancelled
-// operation is laid out as cancelled.
+// LayOut inserts the rows for the next part of a frozen selection in one transaction, and reports
+// whether more parts are left. After the last part, the operation enters its next phase. The rest
+// of a cancelled operation is laid out as cancelled.
 func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -100,19 +100,19 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// begin takes an operation whose selection is laid out to its first phase: the hold in which it can
-// be undone, when it has one.
+// begin moves an operation whose selection is laid out to its first phase. This is the hold, during
+// which it can be undone, if it has one.
 func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := first(action, p), any(nil)
 	if p.Hold > 0 {
 		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
 	}
-	t.ended[op] = true // where every letter was skipped
+	t.ended[op] = true // if every letter was skipped
 	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1 AND phase = 'selecting'`, int64(op), string(phase), until)
 	return err
 }
 
-// first is the phase in which the first letters go.
+// first returns the phase in which the first letters are sent or changed.
 func first(action deadletter.Verb, p deadletter.Pace) deadletter.OperationPhase {
 	if action.Sends() && p.Canary > 0 {
 		return deadletter.PhaseCanary

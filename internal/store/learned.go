@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// learned is what the letters of a routing key were read as.
+// learned is a type as which letters of a routing key were read.
 type learned struct {
 	origin int64
 	key    string
@@ -16,13 +16,13 @@ type learned struct {
 }
 
 const (
-	maxKeys = 200 // routing keys of one queue that are learned: there may be one for each customer
-	enough  = 3   // letters of a routing key that say more than its queue
+	maxKeys = 200 // maximum routing keys learned per queue: there may be one per customer
+	enough  = 3   // letters of a routing key that make it more telling than its queue
 )
 
-// bySchema is the condition that a schema reads a letter, or letters that are counted by how they
-// were read: the types of others are names that their framework gives. A version that took no such
-// names did not store how it had read a letter.
+// bySchema is the SQL condition that selects letters decoded by a schema, or counts of them. Other
+// letters take their type name from their framework. Older versions did not use such names, and did
+// not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {
@@ -33,7 +33,7 @@ var bySchema = func() string {
 	return "(type > 0 AND reading IN (" + strings.Join(list, ", ") + "))"
 }()
 
-// learn writes what was learned.
+// learn writes the learned types.
 func (m *moves) learn(t *tx) error {
 	for k, n := range m.learned {
 		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
@@ -52,7 +52,7 @@ func (m *moves) learn(t *tx) error {
 	return nil
 }
 
-// relearn takes back what a letter said of its routing key, which is now read as another type.
+// relearn updates what is learned about a routing key when a letter is read as a different type.
 func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	var key string
 	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
@@ -67,8 +67,8 @@ func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	return nil
 }
 
-// Priors says of each type how large its share is among the letters of a routing key that were read
-// as a type, 0 to 1; where the key is not known well enough, among those of the queue.
+// Priors returns each type's share, 0 to 1, among the letters of a routing key that were read as a
+// type. If too few letters of the key are known, it returns the shares in the queue.
 func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
@@ -84,8 +84,8 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	return shares, nil
 }
 
-// NamesType says whether letters of a queue are of a type by more than the shape of their bodies:
-// they name it, or people or the configuration do.
+// NamesType reports whether letters of a queue have a type for a reason other than the shape of
+// their bodies: the letters, people or the configuration name it.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
@@ -125,7 +125,7 @@ func (s *Store) shares(ctx context.Context, text string, args ...any) (map[strin
 	return shares, total, err
 }
 
-// Readings says how the letters whose body is there were read, by queue.
+// Readings returns how the letters that still have a body were read, by queue.
 func (s *Store) Readings(ctx context.Context) ([]deadletter.ReadCount, error) {
 	rows, err := s.ask(ctx, `SELECT origin, type, reading, n FROM readings WHERE n > 0`)
 	if err != nil {

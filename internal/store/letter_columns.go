@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shown is a letter as lists show it, before its names are looked up.
+// shown is a letter as it appears in lists, before its names are looked up.
 type shown struct {
 	deadletter.Row
 	serial, random     int64
@@ -40,7 +40,7 @@ func (r *shown) columns() columns {
 	}
 }
 
-// row looks up the names of a letter.
+// row converts shown to a Row, with the names looked up.
 func (r *shown) row(n *names) deadletter.Row {
 	row := r.Row
 	place := n.origin(r.origin)
@@ -53,7 +53,7 @@ func (r *shown) row(n *names) deadletter.Row {
 	return row
 }
 
-// stored is a whole letter as it is stored; what lists show as well is read into shown.
+// stored is a complete stored letter. The fields that lists also use are read into shown.
 type stored struct {
 	shown
 	whole                    deadletter.Letter
@@ -93,7 +93,7 @@ func (r *stored) columns() columns {
 	}...)
 }
 
-// letter puts a whole letter together, but for what other tables know of it.
+// letter assembles a complete letter, except for data from other tables.
 func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	row, l := r.row(n), r.whole
 	l.ID, l.State, l.Reason, l.Type, l.Group, l.Severity = row.ID, row.State, row.Reason, row.Type, row.Group, row.Severity

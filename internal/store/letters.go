@@ -14,10 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxPage is the longest page of a list.
+// maxPage is the maximum length of a page.
 const maxPage = 500
 
-// Letter returns a letter with its body and properties; ErrNotFound when there is none of that id.
+// Letter returns a letter with its body and properties. It returns ErrNotFound if no letter has
+// that id.
 func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error) {
 	serial, random, ok := id.Split()
 	if !ok {
@@ -26,7 +27,7 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 	return s.letter(ctx, serial, random)
 }
 
-// letterQuery reads whole letters; a condition on l.id follows it.
+// letterQuery reads complete letters. The caller appends a condition on l.id.
 var letterQuery = `SELECT ` + new(stored).columns().list() + `
 	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
@@ -64,7 +65,7 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 	return list, s.revised(ctx, list)
 }
 
-// rowColumns are what s.rows reads.
+// rowColumns are the columns that s.rows reads.
 var rowColumns = new(shown).columns().list()
 
 func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
@@ -77,9 +78,9 @@ func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
 	return list, err
 }
 
-// Letters returns a page of the letters that q selects, without bodies, in an order, newest
-// received first without one. newer and older are the cursors of the pages before and after it in
-// that order, "" at the ends. A cursor that is not of this order is ErrInvalid.
+// Letters returns a page of the letters that match q, without bodies, in the order of p, by default
+// newest received first. newer and older are the cursors of the previous and next page in that
+// order, "" at the ends. It returns ErrInvalid for a cursor of a different order.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -122,8 +123,8 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 	return list, newer, older, nil
 }
 
-// Rows returns the letters of the given ids as lists show them, in that order; those that do not
-// exist are left out.
+// Rows returns the letters with the given ids in the form that lists show, in that order. It skips
+// ids that do not exist.
 func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row, error) {
 	list := make([]deadletter.Row, 0, len(ids))
 	for chunk := range slices.Chunk(ids, 200) {
@@ -153,8 +154,8 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 	return list, nil
 }
 
-// Whole returns letters with their bodies by their ids, oldest received first; those that do not
-// exist are left out.
+// Whole returns the letters with the given ids, with their bodies, oldest received first. It skips
+// ids that do not exist.
 func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	for chunk := range slices.Chunk(ids, 200) {
@@ -217,9 +218,9 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns what happened to a letter, oldest first: its events, and what its attempts say of
-// themselves. Their rows are the record of a publish, who asked for it and how it ended, so no
-// event repeats it.
+// History returns the events of a letter, oldest first, including those derived from its attempts.
+// The row of an attempt records the publish, who requested it and how it ended, so no event repeats
+// that.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
@@ -270,7 +271,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 			}
 		}
 		list = append(list, e)
-		if !closed.Valid { // no outcome was recorded, or it came back first, which is an event
+		if !closed.Valid { // no outcome was recorded, or it came back first; that return is an event
 			return nil
 		}
 		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
@@ -286,7 +287,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	return list, nil
 }
 
-// received is the first event of a letter, which is its row.
+// received returns the first event of a letter, taken from its row.
 func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
 	var at, inbox int64
 	err := s.askRow(ctx, `SELECT received_at, inbox FROM letters WHERE id = $1`, []any{serial}, &at, &inbox)
@@ -299,7 +300,7 @@ func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([
 	}}, err
 }
 
-// GroupTitle returns the title of a group; ErrNotFound when there is none.
+// GroupTitle returns the title of a group, or ErrNotFound if the group does not exist.
 func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error) {
 	var title string
 	err := s.read.QueryRowContext(ctx, `SELECT title FROM groups WHERE id = $1`, int64(id)).Scan(&title)
@@ -309,10 +310,10 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 	return title, err
 }
 
-// cursor is a place in a list of letters.
+// cursor is a position in a list of letters.
 type cursor struct {
 	order  deadletter.Order
-	value  int64 // that the order is by; 0 in the order of the serials
+	value  int64 // the value sorted by; 0 in the order of serials
 	serial int64
 }
 
@@ -325,7 +326,7 @@ func cursorOf(r deadletter.Row, order deadletter.Order) cursor {
 	return c
 }
 
-// String is an opaque, URL-safe text.
+// String returns the cursor as an opaque, URL-safe text.
 func (c cursor) String() string {
 	b := []byte{markOf(c.order)}
 	if _, ok := orderings[c.order]; ok {
@@ -334,7 +335,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.serial)))
 }
 
-// markOf is the first byte of the cursors of an order.
+// markOf returns the first byte of the cursors of an order.
 func markOf(order deadletter.Order) byte {
 	if by, ok := orderings[order]; ok {
 		return by.mark
@@ -360,7 +361,7 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	return c, nil
 }
 
-// these returns letters by their serials, complete with body, oldest first.
+// these returns letters with their bodies by their serials, oldest first.
 func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
 	args := make([]any, len(serials))
 	for i, serial := range serials {

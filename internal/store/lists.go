@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// page returns limit letters of a plan from a place on, in the order of the list, or against it
-// when backwards.
+// page returns up to limit letters of a plan, starting at a position, in the order of the list. If
+// backwards is set, it reads in the opposite direction.
 func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	if p.empty {
 		return nil, nil
@@ -34,7 +34,7 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 	return list, nil
 }
 
-// rowsOf reads letters as lists show them, newest first.
+// rowsOf reads letters in the form that lists show, newest first.
 func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, error) {
 	var list []deadletter.Row
 	for chunk := range slices.Chunk(slices.SortedFunc(slices.Values(serials), func(a, b int64) int { return cmp.Compare(b, a) }), 500) {
@@ -55,15 +55,16 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 	return list, nil
 }
 
-// newest returns the serials of the first limit letters of a plan below a serial (0 = of all),
-// newest first; or above it, oldest first, when backwards. Each source is read along its index, and
-// only as far as it can still better what is known: of many sources most give nothing.
+// newest returns the serials of the first limit letters of a plan below from (0 = no bound), newest
+// first. If backwards is set, it returns those above from, oldest first. It reads each source along
+// its index, and stops as soon as the source cannot improve the result: with many sources, most
+// contribute nothing.
 func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {
 		return nil, err
 	}
-	if pool, ok := db.(*sql.DB); ok { // statements are prepared once for all sources, on one connection
+	if pool, ok := db.(*sql.DB); ok { // use one connection, so that each statement is prepared once for all sources
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return nil, err

@@ -7,19 +7,19 @@ import (
 	"syscall"
 )
 
-// ErrReplaced says that the path of the store leads to another file than the one that is open, or
-// to none: what is written since is in a file that nobody finds again.
+// ErrReplaced means that the path of the store leads to no file, or to a different file from the
+// open one. Data written since then is in a file that no one can find again.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
-// locks are what keeps a second dlo away from a store: a lock of the path, which an older dlo
-// takes as well and which holds when the file is replaced under the name, and a lock of the file
-// itself, which holds under each of its names. Both end with the process.
+// locks keep a second dlo away from a store. The lock on the path is also taken by older versions
+// of dlo, and holds even if the file is replaced under its name. The lock on the file itself holds
+// under every name of the file. Both end with the process.
 type locks struct {
 	path *os.File // beside the store
-	file *os.File // the store itself. While SQLite has it open, nothing else may close a descriptor of it
+	file *os.File // the store itself. While SQLite has it open, nothing else may close one of its descriptors
 }
 
-// lockPath takes the lock beside the store.
+// lockPath takes the lock on the path, in a file beside the store.
 func (l *locks) lockPath(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -36,9 +36,9 @@ func (l *locks) lockPath(path string) error {
 	return nil
 }
 
-// lockFile takes the lock of the file itself, after making it, if need be, readable by its owner
-// only. unguarded says why a system or a file system has no such lock; then the path alone is
-// locked.
+// lockFile takes the lock on the file itself. If the file does not exist, lockFile creates it,
+// readable only by its owner. unguarded explains why the operating system or the file system does
+// not support the lock; then only the path is locked.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -56,13 +56,13 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 	return nil, nil
 }
 
-// release gives both locks up. SQLite has to have closed the file before: closing any descriptor of
-// it drops the locks of SQLite. To close them is not enough: a process that is being started has
-// them as well for a moment.
+// release releases both locks. SQLite must have closed the file first, because closing any
+// descriptor of it drops SQLite's locks. Closing the lock files is not enough: a process that is
+// just starting also has them open for a moment.
 func (l *locks) release() error {
 	var errs []error
 	if l.file != nil {
-		unlockInode(l.file) // where there is no such lock, there is nothing to do
+		unlockInode(l.file) // does nothing if the lock is not supported
 		errs = append(errs, l.file.Close())
 	}
 	if l.path != nil {
@@ -71,8 +71,8 @@ func (l *locks) release() error {
 	return errors.Join(errs...)
 }
 
-// InPlace says whether the path of the store still leads to the file that is open; the error wraps
-// ErrReplaced when it does not.
+// InPlace reports whether the path of the store still leads to the open file. If it does not, the
+// error wraps ErrReplaced.
 func (s *Store) InPlace() error {
 	mine, err := s.locks.file.Stat()
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) InPlace() error {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%w: there is no file %s any more", ErrReplaced, s.path)
 	case err != nil:
-		return nil // that it cannot be looked at says nothing of it
+		return nil // a failed stat does not show that it was replaced
 	case !os.SameFile(mine, there):
 		return fmt.Errorf("%w: %s is another file now", ErrReplaced, s.path)
 	}

@@ -1,4 +1,4 @@
 package store
 
-// ofdSetLock is F_OFD_SETLK of bsd/sys/fcntl.h of XNU.
+// ofdSetLock is F_OFD_SETLK in bsd/sys/fcntl.h of XNU.
 const ofdSetLock = 90

@@ -1,4 +1,4 @@
 package store
 
-// ofdSetLock is F_OFD_SETLK of fcntl(2), since Linux 3.15.
+// ofdSetLock is F_OFD_SETLK in fcntl(2), since Linux 3.15.
 const ofdSetLock = 37

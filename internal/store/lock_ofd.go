@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// lockByte is what is locked of the file. SQLite locks the 512 bytes from 1 GiB on, by fcntl
-// (os_unix.c: PENDING_BYTE, RESERVED_BYTE, SHARED_FIRST), so this one is free for us. It need not
-// be in the file.
+// lockByte is the byte of the file that is locked. SQLite locks the 512 bytes from 1 GiB on with
+// fcntl (os_unix.c: PENDING_BYTE, RESERVED_BYTE, SHARED_FIRST), so this byte is free for us. The
+// file need not be long enough to contain it.
 const lockByte = 1<<30 - 1
 
-// lockInode locks an open file, whatever its name, until f closes. The lock belongs to the open
-// file description and not to the process, so that SQLite, which opens and closes the same file,
-// cannot drop it. It is no flock: that meets the locks of SQLite on macOS, where both are one kind,
-// and on NFS, where it locks all bytes. EAGAIN or EACCES: somebody has it.
+// lockInode locks an open file under all its names until f closes. The lock belongs to the open
+// file description, not to the process, so SQLite cannot drop it when it opens and closes the file.
+// flock would conflict with SQLite's locks on macOS, where both are of one kind, and on NFS, where
+// flock locks all bytes. The errors EAGAIN and EACCES mean that another process has the lock.
 func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
 
 func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }

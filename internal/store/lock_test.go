@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestOneFileIsOneStoreUnderEveryName: a store that is open is refused under each name of its file,
-// and is unharmed by the try.
+// TestOneFileIsOneStoreUnderEveryName checks that an open store is rejected under every name of its
+// file, and that the attempt does not damage it.
 func TestOneFileIsOneStoreUnderEveryName(t *testing.T) {
 	t.Parallel()
 	for name, alias := range map[string]func(t *testing.T, path string) string{
@@ -59,7 +59,7 @@ func linked(t *testing.T, link func(old, alias string) error, old, alias string)
 	return alias
 }
 
-// mounted mounts a file under another name, as containers do.
+// mounted mounts a file under a second name, as containers do.
 func mounted(t *testing.T, path string) string {
 	t.Helper()
 	alias := filepath.Join(t.TempDir(), "dlo.db")
@@ -79,7 +79,8 @@ func mounted(t *testing.T, path string) string {
 	return alias
 }
 
-// TestAnOlderDloIsNoticed: it locks the file beside the store, and nothing else.
+// TestAnOlderDloIsNoticed checks that an older dlo is noticed. It locks only the file beside the
+// store.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -96,8 +97,8 @@ func TestAnOlderDloIsNoticed(t *testing.T) {
 	}
 }
 
-// TestTheLockOutlivesDescriptors: a descriptor of the file that closes, in whatever hands, takes no
-// lock of the store along, and the lock is no obstacle to SQLite.
+// TestTheLockOutlivesDescriptors checks that closing any descriptor of the file does not release
+// the store's lock, and that the lock does not get in the way of SQLite.
 func TestTheLockOutlivesDescriptors(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -146,7 +147,7 @@ func TestAFileThatIsReplacedIsNoticed(t *testing.T) {
 	}
 }
 
-// TestALinkedStoreIsOpened: a link is a way to the store like any other.
+// TestALinkedStoreIsOpened checks that a store can be opened through a link.
 func TestALinkedStoreIsOpened(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -164,8 +165,8 @@ func TestALinkedStoreIsOpened(t *testing.T) {
 	}
 }
 
-// TestALockIsGivenUpWhileProcessesStart: a process that is being started has every descriptor for a
-// moment, also those of locks.
+// TestALockIsGivenUpWhileProcessesStart checks that the locks can be released even though a
+// starting process has every descriptor open for a moment, including those of locks.
 func TestALockIsGivenUpWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

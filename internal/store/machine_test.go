@@ -19,17 +19,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a store under a random sequence of what the rooms do with it.
+// machine is a store under a random sequence of the rooms' actions.
 type machine struct {
 	path   string
 	c      *clock
 	s      *store.Store
 	db     *sql.DB
-	w      deadletter.Window   // the last one
-	open   bool                // it is not settled
-	sent   []deadletter.Due    // everything that was ever claimed
-	flying []deadletter.Due    // claims of this process without an outcome
-	old    []deadletter.Window // everything that was ever received
+	w      deadletter.Window   // the last window
+	open   bool                // w is not settled
+	sent   []deadletter.Due    // all claims so far
+	flying []deadletter.Due    // this process's claims without an outcome
+	old    []deadletter.Window // all windows received so far
 	ids    []deadletter.ID
 	ops    []deadletter.OperationID
 	next   int
@@ -51,8 +51,8 @@ func fail(t *rapid.T, err error) {
 	}
 }
 
-// window draws a window: fresh letters, some of them twins of others, copies of attempts, and after
-// a restart letters of before.
+// window draws a window of new letters, some of them twins of others, copies of attempts and, after
+// a restart, earlier letters.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
@@ -88,7 +88,7 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	return w
 }
 
-// revision is one that a person could make of a letter.
+// revision returns a revision of a letter, as a person could make it.
 func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision {
 	m.next++
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)), By: "local", Reason: "because"}
@@ -172,7 +172,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				for _, l := range letters {
 					fail(t, m.s.Reading(l.ID))
 				}
-				return // the process dies, if it is opened again before the next batch
+				return // if the store is reopened before the next batch, the process died here
 			}
 			fail(t, m.s.Reading(""))
 			var verdicts []deadletter.Classified
@@ -232,7 +232,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, op := range list {
 				switch rapid.IntRange(0, 5).Draw(t, "steer") {
 				case 0:
-					m.s.PauseOperation(ctx, op.ID, "local") // a conflict where there is nothing to pause
+					m.s.PauseOperation(ctx, op.ID, "local") // a conflict if there is nothing to pause
 				case 1:
 					m.s.ResumeOperation(ctx, op.ID, "local")
 				case 2:
@@ -322,7 +322,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				for _, l := range letters {
 					fail(t, m.s.Rereading(l.ID))
 				}
-				return // the process dies, if it is opened again before the next batch
+				return // if the store is reopened before the next batch, the process died here
 			}
 			fail(t, m.s.Rereading(""))
 			var list []deadletter.Read
@@ -336,7 +336,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.ops) > 0 {
-				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // a conflict where it is not running
+				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // a conflict if it is not running
 			}
 		},
 		"claim": func(t *rapid.T) {
@@ -408,7 +408,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, err)
 			}
 		},
-		"requeue": func(t *rapid.T) { // the whole way at once, as a random walk seldom finds it
+		"requeue": func(t *rapid.T) { // all steps together, because a random walk seldom finds them
 			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
 			ids := pick(t)
 			if len(ids) == 0 {
@@ -431,7 +431,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
-		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer is on its way, in its queue, or quiet
+		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer one is being sent, in its queue, or quiet
 			ids := pick(t)
 			if len(ids) == 0 {
 				return
@@ -471,7 +471,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			m.took(t, w, r)
 		},
-		"overdue": func(t *rapid.T) { // the time as well, as a random walk seldom finds both
+		"overdue": func(t *rapid.T) { // moves the clock too: a random walk seldom finds both
 			if rapid.Bool().Draw(t, "late") {
 				m.c.at = m.c.at.Add(400 * time.Second)
 			}
@@ -519,18 +519,18 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-// Whatever the rooms do, in whatever order, and wherever the process ends: every number is a
-// recount, and every letter is where its history says.
+// Whatever the rooms do, in any order, and wherever the process ends, every number matches a
+// recount and every letter is in the state that its history shows.
 func TestTheStoreKeepsItsNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	runs := 25 // of rapid's 100: SQLite is slow under the race detector
+	runs := 25 // instead of rapid's 100: SQLite is slow under the race detector
 	if os.Getenv("DLO_SOAK") == "1" {
 		runs = math.MaxInt
 	}
 	n, failed := 0, false
 	rapid.Check(t, func(t *rapid.T) {
-		if n++; n > runs && !failed { // a failure is shrunk by further runs
+		if n++; n > runs && !failed { // further runs shrink a failure
 			return
 		}
 		defer func() { failed = failed || t.Failed() }()

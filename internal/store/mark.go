@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Mark records what became of attempts, in one commit. An attempt that came back before its confirm
-// was recorded gets a note, and its letter stays as it is. noted is what the broker has confirmed
-// of the progress of the store since.
+// Mark records the outcomes of attempts in one transaction. If an attempt came back before its
+// confirm was recorded, its letter gets an event and stays as it is. noted is the progress of the
+// store that the broker has confirmed since.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.marked(noted); err != nil {
@@ -72,7 +72,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		r.nacks = 0
 	case deadletter.OutcomeNacked:
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
-		if !m.Stays { // the queue itself refused it
+		if !m.Stays { // rejected by the queue itself
 			r.nacks++
 		}
 	case deadletter.OutcomeReturned:
@@ -91,8 +91,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// It stays released: a running operation is not done with a letter that its queue refuses
-		// for now. A cancelled one lets go of it, now or later, and then it is what it was.
+		// The letter stays released, because a running operation is not finished with a letter that
+		// its queue rejects for now. A cancelled operation releases its claim now or later, and the
+		// letter returns to its previous state.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
@@ -128,7 +129,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // it needs people as much as one that is dead; of an operation they see it there
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // it needs people like a dead letter; if an operation sent it, people see it there
 		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
@@ -136,8 +137,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	return t.notice(m.Notice, serial)
 }
 
-// unsent takes back what was noted when a letter in doubt was taken up again: it is held instead of
-// being sent once more.
+// unsent reverts the counts made when a letter in doubt was claimed again, because the letter is
+// held instead of being sent once more.
 func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

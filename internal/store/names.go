@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// place is a queue of a vhost of a broker, by the present name of the broker.
+// place is a queue in a vhost on a broker, with the broker's present name.
 type place struct{ Broker, VHost, Queue string }
 
 // named returns a place as an origin.
@@ -16,8 +16,8 @@ func (p place) named() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
-// names keeps the small tables of names in memory, both ways. Additions of a transaction that fails
-// are taken back.
+// names caches the small tables of names in memory, for lookups in both directions. rollback
+// removes the additions of a failed transaction.
 type names struct {
 	mu        sync.RWMutex
 	origins   table[place]
@@ -32,7 +32,7 @@ type table[T comparable] struct {
 	values map[int64]T
 }
 
-// put adds a row. Of rows with one value the first counts for what is added.
+// put adds a row. If several rows have one value, the first is used for new entries.
 func (t *table[T]) put(id int64, v T) {
 	if t.ids == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
@@ -47,8 +47,8 @@ func (t *table[T]) remove(v T) {
 	delete(t.ids, v)
 }
 
-// load reads the tables. Brokers that were renamed have several rows of one place: that of the
-// first name, which all letters are in, comes first.
+// load reads the tables. A renamed broker can have several rows for one place. The row with the
+// first name comes first: all letters refer to it.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,
@@ -97,7 +97,7 @@ func (n *names) load(ctx context.Context, db interface {
 	})
 }
 
-// begin forgets the additions of the transaction before; rollback takes back those since begin.
+// begin forgets the additions of the previous transaction. rollback removes those made since begin.
 func (n *names) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +131,7 @@ func (n *names) inbox(id int64) place {
 	return n.inboxes.values[id]
 }
 
-// findOrigin returns the row of an origin, if it has one.
+// findOrigin returns the row id of an origin, if it exists.
 func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -139,14 +139,13 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of the origins that match; also 0, the origin of letters that say
-// none, when its empty names match.
+// originsWhere returns the ids of matching origins. This includes 0, the origin of letters without
+// one, if its empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
 
-// typesWhere returns the ids of the types that match; the empty name is that of letters without a
-// type.
+// typesWhere returns the ids of matching types. The empty name stands for letters without a type.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return where(n, &n.types, match)
 }
@@ -163,7 +162,8 @@ func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	return ids
 }
 
-// originID returns the row of an origin, made if need be. An origin without a queue is 0.
+// originID returns the row id of an origin, and creates the row if necessary. An origin without a
+// queue has id 0.
 func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
 		return 0, nil

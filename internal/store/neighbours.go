@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Neighbours returns the letters next to id in an order among those that q selects, newest received
-// first without one; "" at the ends.
+// Neighbours returns the letters directly before and after id among those that match q, in the
+// given order, by default newest received first. It returns "" at the ends.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
@@ -29,8 +29,9 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 	return before, after, nil
 }
 
-// Ahead returns how many letters stand before id in an order among those that q selects, counted up
-// to limit, and whether id is among them. Where it is not, n is where it would stand.
+// Ahead returns how many of the letters that match q come before id in the given order, counted up
+// to limit. listed reports whether id itself matches. If it does not, n is the position where it
+// would be.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

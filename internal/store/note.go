@@ -13,15 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// besides is the file that progress is noted in. It bears the name of the store, so that another
-// store in the same place has another.
+// besides returns the path of the file in which progress is noted. It contains the name of the
+// store, so that another store in this place uses another file.
 func (s *Store) besides() string {
 	name := s.Progress().Store
 	return s.path + ".progress-" + name[:min(8, len(name))]
 }
 
-// Note writes down beside the file how far the store has got, durably: a file that is put in the
-// place of this one, and is older, is found out by it. What is older than what is noted is not.
+// Note durably writes the store's progress to a file beside it. If the store's file is later
+// replaced by an older copy, the note reveals that. Note ignores progress that is older than the
+// last note.
 func (s *Store) Note(p deadletter.Progress) error {
 	c := &s.course
 	c.noting.Lock()
@@ -39,14 +40,14 @@ func (s *Store) Note(p deadletter.Progress) error {
 	return err
 }
 
-// Unnoted returns why the last Note failed, nil when it did not.
+// Unnoted returns the error of the last Note, or nil if it succeeded.
 func (s *Store) Unnoted() error {
 	s.course.noting.Lock()
 	defer s.course.noting.Unlock()
 	return s.course.unnoted
 }
 
-// replace writes a file so that it has its old or its new contents whenever the machine stops.
+// replace writes a file atomically: after a crash it has either its old or its new contents.
 func replace(path string, text []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -59,7 +60,8 @@ func replace(path string, text []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// noted reads what is noted beside the file; nil where nothing can be read there.
+// noted reads the progress noted beside the file. It returns nil if there is none or it cannot be
+// parsed.
 func (s *Store) noted() (*deadletter.Progress, error) {
 	text, err := os.ReadFile(s.besides())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +78,7 @@ func (s *Store) noted() (*deadletter.Progress, error) {
 	return &p, nil
 }
 
-// compare looks whether the file is older than what is noted beside it, before anything is written.
+// compare checks, before anything is written, whether the file is older than the note beside it.
 func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err error) {
 	p, err := s.noted()
 	if err != nil || p == nil {
@@ -90,11 +92,12 @@ func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err er
 	return nil, nil
 }
 
-// unnoted is how many claims of one broker may not be noted yet when the process dies: its
-// dispatcher has two workers. A note that is older belongs to an older file.
+// unnoted is the maximum number of claims per broker that may be missing in the note when the
+// process dies: a dispatcher has two workers. An older note belongs to an older file.
 const unnoted = 2
 
-// Strangers are the notes of other stores beside this one: another store was in its place.
+// Strangers returns the notes of other stores beside this one. They show that another store was in
+// its place.
 func (s *Store) Strangers() []string {
 	found, err := filepath.Glob(globbed(s.path) + ".progress-????????")
 	if err != nil {
@@ -110,7 +113,7 @@ func (s *Store) Strangers() []string {
 	return list
 }
 
-// globbed escapes what is special in a pattern of filepath.Glob.
+// globbed escapes the special characters of a filepath.Glob pattern.
 func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

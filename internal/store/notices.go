@@ -13,17 +13,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// settling is how long a notice of a group that has just begun to need people waits: what is known
-// of its letters may still change, and the first message should not say "1 letter" of a flood.
+// settling is the delay of a notice about a group that has just begun to need people. The knowledge
+// about its letters may still change, and the first message of a flood should not say "1 letter".
 const settling = 5 * time.Second
 
-// again is how long nothing is said twice that is not about a group, such as that a queue refuses
-// letters.
+// again is the minimum time between two equal notices that are not about a group, such as a queue
+// that rejects letters.
 const again = time.Hour
 
-// notice writes a notice to the outbox, on its way to its channels. What is not about a group is
-// not said while the same is on its way, or was said a while ago; of a group its life knows what is
-// said. The end of what others still need people for is not said.
+// notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
+// about a group is skipped if an equal one is pending or was sent a while ago; for a group, its
+// life decides. The end of a group is not sent while other groups of its incident still need
+// people.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -44,7 +45,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 			return t.leaves(n)
 		}
 	}
-	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // whose end is told
+	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // the end of these is sent
 		var said bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
 			[]any{n.Key, string(n.Kind), t.now - again.Milliseconds()}, &said); err != nil || said {
@@ -57,14 +58,14 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		return err
 	}
 	if n.Kind.Closes() {
-		// What waits for the end of quiet hours is over before anybody heard of it.
+		// A notice that waits for the end of quiet hours is over before anyone saw it.
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
 		if channels, err = t.closing(n); err != nil {
 			return err
 		}
-	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // it says all that waits for the end of quiet hours
+	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // the page covers everything that waits for the end of quiet hours
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, subject, t.now); err != nil {
 			return err
 		}
@@ -85,9 +86,9 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	return nil
 }
 
-// subject is what a notice is in order with: others of its key, and of a group those of earlier and
-// later incidents, which all have the name of the group in their keys. What machines are told of a
-// group comes after what was said of it to all.
+// subject returns the key within which notices are delivered in order. It covers notices with one
+// key and, for a group, those of earlier and later incidents, whose keys all contain the group's
+// name. Machine notices about a group come after the notices about it to everyone.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil
@@ -103,20 +104,20 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	return group, nil
 }
 
-// Machines says which channels are told what is for machines.
+// Machines sets the channels that get machine notices.
 func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
-// Tell writes a notice to the outbox that no change of a letter causes.
+// Tell writes a notice to the outbox that is not caused by a change of a letter.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
-// Due returns up to n deliveries of a channel that are due, those that people are told first, then
-// oldest first, with what is known of their groups now. One that was never tried, and seems to be
-// due later than it ever can be, was written before the clock was set back. While one about a
-// group, or with a key, is on its way, no later one is given, but for a page, which passes what
-// waits for the end of quiet hours. A group whose letters have all turned out to belong to another
-// is not told of.
+// Due returns up to n due deliveries of a channel, with the current state of their groups.
+// Deliveries to people come first, then the oldest. A delivery that was never tried but is due
+// later than possible was written before the clock was set back, so it is due. While a delivery
+// about a group, or with a key, is pending, later ones are not returned. The exception is a page,
+// which passes deliveries that wait for the end of quiet hours. No notice is sent for a group whose
+// letters have all turned out to belong to another group.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -190,8 +191,8 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// know fills in what is known now of what a delivery is about; there = its group has letters, or it
-// is about none.
+// know fills in the current state of the subject of a delivery. there means that its group has
+// letters, or that it is not about a group.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
@@ -202,7 +203,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 	case d.Notice.Group == 0:
 		return true, nil
 	}
-	itself := k.Closes() || k.ForMachines() // not the one that it is merged into
+	itself := k.Closes() || k.ForMachines() // the group itself, not its head
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return false, err
@@ -218,15 +219,15 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		if err != nil {
 			return false, err
 		}
-		if first { // nothing came of what it would have joined
+		if first { // the notice that it would have joined was never sent
 			d.Notice.Kind = deadletter.NoticeOpened
 		}
 	}
 	return true, s.ofIncident(ctx, d)
 }
 
-// OpenProblems returns the newest notice of each problem that people were told of, and not that it
-// is over, by key. Channels are those that it went to.
+// OpenProblems returns, by key, the newest notice of each problem that people were notified of and
+// whose end they were not. Channels lists the channels that it was sent to.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
 		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
@@ -247,8 +248,8 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// void takes back what people are about to be told of a group without letters, on all channels;
-// those that heard of it are told that it is over.
+// void cancels pending notices about a group without letters, on all channels. Receivers that were
+// already notified get a notice that it is over.
 func (t *tx) void(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
@@ -268,7 +269,7 @@ func (t *tx) void(n deadletter.Notice) error {
 	return t.notices(closing)
 }
 
-// notices is notice for several.
+// notices writes several notices.
 func (t *tx) notices(list []*deadletter.Notice) error {
 	for _, n := range list {
 		if err := t.notice(n, 0); err != nil {
@@ -278,7 +279,7 @@ func (t *tx) notices(list []*deadletter.Notice) error {
 	return nil
 }
 
-// Delivered records how tries to deliver ended.
+// Delivered records the results of delivery attempts.
 func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range list {
@@ -288,7 +289,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 				err = t.sent(d)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
-			case d.Detail == "": // it waits for the end of quiet hours: that was no try
+			case d.Detail == "": // it waits for the end of quiet hours; this was not an attempt
 				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
 			default:
 				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
@@ -305,7 +306,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 	return nil
 }
 
-// sent records that a delivery got through, and those that were said with it.
+// sent records a successful delivery and the deliveries that it included.
 func (t *tx) sent(d deadletter.Delivered) error {
 	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
 		return err
@@ -318,7 +319,7 @@ func (t *tx) sent(d deadletter.Delivered) error {
 	return nil
 }
 
-// Channels returns the channels that something is on its way to.
+// Channels returns the channels with pending deliveries.
 func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT channel FROM deliveries WHERE state = 'due'`)
 	if err != nil {
@@ -334,8 +335,8 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns what people are being told of groups on a channel: as deliveries that are not on
-// their way, one of each incident.
+// Told returns the groups that a channel is currently notified of, as deliveries that are not
+// pending, one per incident.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
@@ -365,8 +366,8 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 	return list, nil
 }
 
-const office = "office" // key in meta: what this store is called towards others
+const office = "office" // key in meta: the store's name, as others know it
 
-// Name is what this store is called towards others, for ever: other dlo have other names, copies of
-// it have the same.
+// Name returns the name by which others know this store. It never changes. Other stores have other
+// names; copies of this store have an equal name.
 func (s *Store) Name() string { return s.Progress().Store }

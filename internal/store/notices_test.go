@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// One message at the start, another when there are twice as many and some time has passed, and one
-// at the end: whatever the number of letters.
+// People get one message at the start, another when the number of letters has doubled and some time
+// has passed, and one at the end. The number of letters does not matter otherwise.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -48,8 +48,8 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
-// While a notice of a key is on its way to a channel, none after it is given; other keys and
-// channels go on. What failed is tried again at its time.
+// While a notice with a key is pending on a channel, no later one with that key is returned. Other
+// keys and channels continue. A failed delivery is retried at its time.
 func TestTheOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -84,8 +84,9 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// Whoever was told quietly is told again when it gets loud, and so are those whom the louder rule
-// names; by the loudest letter of a commit, whatever comes after it.
+// Receivers of a quiet notice are notified again when the severity rises, together with the
+// receivers named by the louder rule. The loudest letter of a transaction counts, whatever its
+// position.
 func TestALouderDeathIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -119,8 +120,8 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 }
 
-// What waits for the end of quiet hours is not said once it is over, and a page says all of it at
-// once.
+// A notice that waits for the end of quiet hours is not sent once it is over. A page immediately
+// covers all waiting notices.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -158,8 +159,8 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	}
 }
 
-// TestOpenProblemsAreKnown: what people were told of a problem, on which channels, until they are
-// told that it is over; a problem that comes again at once is told again.
+// TestOpenProblemsAreKnown checks which problems people were notified of, and on which channels,
+// until they are notified of the end. A problem that comes back soon is sent again.
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

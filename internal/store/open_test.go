@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw opens the file of a store beside it.
+// raw opens the file of a store directly.
 func raw(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
@@ -29,7 +29,7 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-// filled makes a store with some letters, closes it and returns its path.
+// filled creates a store with some letters, closes it and returns its path.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")
@@ -87,7 +87,7 @@ func TestASecondStoreOnTheSameFileIsRefused(t *testing.T) {
 	if !errors.Is(err, store.ErrLocked) || again != nil {
 		t.Fatal(err)
 	}
-	receive(t, s, window(t, 1, "sms", 1)) // the first is unharmed
+	receive(t, s, window(t, 1, "sms", 1)) // the first store is undamaged
 	if n := count(t, s, ""); n != 1 {
 		t.Errorf("%d letters", n)
 	}
@@ -172,8 +172,8 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// Whatever bit of the header is flipped, the store is served or refused; what is refused is as it
-// was, and nothing panics.
+// Whichever bit of the header is flipped, the store is served or rejected. A rejected file is
+// unchanged, and nothing panics.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	good := contents(t, filled(t))
@@ -293,7 +293,7 @@ func TestPingAndChanges(t *testing.T) {
 	}
 }
 
-// What fails leaves nothing behind: no names, no counters, no serial.
+// A failed window leaves nothing behind: no names, no counters, no serial.
 func TestAFailedWindowLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -333,7 +333,7 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	}
 }
 
-// Letters keep the order of receipt in their ids, whatever the clock does.
+// Ids keep the order of receipt, whatever the clock does.
 func TestAClockThatGoesBackKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Operation returns an operation with its counts; ErrNotFound when there is none of that id.
+// Operation returns an operation with its counts. It returns ErrNotFound if no operation has that
+// id.
 func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error) {
 	list, err := s.operations(ctx, `WHERE id = $1`, int64(id))
 	if err != nil {
@@ -21,14 +22,14 @@ func (s *Store) Operation(ctx context.Context, id deadletter.OperationID) (deadl
 	return list[0], nil
 }
 
-// ActiveOperations returns the operations that are not over, oldest first: also those that an
+// ActiveOperations returns the operations that are not over, oldest first, including those that an
 // earlier process began.
 func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
 }
 
-// HaltedOperations returns the operations that are paused, or that stopped by themselves, oldest
-// first: they keep letters until a person decides.
+// HaltedOperations returns the operations that are paused or stopped automatically, oldest first.
+// They keep their letters until a person decides.
 func (s *Store) HaltedOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' AND state IN ('paused', 'stopped') ORDER BY id`)
 }
@@ -49,9 +50,9 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 	return ids, err
 }
 
-// NewFailures returns how many letters of the groups of an operation were received since its
-// selection was made, until it was over: new failures, and not what came back. Beyond maxNew exact
-// is false.
+// NewFailures counts letters in the groups of an operation that were received after its selection
+// was made and before it was over. These are new failures, not letters that came back. It counts up
+// to maxNew; exact is false if there are more.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
@@ -71,7 +72,8 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations, newest first, from before on; 0 = from the newest.
+// Operations returns up to limit operations older than before, newest first. A before of 0 starts
+// at the newest.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
@@ -79,7 +81,7 @@ func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, l
 	return s.operations(ctx, `ORDER BY id DESC LIMIT $1`, limit)
 }
 
-// operationColumns are what is read into an operation.
+// operationColumns are the columns read into an operation.
 func operationColumns(op *deadletter.Operation) columns {
 	return columns{
 		{`id`, &op.ID},
@@ -179,8 +181,8 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 	return nil
 }
 
-// OperationLetters returns up to limit letters of an operation with one of the results, oldest
-// received first, and the cursor of the next page, "" at the end.
+// OperationLetters returns up to limit letters of an operation that have one of the results, oldest
+// received first. It also returns the cursor of the next page, or "" at the end.
 func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	args := make([]any, len(results))
 	for i, r := range results {
@@ -190,7 +192,7 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 }
 
 // TwiceLetters returns up to limit letters of an operation that may have been sent twice, oldest
-// received first, and the cursor of the next page, "" at the end.
+// received first. It also returns the cursor of the next page, or "" at the end.
 func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
 	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
 }
@@ -231,9 +233,9 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	return list, "", nil
 }
 
-// BackGroups returns the groups that letters of an operation came back to, most letters first, at
-// most limit of them. It looks at the first maxNew letters that came back; those that were not read
-// again yet are left out, and so are those whose group of before was not recorded.
+// BackGroups returns up to limit groups to which letters of an operation came back, most letters
+// first. It considers the first maxNew letters that came back. It skips letters that were not
+// classified again yet, and letters whose earlier group was not recorded.
 func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
 		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
@@ -252,8 +254,8 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 	return list, err
 }
 
-// OperationGroups returns the groups whose letters an operation has, the heads of those that are
-// merged, in their order, at most limit of them.
+// OperationGroups returns up to limit groups with letters of an operation, in order. A merged group
+// is represented by its head.
 func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
 	if err != nil {
@@ -269,8 +271,8 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns the newest operation of each group that is not over: whose letters it sends,
-// changes, keeps or watches. Groups are the heads of those that are merged.
+// WorkedOn returns, for each group, the newest operation on it that is not over: it sends, changes,
+// keeps or watches letters of the group. A merged group is represented by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {
@@ -292,7 +294,7 @@ func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter
 	}
 	out := map[deadletter.GroupID]deadletter.Operation{}
 	for group, op := range newest {
-		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // not over meanwhile
+		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // it has not ended in the meantime
 			out[group] = active[i]
 		}
 	}

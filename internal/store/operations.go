@@ -9,10 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Advance acts on the next n pending letters of a running operation, in one commit and in its
-// order: requeue makes them scheduled, due now; other actions change them. Letters that cannot be
-// acted on are skipped with the reason; allow says why none may be sent to a queue, nil = any may.
-// It returns how many it took.
+// Advance acts on the next n pending letters of a running operation, in the operation's order and
+// in one transaction. A requeue makes them scheduled and due now; other actions change them.
+// Letters that cannot be acted on are skipped with the reason. allow explains why no letter may be
+// sent to a queue; nil allows all queues. Advance returns the number of letters it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -28,7 +28,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			return err
 		}
 		for i, p := range list {
-			if do.due = t.now; newest { // the dispatcher takes what is due first, and of equals the oldest
+			if do.due = t.now; newest { // the dispatcher takes the earliest due first, then the oldest
 				do.due += int64(i - len(list))
 			}
 			if dueAt.Valid {
@@ -48,7 +48,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 	return taken, nil
 }
 
-// actor reads what a running operation does; nil when it is not running.
+// actor reads what an operation does. do is nil if the operation is not running.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
@@ -60,8 +60,8 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is Advance for an edit: it acts on the letters that revisions were made of, and skips
-// those that have none with the reason. One that has changed since it was read stays pending.
+// Revised is Advance for an edit. It acts on letters that have a new revision and skips those that
+// do not, with the reason. A letter that has changed since it was read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -129,7 +129,7 @@ func (t *tx) pending(op deadletter.OperationID, newest bool, n int) ([]picked, e
 	return list, err
 }
 
-// result records what an operation did with a letter.
+// result records the result of an operation for a letter.
 func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
 	var from deadletter.Result
 	var origin int64
@@ -150,14 +150,14 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 	return nil
 }
 
-// cameBack records that a letter of an operation came back, and to which side of its base that
-// belongs: what was sent before says nothing about the canary that runs now. sent is when the
-// broker confirmed it, or when it left where that is unknown.
+// cameBack records that a letter of an operation came back. It counts a letter that was sent before
+// the operation's base towards the base, because such a letter tells nothing about the current
+// canary. sent is the time of the broker's confirm or, if unknown, of the publish.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
-	uncounted := 1 // what is not confirmed was not sent, as far as the base knows
+	uncounted := 1 // the base does not count an unconfirmed letter as sent
 	if confirmed {
 		uncounted = 0
 	}
@@ -165,8 +165,8 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	return err
 }
 
-// finish takes an operation that has no open letter to its end: it is watched while any letter it
-// sent may come back, and done when the verdict on each is known.
+// finish ends an operation that has no open letters. The operation is watched while any letter that
+// it sent may come back, and done when the verdict on each is known.
 func (t *tx) finish(op deadletter.OperationID) error {
 	var state deadletter.OperationState
 	var phase deadletter.OperationPhase
@@ -211,12 +211,12 @@ func (t *tx) finish(op deadletter.OperationID) error {
 	return t.finished(op)
 }
 
-// finished tells machines that an operation is over.
+// finished notifies machines that an operation is over.
 func (t *tx) finished(op deadletter.OperationID) error {
 	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// some says whether an operation has a letter of one of the results.
+// some reports whether an operation has a letter with one of the results.
 func (t *tx) some(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

@@ -91,8 +91,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	}
 }
 
-// A cancelled operation puts back what it released, due time included; what is on its way ends as
-// it ends.
+// A cancelled operation restores the letters that it released, including their due times. Letters
+// that are being sent finish normally.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -122,7 +122,7 @@ func TestCancel(t *testing.T) {
 	if diff := cmp.Diff(counted{deadletter.ResultReleased: 1, deadletter.ResultCancelled: 3}, operation(t, s, op.ID).Counts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	mark(t, s, c, deadletter.OutcomeNacked, sent[0]) // a cancelled operation lets go of a letter that its queue refuses
+	mark(t, s, c, deadletter.OutcomeNacked, sent[0]) // a cancelled operation frees a letter that its queue rejects
 	if l := letter(t, s, ids[0]); l.State != deadletter.StateScheduled || !l.DueAt.Equal(due) || l.Operation != 0 || l.Attempts != 0 {
 		t.Errorf("%s, due %s, operation %s, %d attempts", l.State, l.DueAt, l.Operation, l.Attempts)
 	}
@@ -177,7 +177,7 @@ func TestOutcomesOfARequeue(t *testing.T) {
 			if running, err := s.ActiveOperations(context.Background()); err != nil || (len(running) == 1) != (c.running == deadletter.OperationRunning) {
 				t.Error(running, err)
 			}
-			mark(t, s, clock, deadletter.OutcomeConfirmed, due...) // a second outcome of the same attempt
+			mark(t, s, clock, deadletter.OutcomeConfirmed, due...) // a second outcome for one attempt
 			if l := letter(t, s, id); l.State != c.state || l.Attempts != c.attempts {
 				t.Errorf("a second outcome makes it %s after %d attempts", l.State, l.Attempts)
 			}
@@ -185,8 +185,8 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt that never left is taken up again as the first send; one in doubt as a further one,
-// with the same token.
+// An attempt that was never sent is claimed again as a first send. One in doubt is claimed as a
+// further send, with its token unchanged.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -259,7 +259,7 @@ func TestTheWatch(t *testing.T) {
 	depth := 3
 	for _, c := range []struct {
 		name       string
-		depth      *int // when it was sent
+		depth      *int // at the time of sending
 		facts      deadletter.QueueFacts
 		settled    int
 		unverified bool
@@ -306,15 +306,15 @@ func TestTheWatch(t *testing.T) {
 	}
 }
 
-// TestAWatchThatEndsUnseen: letters of which nobody sees what becomes are held, with the reason in
-// their operation, and can be sent again; or they are settled, where that is said.
+// TestAWatchThatEndsUnseen checks letters whose fate can no longer be observed. They are held, with
+// the reason in their operation, and can be sent again; or they are settled, if so configured.
 func TestAWatchThatEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		to     string // the operation sends it there; "" = to its own queue
 		unseen deadletter.Unseen
-		late   bool // it was sent after the look
+		late   bool // it was sent after the observation
 		want   deadletter.State
 	}{
 		{name: "held", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},

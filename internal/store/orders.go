@@ -8,16 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ordering is an order of letters by a value that they have, and by their serials where it is the
-// same.
+// ordering is an order of letters by a value and, if values are equal, by serial.
 type ordering struct {
-	mark    byte   // of its cursors
+	mark    byte   // first byte of its cursors
 	value   string // the value, in SQL over letters l
 	of      func(deadletter.Row) int64
-	upwards bool // the smallest first
+	upwards bool // smallest first
 }
 
-// orderings are the orders that are not those of the serials.
+// orderings are the orders that sort by a value, not by serial.
 var orderings = map[deadletter.Order]ordering{
 	deadletter.OrderDue:      {'d', `l.due_at`, func(r deadletter.Row) int64 { return r.DueAt.UnixMilli() }, true},
 	deadletter.OrderDied:     {'t', `coalesce(l.died_at, l.received_at)`, died, false},
@@ -32,8 +31,8 @@ func died(r deadletter.Row) int64 {
 	return r.DiedAt.UnixMilli()
 }
 
-// pageBy is page in an order by value. Only the order of due letters is along an index; in any
-// other one all letters of the plan are looked at.
+// pageBy is page for an order by value. Only the order of due letters uses an index. Every other
+// order reads all letters of the plan.
 func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	sources, err := s.sourcesBy(ctx, p, by)
 	if err != nil {
@@ -72,8 +71,9 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 	return list[:min(limit, len(list))], nil
 }
 
-// sourcesBy are the parts of the letters that an order reads. Those that are due are along an index
-// each, as far as the page goes; only scheduled and requeued letters are.
+// sourcesBy returns the sources of letters that an order reads. The order of due letters reads
+// scheduled and requeued letters along one index each, as far as the page needs; only these have a
+// due time.
 func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, error) {
 	if by.mark != 'd' {
 		return s.sources(ctx, s.read, p)

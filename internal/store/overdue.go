@@ -10,21 +10,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// toldSoonest is how long after its retry is due a letter is overdue at the soonest, milliseconds.
+// toldSoonest is the minimum time, in milliseconds, between a retry's due time and its letter
+// becoming overdue.
 const toldSoonest = 60_000
 
-// toldAhead is how long before people are to know of it a letter is overdue: a notice waits for its
+// toldAhead is how early a letter becomes overdue before people should know: a notice waits for its
 // group to settle, and its channel takes a moment.
 const toldAhead = settling + 5*time.Second
 
-// told is when people are told of a letter that waits.
+// told is when people are notified of a letter that waits.
 type told struct {
-	by      any   // Unix milliseconds; nil = it does not wait by a rule
-	rest    int64 // the part of it after its retry is due, milliseconds
-	already bool  // they were, since it waits by its rule
+	by      any   // Unix milliseconds; nil = it does not wait because of a rule
+	rest    int64 // the part after its retry is due, milliseconds
+	already bool  // already notified during its rule's wait
 }
 
-// rest is the part of the time until people are told that is after the retry is due, milliseconds.
+// rest returns the part, in milliseconds, of the time until people are notified that lies after the
+// retry is due.
 func rest(by, due time.Time) int64 {
 	if by.IsZero() {
 		return 0
@@ -32,10 +34,10 @@ func rest(by, due time.Time) int64 {
 	return max(toldSoonest, by.Sub(due).Milliseconds())
 }
 
-// told says when people are told of a letter about which a verdict decides. One that came back from
-// its retry is not told later than the verdict before it said, but for the time that it was with
-// its worker: so holding it back again and again does not put it off. Where people sent it, it
-// begins again.
+// told returns when people are notified of a letter on which a verdict decides. If the letter came
+// back from its retry, the time is not later than the previous verdict said, plus the time that its
+// worker had it. Therefore holding it back again and again does not postpone the notice. If people
+// sent the letter, the time starts again.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.tries > 0 {
@@ -56,10 +58,11 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 	return told, nil
 }
 
-// Overdue marks up to n letters of a broker that wait though their retries should have been over,
-// lets their groups take them in as letters that need people, and returns how many it took up. What
-// people paused, and what has been let go for less time than its retries would have taken, is not
-// overdue: since is when the broker came to take messages. channels are those of a rule.
+// Overdue marks up to n letters of a broker as overdue if they still wait although their retries
+// should have ended. Their groups count them as letters that need people. It returns how many
+// letters it processed. Letters of paused queues and groups are not overdue. Neither are letters
+// that have been free to leave for less time than their retries would have taken; since is when the
+// broker began to accept messages. channels returns the channels of a rule.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.late(ctx, broker, since, n)
 	if err != nil {
@@ -105,7 +108,7 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 	return len(late), nil
 }
 
-// late returns letters to mark as overdue.
+// late returns the letters to mark as overdue.
 func (s *Store) late(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
 	now := s.now().Add(toldAhead).UnixMilli()
 	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
@@ -127,8 +130,8 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 	return list, err
 }
 
-// GiveUp lets up to n overdue letters of a broker die that a breaker has held back for longer than
-// after, and returns how many. Their groups know them already.
+// GiveUp lets up to n overdue letters of a broker die if a breaker has held them back for longer
+// than after. It returns how many. Their groups have counted them already.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
 	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin
 		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`

@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// waiting lets letters wait for a retry in delay, the last one of which should be over in all.
+// waiting makes letters wait for a retry in delay. Their last retry should be over within all.
 func (g *groups) waiting(delay, all time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(all)
 	}
 }
 
-// overdue marks the letters whose retries should have been over, of a broker that takes messages
-// since a time.
+// overdue marks letters whose retries should have ended, on a broker that has accepted messages
+// since the given time.
 func (g *groups) overdue(since time.Time) int {
 	g.t.Helper()
 	n, err := g.Overdue(g.t.Context(), "main", since, func(rule string) []string { return []string{"channel of " + rule} }, 500)
@@ -26,7 +26,7 @@ func (g *groups) overdue(since time.Time) int {
 	return n
 }
 
-// claim takes what is due, and returns the attempts.
+// claim claims due letters and returns the attempts.
 func (g *groups) claim(n int) []deadletter.Due {
 	g.t.Helper()
 	due, err := g.ClaimDue(g.t.Context(), "main", g.clock.now(), n, time.Minute,
@@ -37,8 +37,8 @@ func (g *groups) claim(n int) []deadletter.Due {
 	return due
 }
 
-// TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group needs people
-// from then on, who are told once, by the severity and the channels of its rule, and not again when
+// TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group then needs
+// people. People are notified once, with the severity and channels of its rule, and not again when
 // the letters die.
 func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if n := g.overdue(start); n != 0 || len(g.list("", deadletter.GroupPage{})) != 0 {
 		t.Errorf("%d letters are overdue too soon", n)
 	}
-	g.pass(time.Second) // so that a channel has it in time
+	g.pass(time.Second) // so that a channel gets it in time
 	if n := g.overdue(start); n != 3 {
 		t.Errorf("%d letters are overdue", n)
 	}
@@ -112,7 +112,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// back lets a letter come back from its attempt, with a verdict as die gives it.
+// back lets a letter come back from its attempt, with a verdict as in die.
 func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++
@@ -133,16 +133,16 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may say
-// a later time; the letter is overdue when the first one said so, but for the time that it was with
-// its worker.
+// TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may
+// name a later time. The letter becomes overdue at the first verdict's time, plus the time that its
+// worker had it.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
 	g.die("pay", 1, 1, g.waiting(time.Minute, 10*time.Minute))
 	for range 3 {
-		g.pass(3 * time.Minute) // it could have left after one
+		g.pass(3 * time.Minute) // it could have left after one minute
 		due := g.claim(1)
 		if len(due) != 1 {
 			t.Fatal("no letter is due")
@@ -163,8 +163,8 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatPeoplePausedIsNotOverdue: neither a pause nor a broker that was away makes a letter
-// overdue. Both give it the time of its retries once more.
+// TestWhatPeoplePausedIsNotOverdue checks that neither a pause nor a disconnected broker makes a
+// letter overdue. Afterwards the letter gets the time for its retries once more.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {
@@ -195,7 +195,7 @@ func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	}
 }
 
-// TestALetterIsGivenUp lets a breaker hold letters back for a day after people were told.
+// TestALetterIsGivenUp lets a breaker hold back letters for a day after people were notified.
 func TestALetterIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

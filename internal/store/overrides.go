@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Overrides returns the redirects that people saved, by queue.
+// Overrides returns the saved redirects, by queue.
 func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
 	if err != nil {
@@ -29,7 +29,8 @@ func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
 	return list, err
 }
 
-// AddOverride saves a redirect, and fills in its id and time; ErrConflict when the queue has one.
+// AddOverride saves a redirect and fills in its id and time. It returns ErrConflict if the queue
+// already has one.
 func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		origin, err := t.originID(deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue})
@@ -49,7 +50,7 @@ func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadlet
 	return o, err
 }
 
-// RemoveOverride takes a redirect away; ErrNotFound when there is none of that id.
+// RemoveOverride removes a redirect. It returns ErrNotFound if no redirect has that id.
 func (s *Store) RemoveOverride(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var origin int64
@@ -70,7 +71,7 @@ func redirectTarget(queue string) deadletter.Target {
 	return deadletter.Target{Kind: deadletter.TargetRedirect, Name: queue}
 }
 
-// reasonSuffix is a reason as it ends the detail of an act; "" where none was given.
+// reasonSuffix returns a reason as a suffix for the detail of an act, or "" without a reason.
 func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""

@@ -25,7 +25,7 @@ func queuesOf(due []deadletter.Due) map[string]int {
 	return n
 }
 
-// A queue of which more letters are due than a claim takes does not keep others from their turn.
+// A queue with more due letters than one claim takes does not keep other queues from their turn.
 func TestEachQueueHasItsTurn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -48,7 +48,7 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	}
 }
 
-// What is paused is not claimed, a queue or a group; what a person requeues is.
+// Letters of a paused queue or group are not claimed, unless a person requeues them.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -85,8 +85,8 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// A probe that comes back is not counted, whether its confirm was faster or not; any other attempt
-// is.
+// A probe that comes back is not counted, whether its confirm arrived before or after. Any other
+// attempt is counted.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{
@@ -118,8 +118,8 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives letters that are due: the first of rule "slow", the others of the default
-// rule, in turn of so many groups.
+// inTwoLanes receives due letters. The first ones use rule "slow", the others the default rule,
+// spread over the given number of groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
@@ -143,7 +143,7 @@ func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups in
 	}
 }
 
-// A rule with a rate of its own has a lane of its own in each queue.
+// A rule with its own rate has its own lane in each queue.
 func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -165,8 +165,7 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	}
 }
 
-// Retry now and reschedule change when a retry is due, and nothing else; letters that do not wait
-// are left alone.
+// Retry now and reschedule change only the due time of a retry. They skip letters that do not wait.
 func TestTheDueTimeIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -193,7 +192,8 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatalf("due now: %v", due)
 	}
-	// The clock was set back by more than the longest back-off: what a person chose stays.
+	// The clock was set back by more than the longest back-off. A due time that a person chose
+	// stays.
 	if n, err := s.DrawNear(ctx, c.now().Add(time.Minute)); n != 1 || err != nil {
 		t.Errorf("%d letters brought near, %v", n, err)
 	}
@@ -223,8 +223,8 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// A requeue that begins the retries again counts from the letter's next death; any other goes on
-// counting.
+// A requeue that restarts the retries counts from the letter's next death. Any other requeue
+// continues counting.
 func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, anew := range []bool{false, true} {
@@ -256,13 +256,13 @@ func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A group whose breaker holds it back has a share of what its queue allows, of all rules together;
-// the other groups have what that leaves.
+// A group held back by a breaker has a share of what its queue allows, for all rules together. The
+// other groups get the remainder.
 func TestAGuardedGroupHasItsShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		queue  int // letters that the queue allows for each lane
+		queue  int // letters that the queue allows per lane
 		shares []deadletter.GroupShare
 		want   string // letters by group and rule
 	}{

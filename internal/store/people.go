@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	peopleActs = 2000 // newest acts that names are looked for in
+	peopleActs = 2000 // newest acts that are searched for names
 	people     = 50
 )
 
-// People returns the names of people who did something lately, or whom groups are or were assigned
-// to; those that are found most often first.
+// People returns the names of people who acted recently or to whom groups are or were assigned,
+// most frequent first.
 func (s *Store) People(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner
@@ -33,7 +33,7 @@ func (s *Store) People(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Targets returns what the newest acts were about whose name has a part in it, newest first.
+// Targets returns the targets of recent acts whose name contains part, newest first.
 func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error) {
 	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
 		GROUP BY kind, name ORDER BY max(event) DESC LIMIT $3`, peopleActs, part, limit)

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Picks returns the types that people picked: bindings first, by queue, then groups, then letters,
+// Picks returns the types that people picked: first bindings, by queue, then groups, then letters,
 // newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
@@ -42,9 +42,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	return list, err
 }
 
-// AddPick saves a pick in the place of the one that its letter, group or queue and key had, and
-// fills in its id and time; what it is for is read again, of a binding the letters of the queues
-// that fit its glob.
+// AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the letter,
+// the group, or the queue and key. The letters that the pick applies to are read again; for a
+// binding, those in queues that match its glob.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
@@ -96,7 +96,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 	return p, err
 }
 
-// pickTarget is what a pick is for.
+// pickTarget returns the letter, group or binding that a pick applies to.
 func pickTarget(p deadletter.Pick) deadletter.Target {
 	switch {
 	case p.Letter != "":
@@ -115,7 +115,7 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing is err, or ErrNotFound of what has no row.
+// missing returns ErrNotFound for what if err is sql.ErrNoRows, or else err.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)
@@ -123,8 +123,8 @@ func missing(what string, err error) error {
 	return err
 }
 
-// RemovePick takes a pick away, and has what it was for read again. ErrNotFound when there is none
-// of that id.
+// RemovePick removes a pick, so that the letters it applied to are read again. It returns
+// ErrNotFound if no pick has that id.
 func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var p deadletter.Pick

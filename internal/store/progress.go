@@ -9,23 +9,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// course is how far the store has got, and what it has noted of that beside its file.
+// course is the progress of the store, and how much of it is noted beside the file.
 type course struct {
 	mu      sync.Mutex
 	now     deadletter.Progress
 	noting  sync.Mutex
-	noted   int64 // commits, by this process
-	unnoted error // why the last note failed
+	noted   int64 // commits, noted by this process
+	unnoted error // error of the last note
 	beside  bool  // Remembered.Beside
 }
 
-// opened is how far the file had got when it was opened.
+// opened is the progress of the file when it was opened.
 type opened struct {
 	deadletter.Progress
 	serial int64 // of the newest letter
 }
 
-// loadProgress reads how far the file has got, and its name.
+// loadProgress reads the progress of the file and its name.
 func (s *Store) loadProgress(ctx context.Context) error {
 	p := &s.course.now
 	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
@@ -51,7 +51,7 @@ func (s *Store) loadProgress(ctx context.Context) error {
 	})
 }
 
-// step is what a write adds to the progress of its store.
+// step is the progress that one write adds.
 type step struct {
 	received, claims int64
 	newest           deadletter.ID
@@ -63,7 +63,7 @@ func (t *tx) advance() error {
 	return err
 }
 
-// advanced notes in memory what was committed.
+// advanced adds a committed transaction to the progress in memory.
 func (s *Store) advanced(t *tx) {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
@@ -74,14 +74,14 @@ func (s *Store) advanced(t *tx) {
 	}
 }
 
-// Progress returns how far the store has got: all of it is committed.
+// Progress returns the committed progress of the store.
 func (s *Store) Progress() deadletter.Progress {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
 	return s.course.now
 }
 
-// Remembered returns what the store knows of what it noted, towards a broker.
+// Remembered returns what the store knows about its progress marks on a broker and beside the file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
 	s.course.mu.Lock()
@@ -97,7 +97,7 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	return m, nil
 }
 
-// marked records what a broker has confirmed as noted.
+// marked records the progress that a broker has confirmed as noted.
 func (t *tx) marked(n deadletter.Noted) error {
 	if n.Claims == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (t *tx) marked(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records whether nothing shows that the file is no older copy, as far as a broker goes.
+// Unproved records, for one broker, whether there is no proof that the file is not an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
@@ -115,14 +115,14 @@ func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved boo
 	})
 }
 
-// AnyUnproved says whether letters wait until people say that the file is current.
+// AnyUnproved reports whether letters wait for a person to confirm that the file is current.
 func (s *Store) AnyUnproved(ctx context.Context) (unproved bool, err error) {
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM marks WHERE unproved = 1)`, nil, &unproved)
 	return unproved, err
 }
 
-// Accept records that people say that the file is current: nothing that may be missing holds
-// letters back any more.
+// Accept records a person's statement that the file is current. Missing proof then no longer holds
+// letters back.
 func (s *Store) Accept(ctx context.Context, by string) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {

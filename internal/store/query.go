@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// clause is a condition of SQL; its text has a ? for each argument.
+// clause is an SQL condition. Its text has a ? for each argument.
 type clause struct {
 	text string
 	args []any
@@ -44,7 +44,7 @@ func joined(with, none string, clauses []clause) clause {
 
 func not(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
 
-// in is column IN (values); no value is one that no row has.
+// in returns column IN (values). Without values, the condition matches no row.
 func in(column string, values []any) clause {
 	if len(values) == 0 {
 		return clause{text: "0"}
@@ -52,7 +52,7 @@ func in(column string, values []any) clause {
 	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
 }
 
-// numbered writes $1, $2, ... for each ?. Values never are in the text.
+// numbered replaces each ? with $1, $2, and so on. The text never contains values.
 func numbered(text string) string {
 	var b strings.Builder
 	n := 0
@@ -67,21 +67,21 @@ func numbered(text string) string {
 	return b.String()
 }
 
-// plan is a query made ready for SQL over letters l. dims are conditions on what letters are
-// counted by, good for letters and counters alike.
+// plan is a query prepared for SQL over letters l. dims are conditions on the columns by which
+// letters are counted; they apply to both letters and counters.
 type plan struct {
 	dims     []clause
-	fields   []query.Field // of the dims
+	fields   []query.Field // of dims
 	rest     []clause      // on other columns
 	match    string        // what the tokens of a letter must match; "" = nothing
-	ids      *clause       // the letters are named
-	op       *clause       // they are those of an operation: on operation_letters ol
-	from, to int64         // serials from, below to
-	grouped  bool          // dims ask for more than the state
+	ids      *clause       // the query names the letters
+	op       *clause       // letters of one operation: condition on operation_letters ol
+	from, to int64         // serials from from, below to
+	grouped  bool          // dims restrict more than the state
 	empty    bool          // no letter can match
 }
 
-// counted says that the counters know all of it.
+// counted reports whether the counters alone can answer the plan.
 func (p *plan) counted() bool {
 	return len(p.rest) == 0 && p.match == "" && p.ids == nil && p.op == nil && p.from == 0 && p.to == math.MaxInt64
 }
@@ -89,14 +89,14 @@ func (p *plan) counted() bool {
 // plan compiles a query. The error wraps ErrInvalid.
 func (s *Store) plan(q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
-	var match, unmatch []string // of the index of words
-	var also, alsoNot []string  // dims as tokens, which help where the index is asked anyway
+	var match, unmatch []string // for the index of words
+	var also, alsoNot []string  // dims as tokens, which help if the index is queried anyway
 	for _, t := range q.Terms {
 		if t.Field == query.Sort {
-			continue // of the list
+			continue // applies to the list
 		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
-			t.Field, t.Name = query.Header, "" // short ids are in the index of words, as a field that no header can be
+			t.Field, t.Name = query.Header, "" // the index of words holds short ids, as a field that no header can be
 		}
 		if t.Field.Indexed() {
 			e, err := expression(t)
@@ -153,7 +153,8 @@ func (s *Store) plan(q query.Query) (*plan, error) {
 	return p, nil
 }
 
-// narrow takes a single time as a bound of the serials, which begin with the time of receipt.
+// narrow converts a term with a single time into a bound of the serials, which begin with the time
+// of receipt.
 func (p *plan) narrow(t query.Term) bool {
 	if t.Field != query.Since && t.Field != query.Before && t.Field != query.Age {
 		return false
@@ -163,7 +164,7 @@ func (p *plan) narrow(t query.Term) bool {
 	return true
 }
 
-// span is the serials that a time selects: from, and below to.
+// span returns the range of serials that a time selects: from from, below to.
 func span(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -177,11 +178,12 @@ func span(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens bounds how many values of a dim the index of words is asked for.
+// maxTokens is the maximum number of values of one dim used to query the index of words.
 const maxTokens = 100
 
-// condition compiles one term, without its negation; dim says that its columns are among those that
-// letters are counted by, and tokens are then those of its values, none when there are patterns.
+// condition compiles one term, without its negation. dim reports whether its columns are among
+// those by which letters are counted. tokens are then the tokens of its values, or nil if the
+// values contain patterns.
 func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -278,7 +280,7 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 	return c, false, nil, fmt.Errorf("%w: the store knows no field %q", deadletter.ErrInvalid, t.Field)
 }
 
-// operation is a condition on operation_letters ol.
+// operation returns the condition on operation_letters ol.
 func operation(v query.Value) clause {
 	c := clause{"ol.operation = ?", []any{int64(v.Op)}}
 	if v.Result != "" {
@@ -287,8 +289,8 @@ func operation(v query.Value) clause {
 	return c
 }
 
-// text is a condition on a column of texts: whole values, and patterns with stars, whose case
-// SQLite does not look at.
+// text returns the condition on a text column for exact values and for patterns with stars. For
+// patterns, SQLite ignores case.
 func text(column string, values []query.Value) clause {
 	var whole []any
 	var list []clause
@@ -309,7 +311,7 @@ func text(column string, values []query.Value) clause {
 	return some(list...)
 }
 
-// matches says whether a name is one of the values, or fits one with stars.
+// matches reports whether a name equals one of the values or matches one with stars.
 func matches(values []query.Value, name string) bool {
 	return slices.ContainsFunc(values, func(v query.Value) bool {
 		last := len(v.Pattern) - 1
@@ -334,7 +336,8 @@ func matches(values []query.Value, name string) bool {
 
 const shortID = 8 // hex digits
 
-// expression is what the tokens of a letter match when a term holds, without its negation.
+// expression returns the full-text expression that a letter's tokens match if a term holds, without
+// its negation.
 func expression(t query.Term) (string, error) {
 	var alternatives []string
 	for _, v := range t.Values {
@@ -366,8 +369,8 @@ func expression(t query.Term) (string, error) {
 	return "(" + strings.Join(alternatives, " OR ") + ")", nil
 }
 
-// fieldName is the name by which a field is indexed; the short id of a letter has the empty header
-// name, which no header can have.
+// fieldName returns the name under which a field is indexed. The short id of a letter uses the
+// empty header name, which no header can have.
 func fieldName(t query.Term) string {
 	switch {
 	case t.Field == query.Header && t.Name == "":
@@ -378,26 +381,26 @@ func fieldName(t query.Term) string {
 	return string(t.Field)
 }
 
-// reader runs queries: the readers of the store, or one of them in a snapshot.
+// reader runs queries: the store's read connections, or one of them in a snapshot.
 type reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// source is a part of the letters that one index gives in order of their serials.
+// source is a subset of the letters that one index returns in order of their serials.
 type source struct {
-	from  string // of the SELECT: has letters l
+	from  string // of the SELECT; contains letters l
 	key   string // the column of the serial
-	where clause // what the index is entered by
+	where clause // the lookup in the index
 }
 
-// maxBranches bounds how many parts of the index by group one list merges, at some 10 us each; a
-// query that more groups match is read along its states instead.
+// maxBranches is the maximum number of parts of the group index that one list merges, at some 10 us
+// each. A query that matches more groups is read by state instead.
 const maxBranches = 2000
 
-// sources returns the parts that hold what a plan selects: together all of it, none twice. Where
-// something else than the index of words leads, what that has to answer is added to the plan.
+// sources returns sources that together contain everything a plan selects, without duplicates. If
+// another index than the index of words leads, sources adds the condition on words to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:
@@ -419,8 +422,8 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	return branches(ctx, db, p, fewBranches)
 }
 
-// branches are the parts of the index by state, or by group and state, that the counters say hold
-// matching letters.
+// branches returns the parts of the index by state, or by group and state, that contain matching
+// letters according to the counters.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -440,7 +443,7 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 			switch {
 			case !byGroup:
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
-			case group == 0: // few: received, or undecided
+			case group == 0: // few letters: received or undecided
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
 			default:
 				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
@@ -455,8 +458,8 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer says whether the counters promise so few letters that they lead, and the index of words is
-// read once for each of their few parts.
+// fewer reports whether the counters promise so few letters that their parts should lead. The index
+// of words is then read once for each part.
 func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil
@@ -472,14 +475,14 @@ const (
 	fewBranches = 16
 )
 
-// probe adds to the conditions on letters what their tokens must match.
+// probe adds the condition on the letters' tokens to the conditions on letters.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})
 	}
 }
 
-// filter is the condition on the letters of a source.
+// filter returns the condition on the letters of a source.
 func (p *plan) filter(src source) clause {
 	all := append([]clause{src.where}, p.dims...)
 	all = append(all, p.rest...)

@@ -19,15 +19,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// varied fills a store with letters of many states, queues, types, reasons and groups; every
-// seventh has no origin.
+// varied fills a store with letters of many states, queues, types, reasons and groups. Every
+// seventh letter has no origin.
 func varied(t testing.TB, s *store.Store, c *clock, n int) {
 	t.Helper()
 	ctx := context.Background()
 	w := window(t, 1, "sms", n)
 	for i := range w.Arrivals {
 		w.Arrivals[i].Properties.Headers = nil
-		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many are of the same size
+		w.Arrivals[i].Body = bytes.Repeat([]byte("x"), i%5) // many have equal sizes
 	}
 	print(t, &w)
 	receive(t, s, w)
@@ -37,7 +37,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 		t.Fatal(err)
 	}
 	var verdicts []deadletter.Classified
-	for i, l := range letters[:n-n/10] { // the rest stays received
+	for i, l := range letters[:n-n/10] { // the others remain received
 		v := deadletter.Classified{
 			Letter: l.ID, To: triggers[i%len(triggers)], Reason: []string{"rejected", "expired", ""}[i%3], Type: []string{"acme.A", "acme.B", ""}[i/2%3],
 			GroupKey: [32]byte{byte(i % 11)}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest,
@@ -49,7 +49,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 			v.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: []string{"sms", "email", "a b"}[i%3]}
 		}
 		if v.To == deadletter.ClassifiedRetry {
-			v.DueAt = c.now().Add(time.Duration(i%5) * time.Minute) // many are due at the same time
+			v.DueAt = c.now().Add(time.Duration(i%5) * time.Minute) // many have equal due times
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -73,8 +73,8 @@ func parse(t testing.TB, text string) query.Query {
 	return q
 }
 
-// walk reads a list page by page from its first page to its last and back, and returns the ids of
-// the way there and of the way back.
+// walk reads a list page by page from its first page to its last and back. It returns the ids in
+// both directions.
 func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, limit int) (there, back []deadletter.ID) {
 	t.Helper()
 	page := deadletter.Page{Limit: limit, Order: order}
@@ -116,7 +116,7 @@ func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, l
 	return there, back
 }
 
-// wanted returns by brute force what a query selects, in the order of the list.
+// wanted returns by brute force the letters that match a query, in the order of the list.
 func wanted(t testing.TB, s *store.Store, q query.Query, order deadletter.Order) []deadletter.ID {
 	t.Helper()
 	all, err := s.Rows(context.Background(), everyID(t, s))
@@ -182,8 +182,8 @@ func everyID(t testing.TB, s *store.Store) []deadletter.ID {
 	return ids
 }
 
-// Every list is what brute force selects, whole and in order, in either direction; and what is
-// counted is what is listed.
+// Every list equals the brute-force result, complete and in order, in both directions. Counts agree
+// with lists.
 func TestListsAndCounts(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -208,7 +208,7 @@ func TestListsAndCounts(t *testing.T) {
 	}
 }
 
-// A facet counts what its value would select, were it chosen.
+// A facet counts the letters that its value would select.
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -318,7 +318,7 @@ func TestRowsKeepTheOrderThatWasAskedFor(t *testing.T) {
 	}
 }
 
-// recorder is an SQLite driver that remembers what is asked through it.
+// recorder is an SQLite driver that records the queries sent through it.
 type recorder struct {
 	driver.Driver
 	mu   sync.Mutex
@@ -342,7 +342,7 @@ func (c *recordingConn) Prepare(text string) (driver.Stmt, error) {
 	return c.Conn.Prepare(text)
 }
 
-// recording registers the driver once: there is no way to take one back.
+// recording registers the driver once, because a driver cannot be unregistered.
 var recording = sync.OnceValue(func() *recorder {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -354,8 +354,7 @@ var recording = sync.OnceValue(func() *recorder {
 	return r
 })
 
-// No question that is asked of the letters reads the whole table: what no other index serves is
-// read along the states.
+// No query on letters reads the whole table. If no other index applies, it is read by state.
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -371,7 +370,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 				continue // a minus negates one term
 			}
 			q := parse(t, text)
-			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // any other one is sorted
+			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // every other order is sorted
 				_, _, older, err := s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order})
 				if err == nil && older != "" {
 					_, _, _, err = s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order, After: older})
@@ -448,7 +447,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 	}
 }
 
-// explain returns the plan of a statement.
+// explain returns the query plan of a statement.
 func explain(t testing.TB, db *sql.DB, text string) []string {
 	t.Helper()
 	rows, err := db.Query(`EXPLAIN QUERY PLAN `+text, make([]any, strings.Count(text, "$"))...)

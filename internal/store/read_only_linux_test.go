@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestAFileSystemThatIsReadOnly is found without a write.
+// TestAFileSystemThatIsReadOnly checks that a read-only file system is detected without a write.
 func TestAFileSystemThatIsReadOnly(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

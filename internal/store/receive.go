@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Receive stores a window in one fsynced commit: each delivery becomes a letter of its own, in
-// state received, or joins the letter whose open attempt it is. The window stays open until Settle.
+// Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
+// received, or joins the letter whose open attempt it is. The window stays open until Settle.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -25,8 +25,8 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores w; where twins are given, each arrival is a doubtful copy of the letter in its
-// place.
+// receive stores w. If twins are given, each arrival is a doubtful copy of the letter at its
+// position.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
@@ -127,16 +127,16 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	return receipt, err
 }
 
-// sameLetter joins a delivery to the letter that it is.
+// sameLetter merges a delivery into the letter that it is a copy of.
 func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
 	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
-// arrival is what a new row needs beside the delivery.
+// arrival holds what a new row needs in addition to the delivery.
 type arrival struct {
 	inbox  int64
-	origin int64 // where its headers do not say, and somebody else does; 0 = found out later, or never
+	origin int64 // if the headers do not give one, but the window does; 0 = found out later, or never
 	random int64
 	twin   int64
 	doubt  deadletter.Doubt
@@ -145,8 +145,8 @@ type arrival struct {
 	returned deadletter.ID // it joined this letter
 }
 
-// insert makes the row of a new letter and returns its serial: after all others, whatever the clock
-// says.
+// insert inserts a new letter and returns its serial. The serial follows all others, whatever the
+// clock says.
 func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -175,10 +175,11 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// returned looks whether a delivery is an attempt of ours that died: it names a letter and carries
-// a token that was issued for it, by itself or in an error of EasyNetQ. Open attempt: the letter is
-// received again. Closed, with equal body and queue: one more copy. With another body or queue, or
-// of a purged letter: a letter of its own, linked.
+// returned checks whether a delivery is an attempt of ours that died. Such a delivery names a
+// letter and carries a token that was issued for it, directly or inside an error of EasyNetQ. If
+// the attempt is open, the letter is received again. If it is closed, and body and queue are equal,
+// the delivery is one more copy. With a different body or queue, or for a purged letter, it becomes
+// a separate letter that is linked.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	sent := a.Inside()
 	id, token, ok := sent.Identity()
@@ -212,7 +213,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, verdictNew, nil // not ours: its dlo- headers are shown and ignored
+		return 0, verdictNew, nil // not ours: its dlo- headers are shown but ignored
 	}
 	if err != nil {
 		return 0, verdictNew, err
@@ -222,7 +223,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		return 0, verdictNew, err
 	}
 	if home := t.s.names.origin(r.origin); r.origin != 0 && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
-		row.twin = letter // it was carried to another broker or vhost, where its origin has no meaning
+		row.twin = letter // it was moved to another broker or vhost, where its origin is meaningless
 		return 0, verdictNew, nil
 	}
 	var body []byte
@@ -272,7 +273,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	used := 0
-	if !outcome.Used() { // the worker was faster than the confirm: the attempt is used all the same
+	if !outcome.Used() { // it came back before its confirm, but the attempt was used
 		used++
 	}
 	detail := diedIn(origin.Queue, reason)
@@ -286,7 +287,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	newer := r.live() && r.tries != attempt // only what becomes of the newest copy counts
+	newer := r.live() && r.tries != attempt // only the fate of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
 		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
@@ -294,7 +295,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 			}
 		}
 		t.moved(r, func() { r.state = to })
-		if err := t.unexplain(letter); err != nil { // what was said is of an earlier death
+		if err := t.unexplain(letter); err != nil { // the annotation describes an earlier death
 			return 0, verdictNew, err
 		}
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`,

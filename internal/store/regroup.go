@@ -7,11 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const grouping = "grouping" // key in meta: the version of the grouping that all letters were asked to be read by
+const grouping = "grouping" // key in meta: the grouping version for which a new reading of all letters was requested
 
-// Regroup has all letters read again, in the background, when some are in groups that were found by
-// an older version of the grouping than version; it says whether such letters may be left. It asks
-// once for each version: what it asked for survives a crash.
+// Regroup requests that all letters be read again in the background if some groups were made by a
+// grouping version older than version. It reports whether letters may still have to be read. It
+// makes the request once per version, and the request survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -36,9 +36,9 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	return left, nil
 }
 
-// repick takes to the group that a letter is in now what people said of the one that an older
-// version of the grouping had it in: which type its letters are. It is copied, as the letters of
-// one group may come to be in several.
+// repick copies the type that people picked for a letter's old group to its new group, if an older
+// grouping version made the old group. It copies the pick because letters of one group may end up
+// in several.
 func (t *tx) repick(from, to int64, version int) error {
 	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
 	return err

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letters in groups of an older version are read again once for each version, also when the process
-// dies on the way; a pick for their group goes with them.
+// When the grouping version changes, letters in groups of an older version are read again once,
+// even if the process dies in between. A pick for their group moves with them.
 func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -20,7 +20,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 			t.Fatalf("letters to be regrouped: %v, want %v; %v", got, want, err)
 		}
 	}
-	regroup(1, false) // there is nothing yet
+	regroup(1, false) // the store is empty
 	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
 	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{}) // by version 1
 	p.again(t)
@@ -70,8 +70,9 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
-// A letter from before the types that frameworks name were types of letters gets its type in the
-// group that it is in, whose name follows. It says nothing of which type a body matches.
+// In older versions, type names from frameworks did not count as types. A letter stored then gets
+// its type in its present group, and the group's name follows. This has no effect on which type a
+// body matches.
 func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -10,15 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadAnew asks for letters to be read again, in the background: ListUnread lists them. It survives
-// a crash.
+// ReadAnew requests that letters be read again in the background. ListUnread lists them. The
+// request survives a crash.
 func (s *Store) ReadAnew(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread is ReadAnew as part of the change that is the reason for it.
+// reread is ReadAnew in the transaction of the change that causes it.
 func (t *tx) reread(r deadletter.Reread) error {
-	// Texts and numbers always encode.
+	// Texts and numbers always encode without errors.
 	var types, origins any
 	if r.Types != nil {
 		text, _ := json.Marshal(r.Types)
@@ -33,12 +33,11 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is how many letters are looked at in one commit while they are listed: ingest waits for
-// it.
+// listed is the number of letters examined in one transaction while listing: ingest waits for it.
 const listed = 10_000
 
-// ListUnread lists the next letters that are to be read again; more says that there are further
-// ones to look at.
+// ListUnread lists the next letters that must be read again. more reports whether it should be
+// called again.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -56,7 +55,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
-		case group.Valid: // through its index, at once: ids of a group lie anywhere
+		case group.Valid: // all together through the index, because a group's ids are scattered
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
 			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
@@ -89,16 +88,15 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// ClaimUnread returns up to n letters that are to be read again, newest first, complete with body.
-// Rereading notes each of them while it is being read. Letters with crashes come last, as those of
-// ClaimReceived do. Only one reader may claim at a time.
+// ClaimUnread returns up to n letters that must be read again, newest first, with their bodies.
+// Rereading records each letter while it is being read. Letters with crashes come last, as in
+// ClaimReceived. Only one reader may claim at a time.
 func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 
-// Read records what letters were found to be, in one commit: type, reading, summary, error and
-// group; what search finds them by follows. A letter that changed since it was claimed stays
-// listed.
+// Read records the result of reading letters in one transaction: type, reading, summary, error and
+// group. The search index follows. A letter that changed since it was claimed stays listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -123,7 +121,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 		return t.allRead()
 	})
 	if err == nil {
-		err = s.families.load(ctx, s.read) // a group may have come to go on as one that is merged
+		err = s.families.load(ctx, s.read) // a group may have inherited the place of a merged group
 	}
 	if err != nil {
 		return fmt.Errorf("record %d letters that were read again: %w", len(list), err)
@@ -131,7 +129,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	return nil
 }
 
-// reads records one letter, and says whether it turned out to be something else.
+// reads records one letter, and reports whether its type changed.
 func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
@@ -143,7 +141,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		return false, nil
 	}
 	if _, err := t.exec(`DELETE FROM unread WHERE letter = $1`, serial); err != nil || !decided {
-		return false, err // what is received is about to be read, and of a purged letter nothing is left
+		return false, err // a received letter is read soon anyway; a purged letter has no contents
 	}
 	if err := t.unwrapped(c, r); err != nil {
 		return false, err
@@ -171,7 +169,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 		return false, t.unindexed(serial)
 	}
-	if g.id != r.group { // whoever paused the one did not mean to let go of these
+	if g.id != r.group { // a person who paused the old group did not want to free these letters
 		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
 			r.origin, r.group, g.id); err != nil {
 			return false, err
@@ -200,8 +198,8 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	return true, t.event(serial, 0, "read anew", deadletter.Service.Name, readAs(c.Type, was))
 }
 
-// unwrapped records what is to be sent of a letter that was stored before errors of EasyNetQ were
-// unwrapped, or why it cannot be sent. What is on its way stays as it is.
+// unwrapped records the content to send for a letter that was stored before errors of EasyNetQ were
+// unwrapped, or why it cannot be sent. A letter that is being sent stays unchanged.
 func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
 		return nil
@@ -216,7 +214,7 @@ func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	return err
 }
 
-// regrouped lets a group take in a letter that comes out of another.
+// regrouped moves a letter to a group from its old group.
 func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
 	if !c.Late && g.from == 0 && r.group > 0 {
 		g.from = r.group
@@ -241,7 +239,7 @@ func readAs(is, was string) string {
 	return "as " + is + ", not as " + was
 }
 
-// unindexed lists a letter for search.
+// unindexed lists a letter for indexing.
 func (t *tx) unindexed(serial int64) error {
 	_, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)
 	return err
@@ -249,9 +247,9 @@ func (t *tx) unindexed(serial int64) error {
 
 const secondLook = "what their queues have by now"
 
-// allRead ends what there was to read again, once nothing of it is left. Schemas that changed read
-// the newest letters first, before it is known what their queues have: what is still open in a
-// queue that now has an only type is looked at once more.
+// allRead ends a new reading once no letters are left. After a schema change, the newest letters
+// are read first, before the types in their queues are known. Letters that are still undecided in a
+// queue that now has a single type are therefore read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
@@ -260,7 +258,7 @@ func (t *tx) allRead() error {
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
 		return err
 	}
-	if err := t.moves.flush(t); err != nil { // the query counts what this commit has read
+	if err := t.moves.flush(t); err != nil { // the query counts what this transaction has read
 		return err
 	}
 	t.moves = newMoves()
@@ -270,7 +268,7 @@ func (t *tx) allRead() error {
 	return err
 }
 
-// ReadingAnew says how far the reading again is.
+// ReadingAnew returns the progress of reading letters again.
 func (s *Store) ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error) {
 	var r deadletter.ReadingAnew
 	var why sql.NullString

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// listUnread lists all that is to be read again.
+// listUnread lists all letters that must be read again.
 func listUnread(t *testing.T, s *store.Store) {
 	t.Helper()
 	for {
@@ -23,7 +23,7 @@ func listUnread(t *testing.T, s *store.Store) {
 	}
 }
 
-// unread claims n letters that are to be read again.
+// unread claims n letters that must be read again.
 func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	t.Helper()
 	listUnread(t, s)
@@ -34,7 +34,7 @@ func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	return letters
 }
 
-// read records that letters were read as a type.
+// read records letters as read with a type.
 func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
 	t.Helper()
 	var list []deadletter.Read
@@ -57,8 +57,8 @@ func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
 	return r
 }
 
-// Letters of the types that a set changed, and those without a type, are read again: type, reading,
-// summary and group change, the state does not.
+// Letters of the types that a schema set changed, and letters without a type, are read again. Type,
+// reading, summary and group change, but the state does not.
 func TestLettersAreReadAnew(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -111,7 +111,7 @@ func TestLettersAreReadAnew(t *testing.T) {
 	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := unread(t, s, 10); len(got) != 4 { // three of the type, one without any
+	if got := unread(t, s, 10); len(got) != 4 { // three with the type, one without a type
 		t.Errorf("%d letters", len(got))
 	}
 	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Type: "acme.P", By: "local"}, nil); err != nil {
@@ -131,8 +131,8 @@ func TestLettersAreReadAnew(t *testing.T) {
 	}
 }
 
-// What is to be read again survives the process, and a letter that kills it is charged, read alone
-// and last, and left as it is after the second time.
+// A pending new reading survives the process. A letter that kills the process is charged with a
+// crash, read alone and last, and left unchanged after the second crash.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -178,8 +178,8 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// A routing key says more than its queue, once it is known, and a queue learns a bounded number of
-// them.
+// Once it is known, a routing key is more telling than its queue. A queue learns a limited number
+// of keys.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -216,7 +216,7 @@ func TestWhatIsLearned(t *testing.T) {
 	if p := said("b"); len(p) != 1 || p["acme.B"] != 1 {
 		t.Errorf("%v", p)
 	}
-	for _, key := range []string{"unknown", string(rune('α' + 41))} { // a single letter says little
+	for _, key := range []string{"unknown", string(rune('α' + 41))} { // a single letter is not enough
 		if p := said(key); p["acme.A"] != 0.9 || p["acme.B"] != 0.1 {
 			t.Errorf("%s: %v", key, p)
 		}
@@ -228,7 +228,7 @@ func TestWhatIsLearned(t *testing.T) {
 		}
 	}
 	named("acme.B", false)
-	// What was taken for another type is taken back.
+	// A letter that is now read as another type no longer counts for its old one.
 	l := letters[0]
 	if l = letter(t, s, l.ID); l.Type != "acme.B" {
 		t.Fatal(l.Type)
@@ -245,8 +245,8 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A reading that comes to its end takes the crash back, also when it finds what was known: else the
-// next end of the process, whatever its cause, would leave the letter as bytes for good.
+// A completed reading removes the crash, even if nothing changed. Otherwise the next end of the
+// process, whatever its cause, would leave the letter as plain bytes forever.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -270,9 +270,9 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	}
 }
 
-// A letter that was stored before errors of EasyNetQ were unwrapped becomes what its consumer can
-// read when it is read again, as a revision; or it says why nobody can unwrap it. What is being
-// sent stays as it is, and who looked at an older state changes nothing.
+// A letter that was stored before errors of EasyNetQ were unwrapped gets an unwrapped revision when
+// it is read again, or the reason why it cannot be unwrapped. A letter that is being sent is not
+// changed, and neither is one that changed after it was claimed.
 func TestOlderLettersAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

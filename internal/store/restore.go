@@ -14,25 +14,25 @@ import (
 const whyRestored = "the store was restored from a copy: it may have been sent since"
 
 const (
-	suspectRestored = 3    // letters.suspect: DoubtRestored
-	restoredAtATime = 1000 // letters of one commit
+	suspectRestored = 3    // value of letters.suspect for DoubtRestored
+	restoredAtATime = 1000 // letters in one transaction
 )
 
-// restoring is the row of a restore that is under way.
+// restoring is the row of a restore in progress.
 type restoring struct {
 	id     int64
 	newest int64 // serial of the newest letter of the copy
 }
 
-// Restored records that the file is an older copy of the store that seen was noted of. Every letter
-// that may have been sent since the copy was made, and would be sent by itself, is held; the others
-// that people can send are marked. Only then the file is as new as what was noted: should dlo die
-// meanwhile, the next start finds the same and goes on.
+// Restored records that the file is an older copy of a store whose noted progress is seen. Every
+// letter that may have been sent since the copy was made, and would be sent automatically, is held.
+// Other letters that people can send are marked. Only then is the progress of the file raised to
+// seen: if dlo dies before that, the next start detects the copy again and continues.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
 
-// HoldCopy records that people say that the file is an older copy: what was lost is not known.
+// HoldCopy records a person's statement that the file is an older copy. What was lost is unknown.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
 	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
 }
@@ -51,8 +51,8 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost, and stops what sends. It returns nil where seen tells more of
-// a restore that is over: another broker was noted later.
+// beginRestore records what is lost and stops operations that send. It returns nil if seen adds to
+// a completed restore, because another broker reported its mark later.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -111,8 +111,8 @@ func (t *tx) stopSending(why string) error {
 	return nil
 }
 
-// holdRestored holds the letters that would be sent, were on their way when the copy was made, or
-// are watched. What this process has in hand ends as it ends: another broker showed that it may.
+// holdRestored holds letters that would be sent, were being sent when the copy was made, or are
+// watched. It spares letters that this process is publishing: another broker showed that it may.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -161,8 +161,8 @@ func (t *tx) holdRestored(r *record) error {
 	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
-// markRestored marks the letters that keep their state, and that people could send. One that was
-// not read yet is held once it is.
+// markRestored marks letters that keep their state but that people could send. A received letter is
+// held when it is classified.
 func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -187,7 +187,7 @@ func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	return nil
 }
 
-// endRestore makes the file as new as what was noted.
+// endRestore raises the progress of the file to the noted progress.
 func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *restoring) error {
 	now := s.Progress()
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -215,7 +215,7 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 }
 
 // Restore returns when the file was last found to be a copy, and how many letters are held because
-// of that; nil where it never was, and until they are held.
+// of that. It returns nil if that never happened, or until the letters are held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

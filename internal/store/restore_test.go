@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// copyOf closes a store, and opens a copy of its file elsewhere, without what is noted beside it.
+// copyOf closes a store and opens a copy of its file elsewhere, without the note beside it.
 func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
 	t.Helper()
 	file, err := os.ReadFile(s.Path())
@@ -39,7 +39,7 @@ func copyOf(t *testing.T, s *store.Store, c *clock) *store.Store {
 	return copied
 }
 
-// opened is a new store that the test closes itself.
+// opened returns a new store that the test closes itself.
 func opened(t *testing.T, c *clock) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{Now: c.now})
@@ -49,9 +49,9 @@ func opened(t *testing.T, c *clock) *store.Store {
 	return s
 }
 
-// TestARestoredStoreHoldsWhatMayHaveBeenSent: what would be sent, was on its way or was watched is
-// held. The rest keeps its state with a mark, and no operation sends it unless a person includes
-// it. Operations that send are stopped.
+// TestARestoredStoreHoldsWhatMayHaveBeenSent checks that letters are held if they would be sent,
+// were being sent or were watched. The others keep their state and get a mark, and no operation
+// sends them unless a person includes them. Operations that send are stopped.
 func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -147,8 +147,8 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	}
 }
 
-// TestAnotherBrokerTellsMoreOfARestore: the marks of several brokers are of one loss. What people
-// decided after the first is not undone by the second.
+// TestAnotherBrokerTellsMoreOfARestore checks that the marks of several brokers count as one loss.
+// The second mark does not undo what people decided after the first.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -186,7 +186,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	}
 }
 
-// twoOfOne is a store with a letter that is due, and a copy of it.
+// twoOfOne returns a store with a due letter, and a copy of the store.
 func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID, body []byte) {
 	t.Helper()
 	s = opened(t, c)
@@ -205,8 +205,8 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow: attempts of after the copy come back. Their tokens can be made
-// again, so they join their letter; a token that cannot is a stranger's.
+// TestAReturnThatACopyDoesNotKnow checks returns of attempts made after the copy. Their tokens can
+// be computed again, so they join their letter. A token that cannot is treated as foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -263,9 +263,9 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay: a person released the letter from the
-// restored store. What comes back of the store that was lost joins it, and decides nothing: only
-// what becomes of the newest copy does.
+// TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter that a person released
+// from the restored store. A return of an attempt from the lost store joins the letter but decides
+// nothing: only the fate of the newest copy counts.
 func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -319,8 +319,9 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestARestoreIsToldOnceItsLettersAreHeld: until then the next start would
-// go on with it. What is told of it is true from its first word on.
+// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is reported only when its letters
+// are held: until then, the next start would continue it. Everything reported is true from the
+// start.
 func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -352,8 +353,8 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	}
 }
 
-// TestPeopleSayThatAStoreIsACopy: nothing says what was lost, so no number is told, and the trail
-// names who said it.
+// TestPeopleSayThatAStoreIsACopy checks that no number is reported, because nothing shows what was
+// lost, and that the audit names the person.
 func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -8,12 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Expire purges up to n letters that have been in a state since before a time, oldest received
-// first, in one commit: their contents are erased, their rows and histories stay. Letters that an
-// operation has stay. It returns how many it purged.
+// Expire purges up to n letters that have been in a state since before the given time, oldest
+// received first, in one transaction. Their contents are erased, but their rows and histories stay.
+// It skips letters that an operation has. It returns the number of purged letters.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// They are looked for on a reading connection: those that are old and changed lately may stand
-	// before them in great number, and ingest would wait.
+	// Search on a reading connection. Many old letters that changed recently may precede the
+	// expired ones, and ingest would have to wait.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err
@@ -35,7 +35,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			if err != nil {
 				return err
 			}
-			if len(records) == 0 { // it changed since
+			if len(records) == 0 { // it has changed since
 				continue
 			}
 			r := records[0]
@@ -59,7 +59,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter that has had its time; why says which.
+// expire purges a letter whose retention has ended; why names the retention.
 func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {
@@ -72,11 +72,13 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
-// expiredLetters is a condition on letters l with the arguments state, first serial that is too
-// young, and time. A letter cannot have changed before it was received, which bounds the index.
+// expiredLetters is the condition on letters l, with the arguments state, first serial that is too
+// young, and time. A letter cannot change before it is received, which limits the part of the index
+// that is read.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
-// Expiring returns how many letters have been in a state since before a time, up to limit.
+// Expiring returns the number of letters that have been in a state since before the given time,
+// counted up to limit.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,

@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// requeue releases letters by an operation of their own and claims them.
+// requeue releases letters in a separate operation and claims them.
 func requeue(t testing.TB, s *store.Store, c *clock, ids ...deadletter.ID) (deadletter.OperationID, []deadletter.Due) {
 	t.Helper()
 	op := operate(t, s, deadletter.VerbRequeue, ids...)
 	return op, claim(t, s, c)
 }
 
-// operate runs an operation over letters.
+// operate runs an operation on letters.
 func operate(t testing.TB, s *store.Store, verb deadletter.Verb, ids ...deadletter.ID) deadletter.OperationID {
 	t.Helper()
 	op := deadletter.Operation{Action: verb, By: "local", Through: "api"}
@@ -31,7 +31,7 @@ func operate(t testing.TB, s *store.Store, verb deadletter.Verb, ids ...deadlett
 	return op.ID
 }
 
-// claim takes what is due, without a limit on automatic retries.
+// claim claims due letters, without a limit on automatic retries.
 func claim(t testing.TB, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
@@ -41,7 +41,7 @@ func claim(t testing.TB, s *store.Store, c *clock) []deadletter.Due {
 	return due
 }
 
-// mark records one outcome for each attempt.
+// mark records an outcome for each attempt.
 func mark(t testing.TB, s *store.Store, c *clock, outcome deadletter.OutcomeKind, due ...deadletter.Due) {
 	t.Helper()
 	var marks []deadletter.Mark
@@ -76,7 +76,7 @@ func attempts(t testing.TB, s *store.Store, id deadletter.ID) []deadletter.Attem
 	return list
 }
 
-// back is a window with the copy of an attempt that died in queue.
+// back returns a window with a copy of an attempt that died in queue.
 func back(t testing.TB, number int64, d deadletter.Due, queue string, body []byte) deadletter.Window {
 	t.Helper()
 	w := window(t, number, queue, 1)
@@ -275,8 +275,8 @@ func TestALetterThatReturns(t *testing.T) {
 	}
 }
 
-// The worker was faster than the confirm: the confirm that is recorded afterwards is a note, and
-// changes no state.
+// An attempt comes back before its confirm is recorded. The late confirm adds an event but changes
+// no state.
 func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -312,7 +312,7 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer one is on its way: the newer one goes on.
+// An older attempt in doubt comes back while a newer one is being sent. The newer one continues.
 func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -339,8 +339,8 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while the letter waits for an operation: the operation is
-// told, and lets go of it.
+// An older attempt in doubt comes back while the letter waits for an operation. The operation
+// records this and frees the letter.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -361,7 +361,7 @@ func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	}
 }
 
-// Only a process that made a claim may record its outcome.
+// Only the process that made a claim may record its outcome.
 func TestAnOutcomeOfAnEarlierProcessIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/dlo.db"

@@ -11,17 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sentSize is the size of the body that a requeue of letter l sends, bytes.
+// sentSize is the size in bytes of the body that a requeue of letter l sends.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
-// heldSize is the size of the bodies of letter l that are in memory when it is read whole: the one
-// that was received, and that of its newest revision.
+// heldSize is the size of the bodies in memory when letter l is read with its body: the received
+// body and that of its newest revision.
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
-// Revise stores what a person made of a letter: from now on it is sent instead of what was
-// received, which stays. r.Number is one more than the revision that the person saw; ErrConflict
-// when there is another by now, or when nobody can act on the letter. The same key of the same
-// person is the same revision; with another content it is an ErrConflict.
+// Revise stores a person's edit of a letter. From then on the revision is sent instead of the
+// received letter, which is kept. r.Number must be the revision that the person saw, plus one.
+// Revise returns ErrConflict if there is a newer revision, or if nobody can act on the letter. If
+// the person repeats a key with equal content, Revise returns the existing revision; with different
+// content it returns ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
@@ -65,7 +66,7 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 	return r, nil
 }
 
-// sameContent says whether two revisions would send the same.
+// sameContent reports whether two revisions would send equal messages.
 func sameContent(a, b *deadletter.Revision) (bool, error) {
 	x, err := a.Properties.Encode()
 	if err != nil {
@@ -75,12 +76,12 @@ func sameContent(a, b *deadletter.Revision) (bool, error) {
 	return err == nil && bytes.Equal(x, y) && bytes.Equal(a.Body, b.Body), err
 }
 
-// revise makes a revision of a letter that can be acted on, and has it read again.
+// revise adds a revision to a letter that can be acted on, and lists the letter to be read again.
 func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.unindexed(l.id); err != nil { // reading it again lists only what has a type
+	if err := t.unindexed(l.id); err != nil { // the new reading lists only letters with a type
 		return err
 	}
 	if r.Operation != 0 {
@@ -118,7 +119,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Reason != "" {
 		detail += "; reason: " + r.Reason
 	}
-	if r.Operation != 0 { // which is one act, with its own row
+	if r.Operation != 0 { // the operation is one act, with its own row
 		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
@@ -126,7 +127,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
 
-// revisionOf reads one revision, without its letter; sql.ErrNoRows when there is none.
+// revisionOf reads one revision, without its letter. It returns sql.ErrNoRows if there is none.
 func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
 	var r deadletter.Revision
 	var properties []byte
@@ -141,7 +142,7 @@ func revisionOf(row func(text string, args []any, dest ...any) error, where stri
 	return r, err
 }
 
-// Revisions returns what people made of a letter, oldest first, without what was purged.
+// Revisions returns the revisions of a letter, oldest first, without purged contents.
 func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) {
 	var list []deadletter.Revision
 	serial, _, _ := id.Split()
@@ -175,8 +176,8 @@ func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
 	return nil
 }
 
-// PendingLetters returns the next n letters that a running operation has not acted on, in its
-// order, complete with body.
+// PendingLetters returns the next n letters on which a running operation has not acted, with their
+// bodies, in the operation's order.
 func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n int) ([]deadletter.Letter, error) {
 	var newest bool
 	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {

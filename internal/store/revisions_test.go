@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is sent as edited and never also as it was, also after a crash; what comes back
-// of it is found again by the body that was sent; what came out of RabbitMQ stays.
+// An edited letter is sent as edited and never also in its old form, even after a crash. When it
+// comes back, it is recognised by the body that was sent. The content received from RabbitMQ is
+// kept.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -97,7 +98,7 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 }
 
-// Search finds a letter by what was made of it, also one without a type.
+// Search finds a letter by the content of its revision, even if it has no type.
 func TestARevisionIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -122,7 +123,7 @@ func TestARevisionIsIndexed(t *testing.T) {
 	}
 }
 
-// A doubtful attempt goes out again as the revision it was, whatever was made of the letter since.
+// A doubtful attempt is sent again with its original revision, even if the letter was edited since.
 func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -140,7 +141,7 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	}
 }
 
-// Letters are read a few at a time when what was made of them is large.
+// Letters with large revisions are read a few at a time.
 func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -171,9 +172,9 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	}
 }
 
-// An edit as an operation makes a revision of each letter in the commit that releases it, skips
-// those that cannot be edited, and passes over those that changed meanwhile until they are read
-// again.
+// An edit as an operation adds a revision to each letter in the transaction that releases it. It
+// skips letters that cannot be edited. Letters that changed in the meantime stay pending until they
+// are read again.
 func TestAnEditAsAnOperation(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

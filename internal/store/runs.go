@@ -7,18 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run is how many letters of a queue were of one type, one after the other.
+// run is the number of consecutive letters of one type in a queue.
 type run struct {
 	typ, n int64
-	broken bool // another type was before it, in the same commit
+	broken bool // another type preceded it in this transaction
 }
 
 const (
-	longestRun = 200 // letters that a run looks back on
-	enoughRun  = 20  // letters of a queue that say what it has
+	longestRun = 200 // maximum letters that a run covers
+	enoughRun  = 20  // letters of a queue that show what it contains
 )
 
-// and is the run after one more letter.
+// and returns the run after one more letter.
 func (r run) and(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
@@ -26,7 +26,7 @@ func (r run) and(typ int64) run {
 	return run{typ, r.n + 1, r.broken}
 }
 
-// run writes how the runs went on.
+// run writes the continued runs.
 func (m *moves) run(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
@@ -38,8 +38,9 @@ func (m *moves) run(t *tx) error {
 	return nil
 }
 
-// OnlyType returns the type that all letters of a queue are of that a schema reads, when there are
-// at least 20; or that the last 200 were of, when others were before them. "" where there is none.
+// OnlyType returns the single type of a queue's letters that are decoded by a schema. Either there
+// are at least 20 letters and all have this type, or the last 200 have it. It returns "" if there
+// is none.
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue has an only type once 20 letters were of it, and as long as the last 200 were. What its
-// letters have besides is counted until they are read without it.
+// A queue has a single type once 20 letters had it, and as long as the last 200 did. Added fields
+// of its letters are counted until the letters are read without them.
 func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -73,7 +73,7 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	operate(t, s, deadletter.VerbPurge, newer[1].ID)
 	added("and one is purged", 1)
 
-	// A schema that comes later reads letters that are there already: they count at once.
+	// A schema that is added later reads letters that are already stored. They count immediately.
 	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
 	classify("", deadletter.ReadUnknown, 21)
 	is("before there is a schema", "")

@@ -10,9 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls each for the versions of descriptor sets that are in use, with content, in
-// the order in which they became current; of a set, for the newest ones only. An error of each ends
-// it.
+// SchemaVersions calls each for every version of a descriptor set in use, with content, in the
+// order in which they became current. For each set, it includes only the newest versions, up to
+// that number. An error of each ends the loop.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -33,14 +33,14 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		v.Content, _ = r.DecodeAll(content, nil) // damaged: half of it, which is no set; dlo starts without it
+		v.Content, _ = r.DecodeAll(content, nil) // if damaged, it is partial and not a valid set; dlo starts without it
 		return each(v)
 	})
 }
 
-// AddSchemaVersion keeps a version as the newest of its set, and fills in its times; one that the
-// set had is moved, not doubled. The letters that may be read differently by it are listed in the
-// same commit. detail is for the audit.
+// AddSchemaVersion stores a version as the newest of its set and fills in its times. If the set
+// already has the version, it is moved, not duplicated. Letters that the version may decode
+// differently are listed in this transaction. detail is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	return v, nil
 }
 
-// RemoveSchema takes a set with all its versions out of use; ErrNotFound when none of that name is
-// in use. The versions stay. The letters that were read by it are listed in the same commit.
+// RemoveSchema disables a set with all its versions. It returns ErrNotFound if no set with that
+// name is in use. The versions are kept. Letters decoded by the set are listed in this transaction.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
@@ -95,8 +95,8 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 	return nil
 }
 
-// RemovedSchemas returns the versions of sets that are out of use, without content, last removed
-// first; the newest 100.
+// RemovedSchemas returns the versions of disabled sets, without content, last removed first. It
+// returns the newest 100.
 func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns how many letters a schema reads as each of the types, by type; of
-// those that have a body still. nil asks for all types.
+// TypeCounts returns, for each of the types, the number of letters that a schema decodes as that
+// type and that still have a body. nil means all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {
@@ -137,10 +137,10 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 	return counts, err
 }
 
-const lookedThrough = 5_000 // of the newest letters, for those that no schema reads
+const lookedThrough = 5_000 // newest letters searched for those that no schema matches
 
-// Untyped returns up to n of the newest letters that no schema matches, complete with body, oldest
-// first; 32 MiB of bodies at most. Only the newest 5,000 letters are looked at.
+// Untyped returns up to n of the newest letters that no schema matches, with their bodies, oldest
+// first, with at most 32 MiB of bodies. It searches only the newest 5,000 letters.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
 		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// versions lists what is in use, in order: "name version content".
+// versions lists the versions in use, in order, as "name version content".
 func versions(t *testing.T, s *store.Store, newest int) []string {
 	t.Helper()
 	var list []string
@@ -51,7 +51,7 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"a 1 " + large, "b 1 x", "a 2 y"}) {
 		t.Errorf("%.80q", got)
 	}
-	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // in the same millisecond as a 2
+	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // in the same millisecond as version 2 of a
 		t.Errorf("%v, %v", again.At, again.CurrentAt)
 	}
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x", "a 2 y", "a 1 " + large}) {

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// snapshot runs fn on one reading connection that sees one moment of the store.
+// snapshot runs fn on one reading connection with a consistent view of the store.
 func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error {
 	conn, err := s.read.Conn(ctx)
 	if err != nil {
@@ -28,15 +28,15 @@ func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error
 	return err
 }
 
-// chosen is what a selection selects: sources, and the condition that holds for all of them.
+// chosen is a compiled selection: sources, and a condition that applies to all of them.
 type chosen struct {
 	plan    *plan
 	sources []source
 	except  map[int64]bool
-	stale   int64 // letters that changed at or after it are left out; 0 = none
+	stale   int64 // leave out letters changed at this time or later; 0 = none
 }
 
-// choose compiles a selection. A letter that is named and does not exist is ErrNotFound.
+// choose compiles a selection. It returns ErrNotFound if a named letter does not exist.
 func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]chosen, error) {
 	except := map[int64]bool{}
 	for _, id := range sel.Except {
@@ -93,8 +93,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	return list, nil
 }
 
-// each calls fn for every row of columns over what is chosen; tail is what follows the WHERE
-// clause.
+// each selects columns from the chosen letters and calls fn for every row. tail is appended after
+// the WHERE clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
 		where := every(c.plan.filter(src), and)
@@ -111,9 +111,9 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey returns the letters of a selection in shares whose letters are alike to a plan, and how
-// many it left out because they changed after sel.Until. maxBody: bytes of a body beyond which it
-// is not published.
+// Survey groups the letters of a selection into shares that a plan treats alike. changed is the
+// number of letters left out because they changed after sel.Until. Letters with more than maxBody
+// bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
@@ -207,14 +207,14 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 	return shares, changed, nil
 }
 
-// MaxSelection is how many letters one operation may have: their ids are in memory while it is
-// frozen.
+// MaxSelection is the maximum number of letters in one operation. Their ids are in memory while the
+// selection is frozen.
 const MaxSelection = 2_000_000
 
 // picked is a letter of a frozen selection.
 type picked struct{ serial, origin, group int64 }
 
-// pick reads a selection in one moment, in the order of the serials.
+// pick reads a selection from one snapshot, in the order of the serials.
 func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest bool) (list []picked, changed int, err error) {
 	err = s.snapshot(ctx, func(db *sql.Conn) error {
 		parts, err := s.choose(ctx, db, sel)
@@ -261,7 +261,8 @@ func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest
 	return list, changed, err
 }
 
-// encodePicked writes letters as pairs of varints: the step from the serial before, and the origin.
+// encodePicked encodes letters as pairs of varints: the difference from the previous serial, and
+// the origin.
 func encodePicked(list []picked) []byte {
 	var b []byte
 	var before int64

@@ -9,9 +9,9 @@ import (
 
 const maxSiblings = 20
 
-// Siblings returns the letters of other queues that are copies of the message that a letter is of,
-// newest first, at most maxSiblings: of a fan-out that died in several of its queues. Those that
-// search does not see yet are not among them.
+// Siblings returns letters in other queues that are copies of this letter's message, newest first,
+// at most maxSiblings. Such copies come from a fan-out whose message died in several queues.
+// Letters that are not indexed yet are not included.
 func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error) {
 	key := l.SiblingKey()
 	if key == "" {

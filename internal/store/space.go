@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Space watches the room on the disk of the store. Below its bounds nothing is taken in, so that
-// the letters wait in the broker; a reserve file is given up when a write finds the disk full all
-// the same, so that changes to letters still commit.
+// Space watches the free space on the store's disk. Below its limits nothing is received, so that
+// letters wait in the broker. If a write finds the disk full anyway, Space deletes a reserve file,
+// so that changes to letters can still be committed.
 type Space struct {
 	dir, reserve string
-	bytes        int64 // of free space below which nothing is taken in
-	percent      int   // the same, of the disk
-	size         int64 // of the reserve
+	bytes        int64 // free space below which nothing is received
+	percent      int   // same limit in percent of the disk
+	size         int64 // size of the reserve file
 	mu           sync.Mutex
 	asked        time.Time
 	room         error
-	refused      error     // of the write that failed last
-	failed       time.Time // when that was
+	refused      error     // error of the last failed write
+	failed       time.Time // time of that error
 }
 
-// ErrNoRoom says that the disk has too little room to take letters in.
+// ErrNoRoom means that the disk has too little free space to receive letters.
 var ErrNoRoom = errors.New("the disk is nearly full: letters wait in the broker")
 
-// ErrReadOnly says that nothing can be written where the store is: many file systems turn read-only
+// ErrReadOnly means that the store's file system is read-only. Many file systems become read-only
 // when their disk fails.
 var ErrReadOnly = errors.New("the file system of the store is read-only: letters wait in the broker")
 
-// NewSpace makes the reserve file beside the store, if the disk has room for it.
+// NewSpace creates the reserve file beside the store if the disk has enough free space.
 func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64) *Space {
 	s := &Space{dir: filepath.Dir(path), reserve: path + ".reserve", bytes: stopBelow, percent: stopBelowPercent, size: reserve}
 	s.Room()
@@ -42,11 +42,12 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve int64)
 
 const askEvery = time.Second
 
-// readOnly is ST_RDONLY of Linux and MNT_RDONLY of the BSDs.
+// readOnly is ST_RDONLY on Linux and MNT_RDONLY on the BSDs.
 const readOnly = 1
 
-// Room returns nil, or an error that wraps ErrNoRoom and says how much is free, or ErrReadOnly. It
-// asks the file system at most once a second.
+// Room returns nil if there is enough free space. Otherwise it returns an error that wraps
+// ErrNoRoom and states how much is free, or wraps ErrReadOnly. It queries the file system at most
+// once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *Space) Room() error {
 	return nil
 }
 
-// Free says in words how much room there is; "" when nobody can say.
+// Free returns the free space in words, or "" if it is unknown.
 func (s *Space) Free() string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
@@ -81,14 +82,14 @@ func (s *Space) Free() string {
 	return fmt.Sprintf("%.1f GiB free", float64(st.Bavail)*float64(st.Bsize)/(1<<30))
 }
 
-// keep makes the reserve file again when there is ample room.
+// keep recreates the reserve file if there is ample free space.
 func (s *Space) keep(free int64) {
 	if info, err := os.Stat(s.reserve); s.size == 0 || err == nil && info.Size() == s.size || free < s.bytes+2*s.size {
 		return
 	}
 	f, err := os.OpenFile(s.reserve, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return // without a reserve a full disk stops changes as well; nothing is lost by it
+		return // without a reserve, a full disk also stops changes, but nothing is lost
 	}
 	defer f.Close()
 	zeros := make([]byte, 1<<20)
@@ -100,12 +101,12 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// refusedFor is how long a write that failed counts: letters that could not be stored are tried
-// again within a minute.
+// refusedFor is how long a failed write is remembered. Letters that could not be stored are retried
+// within a minute.
 const refusedFor = 90 * time.Second
 
-// Refused returns why the file system did not take a write a moment ago, nil where it did. A disk
-// is full without bounds too, or where something else fills it faster than it is asked.
+// Refused returns why the file system recently rejected a write, or nil if it did not. A disk can
+// also be full if no limits are set, or if something else fills it faster than it is checked.
 func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +116,8 @@ func (s *Space) Refused() error {
 	return nil
 }
 
-// refuse notes that the file system did not take a write. Where the disk is full it deletes the
-// reserve file, and says whether there was one.
+// refuse records that the file system rejected a write. If the disk is full, it deletes the reserve
+// file and reports whether there was one.
 func (s *Space) refuse(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +129,7 @@ func (s *Space) refuse(err error) (gaveUp bool) {
 	return !errors.Is(os.Remove(s.reserve), fs.ErrNotExist)
 }
 
-// pressed is called with every error of a write.
+// pressed is called with the error of every failed write.
 func (s *Store) pressed(err error) {
 	if isRefused(err) && s.space != nil && s.space.refuse(err) {
 		s.log.Warn("the disk is full: the reserve file was deleted so that changes to letters still commit")

@@ -61,7 +61,7 @@ func TestTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20), store.NewSpace(path, 0, 100, 1<<20)} {
-		for range 2 { // asked, and remembered
+		for range 2 { // first queried, then remembered
 			if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
 				t.Error(err)
 			}
@@ -75,8 +75,8 @@ func TestTooLittleRoom(t *testing.T) {
 	}
 }
 
-// A write that finds no room is not there afterwards, in whole or in part; it gives the reserve up,
-// and goes through once there is room.
+// A write that finds the disk full leaves nothing behind. It deletes the reserve file, and succeeds
+// once there is free space.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
@@ -88,7 +88,7 @@ func TestAFullDisk(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	receive(t, s, window(t, 1, "sms", 1))
-	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // no page more than there are
+	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // no more pages than now
 		t.Fatal(err)
 	}
 	w := window(t, 2, "email", 3)
@@ -118,7 +118,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes: SQLite says it in several ways.
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that writes rejected by the file system,
+// which SQLite reports in several ways, are distinguished from mistakes.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filled(t)

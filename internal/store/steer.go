@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase takes a running operation from one phase to another, until a time, or for the reason
-// why it waits by itself. It changes nothing when the operation is not running in that phase any
-// more. A canary begins its own count of what was sent and came back.
+// EnterPhase moves a running operation from one phase to another. until is when the phase ends; why
+// explains an automatic wait. It changes nothing if the operation no longer runs in phase from. A
+// canary starts its own count of letters sent and letters that came back.
 func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
@@ -28,7 +28,7 @@ func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from,
 	})
 }
 
-// base notes what stands when a canary begins.
+// base records the counts at the start of a canary.
 func (t *tx) base(op deadletter.OperationID) error {
 	_, err := t.exec(`UPDATE operations SET base_at = $2,
 		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result NOT IN ('pending', 'skipped', 'cancelled')),
@@ -37,8 +37,8 @@ func (t *tx) base(op deadletter.OperationID) error {
 	return err
 }
 
-// StopOperation stops a running operation by itself: nothing more of it is sent until a person
-// resumes or cancels it.
+// StopOperation stops a running operation automatically. No more of its letters are sent until a
+// person resumes or cancels it.
 func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)
@@ -52,8 +52,8 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 	})
 }
 
-// PauseOperation pauses a running operation: nothing more of it is sent. ErrConflict when it is not
-// running or has nothing left to send.
+// PauseOperation pauses a running operation, so that no more of its letters are sent. It returns
+// ErrConflict if the operation is not running or has nothing left to send.
 func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running' AND phase NOT IN ('watching', 'over')`, int64(op))
@@ -67,8 +67,9 @@ func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, b
 	})
 }
 
-// ResumeOperation lets a paused or stopped operation go on: a stopped one, or one with a canary
-// that was still watched, with a canary again. ErrConflict when it is neither.
+// ResumeOperation resumes a paused or stopped operation. A stopped operation, or one whose canary
+// was still being watched, starts with a canary again. ResumeOperation returns ErrConflict if the
+// operation is neither paused nor stopped.
 func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var action deadletter.Verb
@@ -101,8 +102,8 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// RateOperation changes how fast an operation sends, letters per second. ErrConflict when it is
-// over or has no rate.
+// RateOperation changes an operation's rate, in letters per second. It returns ErrConflict if the
+// operation is over or has no rate.
 func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action IN ('requeue', 'edit')`, int64(op), rate)
@@ -116,8 +117,8 @@ func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by
 	})
 }
 
-// conflict says what an operation is that something cannot be done with; ErrNotFound when there is
-// none.
+// conflict returns an error that names the operation's state and what is therefore impossible. It
+// returns ErrNotFound if the operation does not exist.
 func (t *tx) conflict(op deadletter.OperationID, what string) error {
 	var state, phase string
 	err := t.row(`SELECT state, phase FROM operations WHERE id = $1`, []any{int64(op)}, &state, &phase)

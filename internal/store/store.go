@@ -1,7 +1,7 @@
-// Package store keeps letters, their attempts, groups, operations and history in one SQLite file:
-// all SQL of dlo is here. Every method that changes a letter writes its event, its counters and its
-// notice, if any, in the same commit. It decides nothing: what becomes of a letter is computed by
-// the rooms that call it.
+// Package store keeps letters, their attempts, groups, operations and history in one SQLite file.
+// It contains all SQL of dlo. Every method that changes a letter writes its event, its counters and
+// its notice, if any, in the same transaction. The package makes no decisions: the rooms that call
+// it compute what happens to a letter.
 package store
 
 import (
@@ -24,15 +24,15 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrLocked says that another dlo holds the file.
+// ErrLocked means that another dlo has the file open.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged says that the file is not a database, or a broken one. Nothing is written to it from
-// the moment that this is known: mostly before it is opened.
+// ErrDamaged means that the file is not a database, or a damaged one. Nothing is written to it once
+// this is known, which is usually before it is opened.
 var ErrDamaged = errors.New("the store is damaged")
 
-// Store is an open store. Methods are safe for concurrent use; one write runs at a time, the urgent
-// ones first.
+// Store is an open store. Its methods are safe for concurrent use. One write runs at a time, the
+// most urgent first.
 type Store struct {
 	write  *sql.DB
 	conn   *sql.Conn // the one writing connection
@@ -47,39 +47,39 @@ type Store struct {
 	broken func(error)
 	space  *Space
 	known  brokers
-	// machines are the channels that are told what is for machines; nil = none.
+	// machines are the channels that get machine notices; nil = none.
 	machines atomic.Pointer[[]string]
 	dead     atomic.Bool // an fsync failed
 	damage   atomic.Pointer[error]
 
-	epoch     int64  // of this process: claims of an earlier one are in doubt
-	tokenKey  []byte // that tokens of attempts are made with
-	restored  bool   // the file was found to be a copy, once; only read and written while writing
-	serial    int64  // of the newest letter; only read and written while writing
+	epoch     int64  // of this process: claims of earlier epochs are in doubt
+	tokenKey  []byte // key from which attempt tokens are derived
+	restored  bool   // the file was once found to be a copy; only used while writing
+	serial    int64  // of the newest letter; only used while writing
 	opened    opened
 	course    course
-	stmts     map[string]*sql.Stmt // of the writing connection
-	questions sync.Map             // prepared queries of the readers
+	stmts     map[string]*sql.Stmt // of the write connection
+	questions sync.Map             // prepared queries of the read connections
 	names     names
 	families  families
 	moment    sync.Mutex
-	begun     int64        // of the write that runs, Unix milliseconds; 0 = none runs
-	change    atomic.Int64 // counts commits, so that live pages know when to look
+	begun     int64        // start of the current write, Unix milliseconds; 0 = none
+	change    atomic.Int64 // counts transactions, so that live pages know when to refresh
 }
 
 // Options are the optional parts of a store.
 type Options struct {
-	Now    func() time.Time // time.Now when nil
-	Log    *slog.Logger     // discarded when nil
-	Space  *Space           // gives room when the disk is full; may be nil
-	Broken func(error)      // called when an fsync failed: the process must end, as nothing written since can be trusted
+	Now    func() time.Time // default time.Now
+	Log    *slog.Logger     // default: discard
+	Space  *Space           // frees space when the disk is full; may be nil
+	Broken func(error)      // called after a failed fsync: the process must end, because nothing written since can be trusted
 
-	Brokers []Broker // as the configuration names them
+	Brokers []Broker // as in the configuration
 }
 
-// The pragmas of a writing connection. They are read back at start: SQLite accepts a misspelt one
-// in silence. synchronous=FULL is the promise itself: with NORMAL 640 letters took 6 fsyncs instead
-// of 60, and the missing ones are acknowledged letters that a power cut may take
+// pragmas are set on the write connection. They are read back at the start, because SQLite silently
+// accepts a misspelt pragma. synchronous=FULL is essential: with NORMAL, 640 letters took 6 fsyncs
+// instead of 60, and a power failure can lose acknowledged letters whose fsync is missing
 // (docs/reliability.md).
 var pragmas = []struct{ name, value, reads string }{
 	{"busy_timeout", "10000", "10000"},
@@ -92,10 +92,10 @@ var pragmas = []struct{ name, value, reads string }{
 
 const readers = 4
 
-// Open opens or creates the store at path, brings its schema up to date, and takes its lock. Errors
-// wrap ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer; in those cases the file is as it
-// was, but that ErrNames comes after what brings its schema up to date, and so does damage that is
-// met only then.
+// Open opens or creates the store at path, migrates its schema, and takes its lock. Errors wrap
+// ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer. In these cases the file is unchanged,
+// with one exception: ErrNames, and damage that is found late, are detected after the schema is
+// migrated.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
@@ -183,7 +183,8 @@ func (s *Store) open(ctx context.Context) error {
 	return s.Restored(ctx, *older)
 }
 
-// check looks at an existing file before anything may write to it. An empty or missing file is new.
+// check examines an existing file before anything can write to it. An empty or missing file counts
+// as new.
 func (s *Store) check(ctx context.Context) error {
 	info, err := os.Stat(s.path)
 	if err != nil || info.Size() == 0 {
@@ -205,8 +206,8 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// The whole quick_check reads every page; the schema and the free list are what a wrong file
-	// trips over, and every read verifies its own page.
+	// A full quick_check would read every page. A wrong file already fails at the schema and the
+	// free list, and every read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -249,7 +250,7 @@ func (s *Store) readBack(ctx context.Context) error {
 	return nil
 }
 
-// code returns the extended result code of SQLite, 0 when err is none of its errors.
+// code returns SQLite's extended result code, or 0 if err is not an SQLite error.
 func code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -258,15 +259,15 @@ func code(err error) int {
 	return 0
 }
 
-// IsFull says whether err means that the disk has no room: what was to be written is not, and
-// trying again later can work.
+// IsFull reports whether err means that the disk is full. The write had no effect, and retrying it
+// later can succeed.
 func IsFull(err error) bool {
 	c := code(err)
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
-// isRefused says whether err means that the file system did not take a write: it is full or
-// read-only, or the disk fails. What was to be written is not, and trying again later can work.
+// isRefused reports whether err means that the file system rejected a write because it is full or
+// read-only, or because the disk fails. The write had no effect, and retrying it later can succeed.
 func isRefused(err error) bool {
 	switch c := code(err); c & 0xff {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
@@ -277,12 +278,12 @@ func isRefused(err error) bool {
 	return IsFull(err) || errors.Is(err, syscall.EROFS)
 }
 
-// Close checkpoints and closes the file and gives up its lock.
+// Close checkpoints and closes the file and releases its lock.
 func (s *Store) Close() error {
 	var errs []error
 	if s.Damaged() != nil {
-		// The last connection that is closed checkpoints, which writes to the file. What was
-		// committed stays in the -wal file for whoever saves it.
+		// Closing the last connection would run a checkpoint, which writes to the file. Committed
+		// data stays in the -wal file for recovery.
 		return s.abandon()
 	}
 	if s.read != nil {
@@ -293,7 +294,7 @@ func (s *Store) Close() error {
 			if s.course.noted > 0 && !s.dead.Load() {
 				errs = append(errs, s.Note(s.Progress()))
 			}
-			for _, stmt := range s.stmts { // database/sql does not close what was prepared on one connection, and SQLite keeps that one open for it
+			for _, stmt := range s.stmts { // database/sql does not close statements prepared on one connection, and SQLite keeps the connection open for them
 				errs = append(errs, stmt.Close())
 			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -307,8 +308,7 @@ func (s *Store) Close() error {
 	return errors.Join(append(errs, s.locks.release())...)
 }
 
-// abandon gives up the lock of a damaged store, and leaves its connections to the end of the
-// process.
+// abandon releases the lock of a damaged store. Its connections stay open until the process ends.
 func (s *Store) abandon() error {
 	var errs []error
 	if s.hand.file != nil {
@@ -317,13 +317,14 @@ func (s *Store) abandon() error {
 	return errors.Join(append(errs, s.locks.release())...)
 }
 
-// Path returns the file of the store.
+// Path returns the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Changes counts the commits of this process: unequal values mean that something may have changed.
+// Changes returns the number of transactions committed by this process. Different values mean that
+// something may have changed.
 func (s *Store) Changes() int64 { return s.change.Load() }
 
-// Ping writes and reads back one row: the store works.
+// Ping writes one row to check that the store works.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('ping', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, fmt.Sprint(t.now))

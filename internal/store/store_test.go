@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// clock is a time that a test moves.
+// clock is a clock that a test moves.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -28,7 +28,7 @@ func open(t *testing.T) (*store.Store, *clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // whatever the test did, the numbers are right
+	t.Cleanup(func() { // whatever the test did, the numbers must be right
 		for _, breach := range breaches(t, s.Reader()) {
 			t.Error(breach)
 		}
@@ -39,7 +39,7 @@ func open(t *testing.T) (*store.Store, *clock) {
 	return s, c
 }
 
-// window is a window of n letters that died in queue, each different.
+// window returns a window of n different letters that died in queue.
 func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 	t.Helper()
 	w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000}
@@ -59,7 +59,7 @@ func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 	return w
 }
 
-// classify gives every received letter the same verdict.
+// classify records one verdict for every received letter.
 func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time) {
 	t.Helper()
 	for {

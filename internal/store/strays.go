@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Strays returns the letters that are not done with of brokers and vhosts that are not configured,
-// by name. Where there are no such queues it asks nothing of the file.
+// Strays returns the unfinished letters of brokers and vhosts that are not configured, by name. If
+// no known queue belongs to one, it does not query the file.
 func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error) {
 	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && !configured(p.Broker, p.VHost) })
 	if len(ids) == 0 {

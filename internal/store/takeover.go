@@ -10,16 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ErrNames says that a broker of the configuration has the name of letters that are another's.
+// ErrNames means that a configured broker has a name under which the store holds another broker's
+// letters.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey is the key in meta of what the broker with a first name was called at the last start,
-// where that is another name.
+// calledKey returns the key in meta for the name that the broker with the given first name had at
+// the last start, if that was a different name.
 func calledKey(first string) string { return "broker " + first }
 
-// takeOver gives the brokers of the configuration what the file has of their earlier names. Each
-// broker is in the file under the name that was there first. What came in under another one, as
-// happens when a broker is renamed and takes its letters over later only, moves there.
+// takeOver gives configured brokers the data stored under their earlier names. In the file, each
+// broker uses the name that was there first. Data received under another name moves to the first
+// name. This happens when a broker is renamed but takes over its letters only later.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -44,8 +45,8 @@ func (s *Store) takeOver(ctx context.Context) error {
 	return err
 }
 
-// identify finds out what a broker is called in the file, and notes what it is called now. A name
-// that another broker of the configuration wore at the last start means that broker's letters.
+// identify finds the name of a broker in the file and records its present name. If another
+// configured broker had the name in the file at the last start, the letters belong to that broker.
 func (t *tx) identify(b *Broker) error {
 	known := &t.s.known
 	first := b.Name
@@ -86,8 +87,8 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// called returns what the broker with a first name was called at the last start; "" = that name, or
-// nobody has it.
+// called returns the name that the broker with the given first name had at the last start. "" means
+// that name itself, or that no broker has it.
 func (t *tx) called(first string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -96,8 +97,8 @@ func (t *tx) called(first string) (called string, err error) {
 	return called, err
 }
 
-// unite moves all that stands under an earlier or later name of a broker to its first, and returns
-// how many letters that are. The rows of the other name stay, empty.
+// unite moves everything stored under an alias of a broker to its first name, and returns the
+// number of letters. The rows of the alias stay, but empty.
 func (t *tx) unite(alias, first, present string) (int64, error) {
 	if alias == first {
 		return 0, nil
@@ -105,8 +106,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err := t.uniteInboxes(alias, first); err != nil {
 		return 0, err
 	}
-	// became has the origins of the other name that have something, and what they become: those of
-	// a queue that the first name has none of become that one's as they are.
+	// became maps each origin of the alias that has data to its new origin. If the first name has
+	// no origin for that queue, the origin keeps its row and moves to the first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -142,8 +143,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup has the letters of the origins in became read again, by which they find their groups
-// under the first name, and are found by search.
+// regroup lists the letters of the origins in became to be read again and indexed again. That
+// assigns them to the groups under the first name.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -157,7 +158,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	if _, err := t.exec(`INSERT INTO unindexed (letter) ` + theirs + ` ON CONFLICT DO NOTHING`); err != nil {
 		return 0, err
 	}
-	// The key of a group has the name of its broker: what people picked for it goes on to count.
+	// The key of a group contains its broker's name, so the letters get new groups. The older
+	// version makes repick copy the picked type to them.
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}
@@ -165,8 +167,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	return n, err
 }
 
-// uniting moves what became another origin. Numbers add up; of two pauses or breakers of one queue
-// that of the first name stays, and of two redirects the later one.
+// uniting moves data to the new origins. Numbers are added up. If both names have a pause or a
+// breaker for a queue, the one of the first name stays; of two redirects, the later one stays.
 var uniting = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
@@ -181,7 +183,7 @@ var uniting = slices.Concat(
 	},
 )
 
-// unitedSum moves the numbers of a table, which has them in n, by the columns of its key.
+// unitedSum moves the numbers in column n of a table, by its key columns.
 func unitedSum(table, key string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,
@@ -189,7 +191,7 @@ func unitedSum(table, key string) []string {
 	}
 }
 
-// unitedRows moves the rows of a table, but for those whose key is taken.
+// unitedRows moves the rows of a table, except those whose key is taken.
 func unitedRows(table, columns string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
@@ -197,7 +199,7 @@ func unitedRows(table, columns string) []string {
 	}
 }
 
-// uniteSelections does it in selections that are frozen and not laid out yet.
+// uniteSelections replaces the origins in frozen selections that are not laid out yet.
 func (t *tx) uniteSelections() error {
 	type part struct {
 		operation, part int64
@@ -244,8 +246,8 @@ func (t *tx) uniteSelections() error {
 	return nil
 }
 
-// uniteInboxes moves the inboxes of another name to the first: what the newer of two sessions of
-// one inbox left holds, and the window that the older one left open is closed.
+// uniteInboxes moves the inboxes of an alias to the first name. If both have sessions of one inbox,
+// the state of the newer one applies, and the window that the older one left open is closed.
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }
 	var pairs []pair

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// renamed is a store that is opened under one configuration of brokers after another.
+// renamed is a store that is opened with one broker configuration after another.
 type renamed struct {
 	*store.Store
 	t      *testing.T
@@ -38,7 +38,7 @@ func renaming(t *testing.T, brokers ...store.Broker) *renamed {
 	return r
 }
 
-// as opens the store with other brokers.
+// as reopens the store with other brokers.
 func (r *renamed) as(brokers ...store.Broker) {
 	r.t.Helper()
 	if err := r.try(brokers...); err != nil {
@@ -60,8 +60,8 @@ func (r *renamed) try(brokers ...store.Broker) error {
 	return err
 }
 
-// take receives letters that died in a queue of a broker, and classifies them; the key of their
-// group has the first name of the broker, as that of the classifier has.
+// take receives letters that died in a queue of a broker, and classifies them. As in the
+// classifier, the key of their group contains the broker's first name.
 func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []deadletter.ID {
 	r.t.Helper()
 	r.number++
@@ -94,7 +94,7 @@ func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trig
 	return v
 }
 
-// again records that letters were read again.
+// anew records that letters were read again.
 func (r *renamed) anew(list []deadletter.Letter) {
 	r.t.Helper()
 	var reads []deadletter.Read
@@ -106,7 +106,7 @@ func (r *renamed) anew(list []deadletter.Letter) {
 	}
 }
 
-// due claims what is due of a broker, and returns how many letters of each origin.
+// due claims a broker's due letters and returns the number of letters per origin.
 func (r *renamed) due(broker string) map[string]int {
 	r.t.Helper()
 	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
@@ -120,7 +120,8 @@ func (r *renamed) due(broker string) map[string]int {
 	return n
 }
 
-// strays says how many letters wait or need people of what is not configured.
+// strays returns how many letters of brokers that are not configured wait, need people or are
+// watched.
 func (r *renamed) strays(configured ...string) map[string]string {
 	r.t.Helper()
 	list, err := r.Strays(context.Background(), func(broker, vhost string) bool {
@@ -136,7 +137,7 @@ func (r *renamed) strays(configured ...string) map[string]string {
 	return found
 }
 
-// shown is what lists say of the queues.
+// shown returns the numbers of letters that lists show per queue.
 func (r *renamed) shown() map[string]int {
 	r.t.Helper()
 	list, err := r.Queues(context.Background())
@@ -161,8 +162,8 @@ func same[T any](t *testing.T, what string, got, want T) {
 
 var asMain, asProd = store.Broker{Name: "main"}, store.Broker{Name: "prod", Was: []string{"main"}}
 
-// TestARenamedBrokerKeepsWhatItHas: its letters, what keeps them back, where they go, its session
-// and its open window; and the key of its groups stays what it was.
+// TestARenamedBrokerKeepsWhatItHas checks that a renamed broker keeps its letters, its pauses and
+// redirects, its session and its open window. The keys of its groups do not change.
 func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -194,7 +195,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 	group := letter(t, r.Store, ids[0]).Group
 
-	// Without a word about it nobody has them.
+	// If the configuration does not mention the rename, no broker has them.
 	r.as(store.Broker{Name: "prod"})
 	same(t, "due for prod", r.due("prod"), map[string]int{})
 	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
@@ -245,7 +246,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
 		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
 	}
-	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // what stood open
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // letters of the open window
 	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {
 		t.Errorf("a new letter is in group %s, not in %s", got.Group, group)
 	}
@@ -254,8 +255,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile: the usual way is that a broker is renamed first, and takes its letters
-// over when dlo asks for it. What came in under the new name joins what is there.
+// TestWhatCameInMeanwhile covers the usual case: a broker is renamed first and takes over its
+// letters when dlo asks for it. Letters received under the new name join the old ones.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -318,7 +319,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
-	// Their groups are found again, and those of before are left alone.
+	// Their groups are found again. Earlier letters are left alone.
 	list := unread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read anew, want %d", len(list), len(young)+len(fresh))
@@ -347,22 +348,22 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 	same(t, "due", r.due("prod"), map[string]int{"prod late": 3})
 
-	// A second time there is nothing to do.
+	// The second time, there is nothing to do.
 	r.as(asProd)
 	if list := unread(t, r.Store, 100); len(list) != 0 {
 		t.Errorf("%d letters are read anew for nothing", len(list))
 	}
 }
 
-// TestWhatWasTakenOverComesBack when the configuration no longer says so: the configuration alone
-// decides. Nothing is lost meanwhile.
+// TestWhatWasTakenOverComesBack checks that a takeover is reversed when it is removed from the
+// configuration, which alone decides. Nothing is lost in between.
 func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
 	r.as(asProd)
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
-	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // as what another dlo exported before
+	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // like an earlier import from another dlo
 	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
@@ -374,19 +375,20 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.as(store.Broker{Name: "prod", Was: []string{"main", "never"}})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
-	// Renamed once more, in whichever order the names are written.
+	// Renamed once more, with the names in either order.
 	r.as(store.Broker{Name: "live", Was: []string{"prod", "main"}})
 	same(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {
 		t.Errorf("it is %s now", first)
 	}
-	r.as(asMain) // and its first name again
+	r.as(asMain) // and back to its first name
 	same(t, "strays", r.strays("main"), map[string]string{})
 	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
 }
 
-// TestANameThatHasLettersIsNotGivenAway: the letters of a broker that was renamed are in the store
-// under its first name. A broker that is given that name later would send them elsewhere.
+// TestANameThatHasLettersIsNotGivenAway checks that the first name of a renamed broker cannot be
+// reused. Its letters are in the store under that name, and another broker with the name would send
+// them elsewhere.
 func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -407,7 +409,7 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 5})
 }
 
-// TestAnotherVHostIsAStray: the name of the broker is there, its vhost is not.
+// TestAnotherVHostIsAStray checks letters whose broker is configured but whose vhost is not.
 func TestAnotherVHostIsAStray(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -419,8 +421,8 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen where dlo was killed under both names: the letters of the older
-// one were stored once more, under the other name.
+// TestTheNewerOfTwoWindowsIsOpen kills dlo under both names of a broker. The letters of the older
+// window were stored once more, under the other name.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	newFor        = 24 * time.Hour     // after that a group that nobody has touched is open
-	usualOver     = 7 * 24 * time.Hour // what a group usually receives is looked up over this time
-	escalatesFrom = 20                 // letters in an hour: fewer are no flood
+	newFor        = 24 * time.Hour     // afterwards an untouched group is open, not new
+	usualOver     = 7 * 24 * time.Hour // period over which a group's usual rate is computed
+	escalatesFrom = 20                 // letters in an hour; fewer are not a flood
 	escalatesBy   = 4                  // times the usual rate
 )
 
-// Tend lets groups go on with time: snoozes end, what was new is open, what grows faster than it
-// did escalates, and people who were told of a group hear when it is quiet, or needs nobody any
-// more. It looks at the counters and rollups only, and returns how many groups changed.
+// Tend updates groups as time passes. Snoozes end, new groups become open, and groups that grow
+// faster than before escalate. People who were notified of a group are notified when it is quiet or
+// no longer needs people. Tend reads only counters and rollups, and returns how many groups
+// changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -38,7 +39,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	return changed, nil
 }
 
-// each lets fn change the groups of a query over ids.
+// each calls fn for each group of a query that returns ids, and saves the group.
 func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
@@ -86,8 +87,8 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual is how many letters groups received in the last hour, and in the time before, of which it
-// is how many hours. Those are looked at that received enough of them.
+// usual selects how many letters groups received in the last hour and in the time before, and when
+// each group began. It covers groups that received letters in the last hour.
 const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
@@ -123,8 +124,8 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates says that n letters in an hour are far more than before in a time of so many buckets.
-// What is younger than a day has no usual rate.
+// escalates reports whether n letters in an hour are far more than usual, given before letters in
+// the preceding buckets. A group younger than a day has no usual rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
@@ -133,7 +134,7 @@ func escalates(n, before, buckets int64) bool {
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
-// calm ends escalations whose last hour is no flood any more.
+// calm ends escalations whose last hour is no longer a flood.
 func (t *tx) calm() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
@@ -143,8 +144,8 @@ func (t *tx) calm() (int, error) {
 	})
 }
 
-// close tells people, and machines, who were told of groups that these need nobody any more: no
-// letter is dead, held, overdue, on its way or being watched.
+// close notifies people and machines that a group no longer needs people, if they were notified of
+// it. None of its letters is received, dead, held, overdue, being sent or being watched.
 func (t *tx) close() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
@@ -152,9 +153,9 @@ func (t *tx) close() (int, error) {
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Settle)
 }
 
-// quiet tells people who were told of groups that no letter of them dies any more. They have had a
-// while to look: what a channel has yet to hear, for example at the end of quiet hours, it hears
-// first. One that does not answer is not waited for.
+// quiet notifies people that letters of a group no longer die, if they were notified of it. They
+// have had some time to look. Pending notices, for example until the end of quiet hours, are sent
+// first. It does not wait for a receiver that does not respond.
 func (t *tx) quiet() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2
@@ -162,10 +163,10 @@ func (t *tx) quiet() (int, error) {
 				WHERE m.key = n.key AND s.channel = d.channel AND s.state = 'sent')))`, []any{t.now, deadletter.FailingFor.Milliseconds()}, (*deadletter.GroupLife).Quiet)
 }
 
-// heldFor is how long it is kept what people were told, and what they decided.
+// heldFor is how long notices and decisions are kept.
 const heldFor = 400 * 24 * time.Hour
 
-// prune forgets what was told and decided long ago, some of it at a time.
+// prune deletes old notices and decisions, some at a time.
 func (t *tx) prune() (int, error) {
 	before := t.now - heldFor.Milliseconds()
 	for _, old := range []string{

@@ -16,8 +16,8 @@ import (
 
 const tokenKey = "token key" // key in meta: 32 random bytes in hex
 
-// loadTokenKey reads the key that tokens are made with. It is made with the store, and goes with
-// every copy of it.
+// loadTokenKey reads the key from which tokens are derived. It is created with the store and is
+// part of every copy.
 func (s *Store) loadTokenKey(ctx context.Context) error {
 	fresh := make([]byte, sha256.Size)
 	rand.Read(fresh)
@@ -36,11 +36,11 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 	return nil
 }
 
-// token is the token of the next attempt of a letter: the first 128 bits of an HMAC of the letter,
-// how many attempts of it may have reached a queue, the target, by the first name of its broker,
-// and the revision that is sent, if it is edited. A copy of the store that sends the same attempt,
-// such as one that was restored, sends it under the same token. So does the attempt after one that
-// its queue refused, or that did not leave.
+// token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC of
+// the letter, the number of attempts that may have reached a queue, the target with its broker's
+// first name, and the revision if the letter is edited. A copy of the store, such as a restored
+// one, therefore sends an equal attempt with an equal token. So does the attempt after one that was
+// rejected by its queue or never sent.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	arrived, err := t.arrived(r.id)
 	if err != nil {
@@ -60,9 +60,9 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	return t.s.derive(r, arrived, at, sent), err
 }
 
-// tokenInDoubt is the token of the attempt that was on its way when the copy was made that the
-// store was restored from: what goes to the same queue now is that attempt once more. "" where
-// there is none.
+// tokenInDoubt returns the token of the attempt that was being sent when the copy was made from
+// which the store was restored. A message to that queue now repeats that attempt. It returns "" if
+// there is no such attempt.
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
 	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.tries, queue, r.revision}, &token)
@@ -72,13 +72,13 @@ func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	return deadletter.TokenFromBytes(token), err
 }
 
-// arrived is how many attempts of a letter may have reached a queue.
+// arrived returns the number of a letter's attempts that may have reached a queue.
 func (t *tx) arrived(letter int64) (n int64, err error) {
 	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
 	return n, err
 }
 
-// revised is what a token says of a revision: nothing of the letter as it was received.
+// revised returns the parts of a revision that go into a token, or nil for the letter as received.
 func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {
 		return nil, nil

@@ -12,10 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestACopyOfTheStoreSendsUnderTheSameToken sends a letter in a store and in copies of it that were
-// made before, as restored ones are. The token is the same, also after a try that the queue
-// refused, and where the broker has another name by now. The next attempt, another target and each
-// edit have others.
+// TestACopyOfTheStoreSendsUnderTheSameToken sends a letter from a store and from copies that were
+// made before, like restored ones. The tokens are equal, even after an attempt that the queue
+// rejected, and if the broker was renamed. The next attempt, another target and each edit have
+// different tokens.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

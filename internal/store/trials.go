@@ -12,15 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TrialMark returns the mark of a message that dlo makes for a trial, by its message id: nobody who
-// does not have the store can make one.
+// TrialMark returns the mark for the message of a trial with the given message id. It cannot be
+// made without the store.
 func (s *Store) TrialMark(messageID string) string {
 	sum := hmac.New(sha256.New, s.tokenKey)
-	io.WriteString(sum, "trial "+messageID) // tokens are made of other texts
+	io.WriteString(sum, "trial "+messageID) // tokens are derived from other texts
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tried remembers a letter that dlo made for a trial.
+// tried records a letter that dlo made for a trial.
 func (t *tx) tried(serial int64, tried bool) error {
 	if !tried {
 		return nil
@@ -29,14 +29,15 @@ func (t *tx) tried(serial int64, tried bool) error {
 	return err
 }
 
-// Trials returns how many letters dlo has made for trials. Their rows stay.
+// Trials returns how many letters dlo has made for trials. Their rows are kept.
 func (s *Store) Trials(ctx context.Context) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM trials`, nil, &n)
 	return n, err
 }
 
-// ExpireTrials purges the letters of trials that were received before a time, whatever became of
-// them. One that is on its way, or that an operation has, is left for the next time.
+// ExpireTrials purges the letters of trials that were received before the given time, whatever
+// happened to them. It leaves letters that are being sent, or that an operation has, for the next
+// time.
 func (s *Store) ExpireTrials(ctx context.Context, before time.Time) error {
 	var due bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM trials WHERE kept = 1 AND letter < $1)`, []any{deadletter.SerialAt(before)}, &due); err != nil || !due {

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// tried stores letters that dlo made for a trial, and decides about them.
+// tried stores letters that dlo made for a trial, and classifies them.
 func tried(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadletter.Trigger) []deadletter.ID {
 	t.Helper()
 	ids := receive(t, s, window(t, number, deadletter.TrialQueue, n)).New
@@ -29,8 +29,9 @@ func tried(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadl
 	return ids
 }
 
-// TestLettersOfTrialsAreNobodysFailure, whatever becomes of them: they are of no group, nobody is
-// told, and the digest does not count them. They are listed, counted and found like all letters.
+// TestLettersOfTrialsAreNobodysFailure checks that letters of trials belong to no group, cause no
+// notice and do not count in the digest, whatever happens to them. They are listed, counted and
+// found like all letters.
 func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -99,7 +100,8 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	}
 }
 
-// TestLettersOfTrialsGoAfterAnHour: what was in them, whatever state they are in; and no others.
+// TestLettersOfTrialsGoAfterAnHour checks that the contents of these letters, and of no others, are
+// erased in any state.
 func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -142,7 +144,7 @@ func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	}
 }
 
-// TestTheMarkOfATrial is of one message id and one store.
+// TestTheMarkOfATrial checks that a mark is valid for one message id and one store.
 func TestTheMarkOfATrial(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is how many attempts that this copy of the store never knew may precede one that comes
-// back.
+// maxUnknown is the maximum number of unknown attempts that may precede one that comes back, if
+// this copy of the store does not have them.
 const maxUnknown = 100
 
 // loadRestores finds out whether the file was ever found to be a copy.
@@ -20,9 +20,9 @@ func (s *Store) loadRestores(ctx context.Context) error {
 	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
 }
 
-// recall finds the attempt of a letter that a token is of, where the store was restored from a copy
-// that does not have it: nobody else can make the token. It and those before it are recorded. False
-// where the token is no attempt of this letter.
+// recall finds the attempt of a letter that belongs to a token, if the store was restored from a
+// copy that does not contain the attempt. Only this store can have made the token. recall records
+// the attempt and those before it. It returns false if the token does not belong to this letter.
 func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
 	if !t.s.restored || queue == "" {
 		return false, nil
@@ -56,13 +56,13 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	return false, nil
 }
 
-// recalled records the attempts with tokens, of which the last is coming back, and the others did
-// so before it. A copy that is on its way now stays the newest attempt.
+// recalled records the attempts with the given tokens. The last is coming back; the others came
+// back before. If a copy is live now, it remains the newest attempt.
 func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.tries + 1
 	if r.live() {
 		at = r.tries
-		var open []byte // of an attempt that nobody knows to have arrived: it has the token that the first of these had
+		var open []byte // token of an attempt not known to have arrived; it equals the first of these tokens
 		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &open); err != nil {
 			return err
 		}

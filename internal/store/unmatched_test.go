@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A queue needs a schema when none of its letters can be read; one whose letters were not read yet
-// does not.
+// A queue needs a schema if none of its letters can be read. A queue whose letters were not read
+// yet does not.
 func TestQueuesThatNeedASchema(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Release gives a held letter back to what it was before it was held.
+// Release returns a held letter to the state it had before it was held.
 func TestHoldAndRelease(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -60,8 +60,8 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// A purged letter leaves a row and a history, and nothing of what was in it: not in the file
-// either, once SQLite has let go of it.
+// A purged letter leaves a row and a history but none of its contents. They are not in the file
+// either, once SQLite has freed the space.
 func TestPurgeErases(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

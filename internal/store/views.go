@@ -28,8 +28,8 @@ func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
 	return list, err
 }
 
-// AddView saves a query under a name, and fills in its id and time; ErrConflict when the name is
-// taken.
+// AddView saves a query under a name and fills in its id and time. It returns ErrConflict if the
+// name is taken.
 func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		err := t.row(`INSERT INTO views (name, query, by, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now}, &v.ID)
@@ -45,7 +45,7 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 	return v, err
 }
 
-// RemoveView takes a saved query away; ErrNotFound when there is none of that id.
+// RemoveView removes a saved query. It returns ErrNotFound if no view has that id.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string

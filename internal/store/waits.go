@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// linedUp returns when a letter leaves its wait queue, Unix milliseconds. In the queue that has an
-// expiration for each it does not leave before those in front of it.
+// linedUp returns when a letter leaves its wait queue, in Unix milliseconds. In the queue with
+// per-message expiration, a letter does not leave before those in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {
@@ -30,7 +30,7 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	return max(due, front), err
 }
 
-// Waited returns up to n letters of a broker whose time in one of its wait queues is over at now.
+// Waited returns up to n letters of a broker whose time in a wait queue has ended at now.
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
 	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
@@ -50,9 +50,9 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 	return list, err
 }
 
-// Land records what became of letters whose time in the broker is over, in one commit: they are
-// requeued, and watched from now on, or held when they are known to be lost. Letters that came back
-// meanwhile are left alone.
+// Land records the fate of letters whose time in the broker has ended, in one transaction. They are
+// requeued and watched from now on, or held if they are known to be lost. It skips letters that
+// came back in the meantime.
 func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {
@@ -68,7 +68,7 @@ func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	return nil
 }
 
-// recordArrival records that a letter has left its wait queue, and begins its watch or holds it.
+// recordArrival records that a letter has left its wait queue, and starts its watch or holds it.
 func (t *tx) recordArrival(l *deadletter.Landed) error {
 	serial, _, _ := l.Letter.Split()
 	r, err := t.record(serial)

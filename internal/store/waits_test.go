@@ -11,8 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// behind stores letters of a queue that wait for their retry behind a waiter of the broker, in
-// delay.
+// behind stores letters of a queue that wait behind a broker waiter for a retry after delay.
 func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
@@ -31,7 +30,7 @@ func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Durat
 	}
 }
 
-// early claims what is to wait in the broker, and what is due.
+// early claims letters that are to wait in the broker, and due letters.
 func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
 	due, err := s.ClaimDue(t.Context(), "main", now, 10, time.Minute, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
@@ -41,7 +40,7 @@ func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []dea
 	return due
 }
 
-var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // when the clock of open begins
+var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // when the clock of open starts
 
 func TestALetterWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
@@ -71,7 +70,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Errorf("what no waiter took: %+v", l)
 	}
 
-	// Nobody acts on it there, whatever the verb.
+	// No action can be applied to it there.
 	for _, verb := range deadletter.Actions {
 		op := deadletter.Operation{Action: verb, By: "local"}
 		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
@@ -129,7 +128,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// A copy may come back before dlo has noted that the time in the broker is over.
+// A copy may come back before dlo has recorded that its time in the broker has ended.
 func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -155,8 +154,8 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A queue of one delay for all would hold what comes to it late for too long: that stays in the
-// store. So does what is paused.
+// A queue with one fixed delay would keep late letters for too long, so these stay in the store. So
+// do paused letters.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -183,8 +182,8 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 	}
 }
 
-// After a doubt a letter waits in the broker for what is left of its time, or goes to its queue. A
-// wait queue would keep it for the whole time again.
+// After a doubt, a letter waits in the broker for the rest of its time, or goes to its queue. A
+// wait queue would keep it for the full time again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -213,7 +212,7 @@ func TestADoubtfulHandOver(t *testing.T) {
 	}
 }
 
-// handed hands the letters over that are to wait in dlo.wait.ttl.
+// handed claims letters that are to wait in dlo.wait.ttl and marks them as waiting there.
 func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	list := early(t, s, c.now(), "message-ttl")
@@ -225,8 +224,8 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the queue that has an expiration for each, the broker passes nothing on before what is in
-// front of it.
+// In the queue with per-message expiration, the broker forwards no message before those in front of
+// it.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -239,7 +238,7 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// An older copy that comes back does not make dlo forget the newer one, which waits in the broker.
+// When an older copy comes back, dlo still knows about the newer one, which waits in the broker.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -247,7 +246,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	first := early(t, s, c.now())[0]
 	mark(t, s, c, deadletter.OutcomeInDoubt, first)
-	_, sent := requeue(t, s, c, first.Letter.ID) // by a person, as the first may be lost
+	_, sent := requeue(t, s, c, first.Letter.ID) // by a person, because the first may be lost
 	second := sent[0]
 	mark(t, s, c, deadletter.OutcomeConfirmed, second)
 	receive(t, s, back(t, 2, second, "sms", second.Letter.Body))
@@ -264,7 +263,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// Where nobody moves a letter on, its time is over and it is still there, people may act on it.
+// If a letter is still in its wait queue after its time has ended, people may act on it.
 func TestALetterThatNobodyMovesOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -282,7 +281,7 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 	}
 }
 
-// A clock that was ahead and is set back brings what waits in the broker near, too.
+// A clock that was ahead and is set back also brings forward letters that wait in the broker.
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

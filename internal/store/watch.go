@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Watched returns the queues of a broker, as origins, to which letters were requeued whose watch
-// window is over at now.
+// Watched returns the queues of a broker, as origins, with requeued letters whose watch has ended
+// at now.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
@@ -28,10 +28,10 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 	return origins, err
 }
 
-// SettleQuiet settles up to n letters that were requeued to a queue and whose watch window is over:
-// they did not come back. Where the queue is known to be deeper now than when a letter was sent,
-// that letter stays. Letters are unverified where nothing could see whether the queue is drained.
-// It returns how many it settled.
+// SettleQuiet settles up to n letters that were requeued to a queue and did not come back until
+// their watch ended. A letter stays if the queue is known to be deeper now than when the letter was
+// sent. Letters are unverified if it could not be observed whether the queue is consumed.
+// SettleQuiet returns how many letters it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	if !facts.Exists || facts.Consumers < 0 || facts.Ready < 0 {
@@ -59,10 +59,10 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 	return done, err
 }
 
-// EndWatch ends the watch over up to n letters that are at its end, and that were in a queue before
-// u.Since: nobody sees any more what becomes of them there. They are held, and their groups take
-// them in as letters that need people; or they are settled and unverified, as u says. It returns
-// how many there were. channels are those of a rule.
+// EndWatch ends the watch over up to n letters whose watch window has ended and that were in a
+// queue before u.Since: their fate there can no longer be observed. Depending on u, they are held
+// and their groups count them as letters that need people, or they are settled as unverified.
+// EndWatch returns the number of letters. channels returns the channels of a rule.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -98,7 +98,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 	return done, err
 }
 
-// watchEnd is how the watch over a letter ends.
+// watchEnd describes how the watch over a letter ends.
 type watchEnd struct {
 	trigger deadletter.Trigger
 	result  deadletter.Result // of the operation that sent it
@@ -130,12 +130,12 @@ func (t *tx) watched(r *record, end watchEnd) error {
 	return t.result(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
 }
 
-// watchChunk is how many letters are watched on in one commit: a queue that nobody drains may hold
-// very many, and ingest would wait.
+// watchChunk is the number of letters whose watch is extended in one transaction. A queue that
+// nobody consumes may hold very many, and ingest would have to wait.
 const watchChunk = 1000
 
-// WatchOn gives the requeued letters of an origin that are at the end of their watch until a later
-// time: their queue is known not to be drained.
+// WatchOn extends the watch of an origin's requeued letters that have reached its end. Their queue
+// is known not to be consumed.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
 	for {
 		var n int64

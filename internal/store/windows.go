@@ -22,22 +22,22 @@ type entry struct {
 	verdict       verdict
 }
 
-// verdict is what became of a delivery.
+// verdict is what happened to a delivery.
 type verdict byte
 
 const (
 	verdictNew     verdict = 'n'
-	verdictReturn  verdict = 'r' // of an attempt of ours
-	verdictCopy    verdict = 'c' // of an attempt that was closed already
-	verdictMerged  verdict = 'm' // joined to its twin after a broker restart
+	verdictReturn  verdict = 'r' // return of an attempt of ours
+	verdictCopy    verdict = 'c' // copy of an attempt that was already closed
+	verdictMerged  verdict = 'm' // merged into its twin after a broker restart
 	verdictSuspect verdict = 's'
 )
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// The journal keeps a window's deliveries as one blob: a claim takes a window whole or not at all,
-// so nothing ever asks for one of them by SQL, and a row per delivery would cost the drain a tenth
-// of its speed.
+// The journal stores a window's deliveries as one blob. A claim takes a window completely or not at
+// all, so no SQL query ever needs a single delivery. A row per delivery would cost the drain a
+// tenth of its speed.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {
@@ -66,12 +66,12 @@ func decodeEntries(b []byte) []entry {
 	return entries
 }
 
-// maxFruitless is how many sessions may end without a settled window before the next one begins
-// small again, for the case that it was the size of its first window that ended them. Letters that
-// came back out of order may then become rows of their own.
+// maxFruitless is how many sessions may end without a settled window before the next one starts
+// with a small window again, in case the size of the first window ended them. Letters that came
+// back out of order may then become separate rows.
 const maxFruitless = 20
 
-// BeginSession counts a new session of an inbox and returns what is known of it.
+// BeginSession counts a new session of an inbox and returns its stored state.
 func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
 	var session deadletter.InboxSession
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -93,8 +93,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts, by name, of which an inbox was there to be read at least
-// once.
+// Reached returns the brokers and vhosts, by name, on which an inbox existed and could be read at
+// least once.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	return reached, err
 }
 
-// AtStake records how many letters of an inbox are in hand for the last time: the broker deletes
-// them should the session end before Receive stores them.
+// AtStake records how many letters of an inbox are on their last delivery. The broker deletes them
+// if the session ends before Receive stores them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -123,9 +123,9 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 	})
 }
 
-// Restarted records that the broker was found restarted, as its marker is gone, and the marker that
-// was made since: should that be gone too, it was restarted once more. Until Calm, acks may turn
-// out to be undone.
+// Restarted records that the broker was restarted, because its marker is gone, and the new marker
+// created since. If that disappears too, the broker was restarted once more. Until Calm, acks may
+// turn out to be undone.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -137,7 +137,7 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker stri
 	})
 }
 
-// Calm records a marker that exists now, and that no ack of before it is in doubt any more.
+// Calm records a marker that exists now. No earlier ack is in doubt any more.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -149,10 +149,10 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 	})
 }
 
-// Look returns the window of an inbox that was committed but not settled; nil when there is none.
-// At most one exists: a window is settled before the next is fetched. It records that a session
-// looks for the window, before that session gets a letter: should it end without a decision,
-// letters that equal the window may come back flagged as the window does.
+// Look returns the window of an inbox that was committed but not settled, or nil if there is none.
+// At most one exists, because a window is settled before the next is fetched. Before the session
+// gets a letter, Look records that it looks for the window. If the session ends without a decision,
+// other letters that equal the window may come back flagged like it.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte
@@ -172,7 +172,7 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 	return open, nil
 }
 
-// OpenInboxes returns the queues that have an open window, configured or not.
+// OpenInboxes returns the queues with an open window, configured or not.
 func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
 	if err != nil {
@@ -189,8 +189,8 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	return list, err
 }
 
-// Settle records that the broker has processed the ack of a window: none of it can be delivered
-// again.
+// Settle records that the broker has processed the ack of a window. None of its letters can be
+// delivered again.
 func (s *Store) Settle(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
 }
@@ -200,8 +200,8 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// Claim takes back an open window whose letters were all delivered again, in whatever order: no new
-// rows. Where such a match is doubtful the new deliveries become suspects instead, or what
+// Claim takes back an open window whose letters were all delivered again, in any order, and creates
+// no new rows. If the match is doubtful, the new deliveries become suspects instead, or as
 // w.Uncertain says. The receipt names the window to settle.
 func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
@@ -254,8 +254,8 @@ func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadlet
 	return receipt, nil
 }
 
-// inOrderOf sorts the entries of a window as its letters were delivered again; false where those
-// are not its letters.
+// inOrderOf sorts the entries of a window in the order in which its letters were delivered again.
+// It returns false if the deliveries are not its letters.
 func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	of := make(map[deadletter.Fingerprint][]entry, len(entries))
 	for _, e := range entries {
@@ -271,13 +271,14 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	return true
 }
 
-// doubts says whether deliveries that equal an open window are twins of it after all, or may be.
-// That is so where a session got twins before and gave them back, for they are flagged since; a
-// message id tells them apart. It is so too where the server flags first deliveries, and each
-// letter of the window has twins. On a quorum inbox the broker tells: it gives x-delivery-count 1
-// to a letter that came without (3.10.8, 4.0.5), and from 4.3 on it adds 1 whenever a delivery
-// returns, and leaves it on a first delivery (4.3.6). On 4.0 a letter that came out of a quorum
-// queue has 1 before and after (4.0.5; TestWhatADeliveryTells).
+// doubts reports whether deliveries that equal an open window are in fact new twins of it (fresh),
+// or may be (doubtful). They may be twins if an earlier session received twins and gave them back,
+// because those are flagged since; a message id tells them apart. They may also be twins if the
+// server flags first deliveries and every letter of the window has twins. On a quorum inbox, the
+// broker can tell: it sets x-delivery-count to 1 on a letter that had none (3.10.8, 4.0.5). From
+// 4.3 on it adds 1 whenever a delivery returns and leaves the count unchanged on a first delivery
+// (4.3.6). On 4.0, a letter from a quorum queue has 1 before and after (4.0.5;
+// TestWhatADeliveryTells).
 func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
 	same, next, bare, named := true, true, true, 0
 	for i, e := range entries {
@@ -311,8 +312,8 @@ func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh,
 	return false, true, nil
 }
 
-// journal calls fn for the deliveries of the horizon, newest window first, with the session of each
-// and whether it was since the restart was seen.
+// journal calls fn for the deliveries within the horizon, newest window first. It passes the
+// session of each delivery, and whether the delivery came after the restart was detected.
 func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {
@@ -323,7 +324,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
 		return err
 	}
-	if restarted.Valid { // the horizon reaches back from when the restart was seen, however long its aftermath takes
+	if restarted.Valid { // the horizon is counted from when the restart was detected, however long it lasts
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
 	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
@@ -348,9 +349,9 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	})
 }
 
-// twins returns the letters of the horizon that a restart of the broker may have brought back, by
-// fingerprint, oldest first. Each can be claimed once in the aftermath of one restart; a second
-// restart may undo the same acks, and those of the first aftermath, again.
+// twins returns the letters within the horizon that a broker restart may have brought back, by
+// fingerprint, oldest first. Each can be claimed once after one restart. A second restart may undo
+// these acks again, and also the acks after the first restart.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
@@ -358,7 +359,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
 			spent[e.letter] = true
-		case session == w.Session || merged[e.letter]: // merged in an earlier aftermath: a newer delivery of the same letter is listed already
+		case session == w.Session || merged[e.letter]: // merged after an earlier restart: a newer delivery of the letter is listed already
 		default:
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
@@ -373,7 +374,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// Rows of this aftermath that were linked to a twin have claimed it as well. Serials begin with
+	// Rows since this restart that were linked to a twin have claimed it too. Serials begin with
 	// the time.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
@@ -395,7 +396,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	return found, nil
 }
 
-// keepJournal is how long settled windows stay beyond the horizon.
+// keepJournal is how long settled windows are kept beyond the horizon.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {

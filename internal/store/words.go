@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The search index holds one row of tokens for each letter. Tokens are lower-case letters and
-// digits, so that SQLite's tokenizer and this file can never disagree about what a word is:
+// The search index holds one row of tokens for each letter. Tokens consist of lower-case letters
+// and digits, so that SQLite's tokenizer and this file always agree on what a word is:
 //
 //	w<word>                 a word of the text, folded to lower case
 //	u<hex>                  the same, as the hex of its UTF-8, of a word that is not ASCII
@@ -23,12 +23,12 @@ import (
 //	f<field><value>zy<hash> the same of a long value: its beginning, and the hash of the whole
 //	a, o<id>, t<id>, g<id>  every letter; its origin, type and group, to search within them alone
 //
-// <field> is 7 digits of base 36 of the hash of its name. In values a to y and 0 to 9 stand for
-// themselves, every other byte is z and its two hex digits: so a prefix of a value is a prefix of
-// its token.
+// <field> is 7 digits of base 36 of the hash of its name. In values, a to y and 0 to 9 stand for
+// themselves. Every other byte becomes z and its two hex digits. Therefore a prefix of a value is a
+// prefix of its token.
 const (
-	maxWord  = 64 // bytes of a word that count
-	maxValue = 64 // bytes of a value that a prefix can ask for
+	maxWord  = 64 // significant bytes of a word
+	maxValue = 64 // bytes of a value that a prefix search can use
 )
 
 const (
@@ -40,7 +40,7 @@ const (
 
 func numberToken(prefix byte, id int64) string { return string(prefix) + strconv.FormatInt(id, 10) }
 
-// wordTokens returns the tokens of the words of a text, each once.
+// wordTokens returns the tokens of the words in a text, without duplicates.
 func wordTokens(text string) []string {
 	var tokens []string
 	seen := map[string]bool{}
@@ -66,7 +66,8 @@ func wordToken(word string) string {
 	return "w" + word
 }
 
-// wordPrefix matches the tokens of all words that begin as that of a token does.
+// wordPrefix returns an expression that matches the tokens of all words with the prefix that token
+// encodes.
 func wordPrefix(token string) string {
 	if token[0] == 'u' {
 		return token + "*"
@@ -74,7 +75,7 @@ func wordPrefix(token string) string {
 	return "(" + token + "* OR u" + hex.EncodeToString([]byte(token[1:])) + "*)"
 }
 
-// fieldToken is the token of a field that has a value.
+// fieldToken returns the token for a field with a value.
 func fieldToken(field, value string) string {
 	if len(value) <= maxValue {
 		return fieldPrefix(field, value) + "zz"
@@ -83,8 +84,8 @@ func fieldToken(field, value string) string {
 	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
 }
 
-// fieldPrefix is how the tokens of all values of a field begin that begin with a text of at most
-// maxValue bytes.
+// fieldPrefix returns the common prefix of the tokens of a field's values that begin with prefix.
+// prefix has at most maxValue bytes.
 func fieldPrefix(field, prefix string) string {
 	h := fnv.New32a()
 	h.Write([]byte(field))
@@ -101,15 +102,15 @@ func fieldPrefix(field, prefix string) string {
 	return string(token)
 }
 
-// Unindexed returns how many letters search does not see yet.
+// Unindexed returns the number of letters that are not indexed yet.
 func (s *Store) Unindexed(ctx context.Context) (int, error) {
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM unindexed`, nil, &n)
 	return n, err
 }
 
-// ClaimUnindexed returns up to n letters that search does not see yet, oldest first, complete with
-// body. Only one indexer may claim at a time.
+// ClaimUnindexed returns up to n letters that are not indexed yet, with their bodies, oldest first.
+// Only one indexer may claim at a time.
 func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
@@ -118,11 +119,12 @@ func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter,
 	return s.these(ctx, s.read, serials)
 }
 
-// maxIndexed bounds the text of one commit of the index, bytes: ingest waits for it.
+// maxIndexed is the maximum size in bytes of the text indexed in one transaction: ingest waits for
+// it.
 const maxIndexed = 256 << 10
 
-// Index records what search finds letters by. A letter that changed since it was claimed stays
-// unindexed.
+// Index records the text and fields by which search finds letters. A letter that changed since it
+// was claimed stays unindexed.
 func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	for len(list) > 0 {
 		n := 1
@@ -137,7 +139,7 @@ func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-// index is Index in one commit.
+// index is Index in one transaction.
 func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		for i := range list {
@@ -148,7 +150,7 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 				return err
 			}
 			if r.state == deadletter.StateReceived || !x.AsOf.IsZero() && r.changedAt != x.AsOf.UnixMilli() {
-				continue // it came back meanwhile: it stays listed, or is with its next verdict
+				continue // it came back in the meantime: it stays listed, or is listed with its next verdict
 			}
 			if _, err := t.exec(`DELETE FROM unindexed WHERE letter = $1`, serial); err != nil {
 				return err
@@ -176,7 +178,7 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-const maxFacet = 200 // bytes of a value that facets count
+const maxFacet = 200 // maximum bytes of a value that facets count
 
 // bodyFields records the values of a letter's body that facets count.
 func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
@@ -195,10 +197,11 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// IndexAnew lists letters for the indexer again when what is indexed has changed: version names
-// what it is now, up to the first colon what is masked. When that has changed, nothing is found by
-// words until it is indexed again, as search must not confirm what is masked, and lists show
-// nothing of bodies until they are read again. It returns how many.
+// IndexAnew lists letters to be indexed again if the indexed data has changed. version describes
+// that data; its part before the first colon describes the masks. If the masks have changed, words
+// find nothing until everything is indexed again, because search must not confirm masked values.
+// Lists show no body contents until the letters are read again. IndexAnew returns the number of
+// listed letters.
 func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
@@ -207,7 +210,7 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 	was, _, _ := strings.Cut(had, ":")
 	is, _, _ := strings.Cut(version, ":")
 	masked := had != "" && is != was
-	if masked { // first: the rest takes a while
+	if masked { // first, as the rest takes a while
 		err := s.tx(ctx, bulk, func(t *tx) error {
 			if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
 				return err
@@ -236,7 +239,7 @@ func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
 				_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('index version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, version)
 				return err
 			}
-			if masked { // what lists show of a body was written under the masks of before
+			if masked { // the summaries in lists were written with the old masks
 				if _, err := t.exec(`UPDATE letters SET summary = '' WHERE id > $1 AND id <= $2 AND summary <> ''`, last, upper); err != nil {
 					return err
 				}

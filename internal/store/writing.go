@@ -12,13 +12,14 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// priority of a write: one runs at a time, and the most urgent that waits goes next.
+// priority is the priority of a write. One write runs at a time, and the most urgent waiting write
+// goes next.
 type priority int
 
 const (
 	urgent     priority = iota // ingest: the broker waits for its ack
 	dispatch                   // claims and marks of the publishing path
-	classify                   // verdicts, the watch
+	classify                   // verdicts and the watch
 	bulk                       // operations, in chunks
 	priorities int      = iota
 )
@@ -53,7 +54,7 @@ func (l *lanes) enter(ctx context.Context, p priority) error {
 			return ctx.Err()
 		}
 	}
-	l.next() // the turn came in the same moment: pass it on
+	l.next() // the turn came at the same moment: pass it on
 	return ctx.Err()
 }
 
@@ -75,20 +76,20 @@ func (l *lanes) next() {
 	l.busy = false
 }
 
-// tx is one write: what the one writing connection does between BEGIN IMMEDIATE and COMMIT, with
-// the counter moves that belong to it.
+// tx is one write transaction on the single write connection, with the changes to the counters that
+// belong to it.
 type tx struct {
 	s     *Store
 	ctx   context.Context
 	now   int64 // Unix milliseconds
 	moves moves
-	ended map[deadletter.OperationID]bool // operations that may have nothing open any more
-	wait  [][2]int64                      // keys and letters, of deaths that nothing is said of
+	ended map[deadletter.OperationID]bool // operations that may have no open letters left
+	wait  [][2]int64                      // keys and letters of deaths without an annotation
 	step  step
 }
 
-// tx runs fn in a transaction of its own, moves the counters and commits with an fsync. On an error
-// nothing of it remains.
+// tx runs fn in a transaction, updates the counters and commits with an fsync. After an error,
+// nothing of the transaction remains.
 func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err error) {
 	if err := s.lanes.enter(ctx, p); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err := s.Damaged(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// A write that has begun is finished also when its caller goes away: cancelling it midway would
+	// A write that has begun is finished even if its caller is cancelled: stopping it midway would
 	// save nothing.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
@@ -125,7 +126,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {
-		t.exec(`ROLLBACK`) // fails where SQLite has rolled back by itself, as it does on a full disk
+		t.exec(`ROLLBACK`) // fails if SQLite has already rolled back, as it does on a full disk
 		s.names.rollback()
 		s.serial = serial
 		return s.failed(err)
@@ -135,8 +136,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write, which is in all that it changes; end says that it is
-// visible, or undone.
+// begin returns the time of a write, which is recorded in everything that it changes. end marks the
+// write as visible or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -150,9 +151,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the instant that a selection is as of whose letters are read after this call, at
-// now: whatever a reader does not see yet carries this time or a later one. That is a little before
-// now while a write is under way.
+// AsOf returns the time of a selection whose letters are read after this call, at now. Every change
+// that a reader cannot see yet carries this time or a later one. While a write is running, the time
+// is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -162,12 +163,12 @@ func (s *Store) AsOf(now time.Time) time.Time {
 	return now
 }
 
-// errDead is the answer to every write after a failed fsync.
+// errDead is the error of every write after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// failed gives up on the process where SQLite could not make a commit durable: after a failed fsync
-// the kernel may have dropped what it held, so no later fsync proves anything (docs/reliability.md,
-// crash points).
+// failed reports a fatal error if SQLite could not make a commit durable. After a failed fsync, the
+// kernel may have dropped the data, so no later fsync proves anything (docs/reliability.md, crash
+// points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
@@ -177,7 +178,7 @@ func (s *Store) failed(err error) error {
 	return err
 }
 
-// exec runs a statement; statements are prepared once for the life of the store.
+// exec runs a statement. Each statement is prepared once for the lifetime of the store.
 func (t *tx) exec(query string, args ...any) (sql.Result, error) {
 	stmt, err := t.prepared(query)
 	if err != nil {
@@ -194,7 +195,7 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	return stmt.QueryContext(t.ctx, args...)
 }
 
-// row runs a query for one row into dest; sql.ErrNoRows when there is none.
+// row runs a query for one row and scans it into dest. It returns sql.ErrNoRows if there is none.
 func (t *tx) row(query string, args []any, dest ...any) error {
 	stmt, err := t.prepared(query)
 	if err != nil {
@@ -215,7 +216,7 @@ func (t *tx) prepared(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// ask runs a query on a reading connection; its text is prepared once.
+// ask runs a query on a read connection. Each query is prepared once.
 func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt, err := s.asked(query)
 	if err != nil {
@@ -224,7 +225,7 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	return stmt.QueryContext(ctx, args...)
 }
 
-// askRow is ask for one row; sql.ErrNoRows when there is none.
+// askRow is ask for one row. It returns sql.ErrNoRows if there is none.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
 	stmt, err := s.asked(query)
 	if err != nil {
@@ -248,7 +249,7 @@ func (s *Store) asked(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// event appends to the history of a letter or of an operation.
+// event adds an entry to the history of a letter or an operation.
 func (t *tx) event(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
 	_, err := t.exec(`INSERT INTO events (letter, operation, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5, $6)`,
 		positive(letter), positive(int64(operation)), t.now, kind, actor, detail)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Filled returns a value with all fields set: a text is the name of its field, a number is 1, a
-// time is one of 2026. Only maps, interfaces and pointers stay empty.
+// Filled returns a value with all fields set: a text is its field's name, a number is 1, and a time
+// is in 2026. Maps, interfaces and pointers stay empty.
 func Filled[T any]() T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem(), "")

@@ -1,6 +1,6 @@
 // Package storetest gives tests the file of an empty store, of this version or an older one, and
-// values to put into it. The steps of the schema run once for a test binary: under the race
-// detector they take most of a second, and hundreds of tests open a store.
+// values to store. The migrations run once per test binary: with the race detector they take most
+// of a second, and hundreds of tests open a store.
 package storetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// File returns the path of an empty store in a folder of the test.
+// File returns the path of an empty store in a temporary folder of the test.
 func File(t testing.TB) string {
 	t.Helper()
 	content, err := empty()
@@ -30,8 +30,8 @@ func File(t testing.TB) string {
 	return path
 }
 
-// FileOf returns the path of an empty store of an older version, in a folder of the test: what an
-// upgrade begins with.
+// FileOf returns the path of an empty store of an older version in a temporary folder of the test.
+// Upgrade tests start from it.
 func FileOf(t testing.TB, version int64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.db")

@@ -1,7 +1,6 @@
-// Package trial sends a letter of dlo's own the whole way: out of a queue of its own, whose
-// consumer rejects it once, through the broker into dlo, and back to that consumer by the one
-// publishing path. It watches the letter, and takes no part in what becomes of it: that is done by
-// the rooms that do it for all letters.
+// Package trial sends a letter made by dlo the whole way: from a queue of its own, whose consumer
+// rejects it once, through the broker into dlo, and back to that consumer by the one publishing
+// path. The package only watches the letter. The rooms that handle all letters handle this one too.
 package trial
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Store is what a trial needs of the store.
+// Store is the part of the store that trials need.
 type Store interface {
 	TrialMark(messageID string) string
 	Record(ctx context.Context, a deadletter.Act) error
@@ -25,31 +24,33 @@ type Store interface {
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 }
 
-// Broker is a broker and vhost of the configuration.
+// Broker is a broker and vhost in the configuration.
 type Broker struct {
 	Name, VHost string
 	Unable      string        // why there can be no trial with this configuration; "" = there can
 	Unready     func() string // why there can be none now; "" = there can
-	// Try sends a message through the queue of trials until ctx ends, and tells of its consumer.
+	// Try sends a message through the trial queue until ctx ends. It reports to heard what the
+	// consumer does.
 	Try func(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error
 }
 
-// Trials runs trials, one at a time. What it knows of them is lost with the process.
+// Trials runs trials, one at a time. It keeps its state in memory only.
 type Trials struct {
 	store   Store
 	brokers []Broker
 	log     *slog.Logger
 	now     func() time.Time
-	begin   chan int // the broker of the trial that was started
+	begin   chan int // the broker of the started trial
 
-	starting sync.Mutex // one is begun at a time
+	starting sync.Mutex // one trial is started at a time
 
 	mu      sync.Mutex
 	current *deadletter.Trial // the newest; nil = none
-	message string            // its message id
+	message string            // the newest trial's message id
 }
 
-// New returns the trials of brokers; Run has to run for any to go on. now is time.Now when nil.
+// New returns the trials of the given brokers. Run must be running for a trial to make progress. If
+// now is nil, New uses time.Now.
 func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) *Trials {
 	if now == nil {
 		now = time.Now
@@ -57,7 +58,7 @@ func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) 
 	return &Trials{store: store, brokers: brokers, log: log, now: now, begin: make(chan int, 1)}
 }
 
-// Newest returns the trial that was started last since dlo was; nil = none was.
+// Newest returns the trial that was started last since dlo started, or nil if there was none.
 func (t *Trials) Newest() *deadletter.Trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,7 @@ func (t *Trials) Newest() *deadletter.Trial {
 	return &newest
 }
 
-// Unable says why there can be no trial at a broker with this configuration; "" = there can.
+// Unable explains why this configuration allows no trial at a broker, or returns "" if it does.
 func (t *Trials) Unable(broker string) string {
 	b, err := t.find(broker)
 	if err != nil {
@@ -88,8 +89,8 @@ func (t *Trials) find(broker string) (int, error) {
 	return i, nil
 }
 
-// Start begins a trial, which goes on without the caller; the audit has who began it. The error
-// wraps ErrForbidden, ErrNotFound, or ErrConflict where none can be now.
+// Start starts a trial, which continues in the background. The audit records who started it. The
+// error wraps ErrForbidden, ErrNotFound, or ErrConflict if no trial is possible now.
 func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error) {
 	i, err := t.find(broker)
 	if err != nil {
@@ -119,17 +120,18 @@ func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker stri
 	defer t.mu.Unlock()
 	t.current = &deadletter.Trial{Broker: b.Name, VHost: b.VHost, By: by.Name, State: deadletter.TrialRunning, StartedAt: t.now().UTC()}
 	t.message = "dlo-try-" + string(deadletter.NewToken())
-	t.begin <- i // its place is free, as no trial runs
+	t.begin <- i // never blocks, because no trial is running
 	return *t.current, nil
 }
 
-// Made says whether dlo made a letter for a trial: its message id bears the mark of this store.
+// Made reports whether dlo made a letter for a trial. The header of such a letter contains this
+// store's mark for its message id.
 func (t *Trials) Made(l *deadletter.Letter) bool {
 	mark, ok := l.Arrived.Headers[deadletter.HeaderTrial].(string)
 	return ok && l.Arrived.MessageID != "" && mark == t.store.TrialMark(l.Arrived.MessageID)
 }
 
-// Arrived is told of a letter that dlo made for a trial, once it is stored and read.
+// Arrived is called for a letter that dlo made for a trial, once it is stored and classified.
 func (t *Trials) Arrived(l *deadletter.Letter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +140,7 @@ func (t *Trials) Arrived(l *deadletter.Letter) {
 	}
 }
 
-// Run goes on with what was started until ctx ends.
+// Run runs the started trials until ctx ends.
 func (t *Trials) Run(ctx context.Context) error {
 	for {
 		select {
@@ -151,17 +153,17 @@ func (t *Trials) Run(ctx context.Context) error {
 }
 
 const (
-	limit = 3 * time.Minute        // of a trial; one takes about ten seconds
-	look  = 200 * time.Millisecond // between two looks at its letter
+	limit = 3 * time.Minute        // limit of a trial; it normally takes about ten seconds
+	look  = 200 * time.Millisecond // interval between looks at its letter
 )
 
-// run sends one letter the whole way.
+// run sends one letter the whole way and watches it.
 func (t *Trials) run(stopping context.Context, b *Broker) {
 	ctx, cancel := context.WithTimeout(stopping, limit)
 	through := make(chan error, 1)
 	defer func() {
 		cancel()
-		<-through // its queue is gone then
+		<-through // then its queue is deleted
 	}()
 	m, err := t.compose(b)
 	if err != nil {
@@ -174,7 +176,7 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	}()
 	for {
 		select {
-		case err := <-through: // also at the end of its time
+		case err := <-through: // also when its time is up
 			through <- nil
 			if err == nil {
 				err = t.late()
@@ -197,7 +199,7 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	}
 }
 
-// compose makes the message of the trial.
+// compose returns the message of the trial.
 func (t *Trials) compose(b *Broker) (deadletter.TrialMessage, error) {
 	t.mu.Lock()
 	at, by, id := t.current.StartedAt, t.current.By, t.message
@@ -214,8 +216,8 @@ func (t *Trials) change(change func(c *deadletter.Trial)) {
 	change(t.current)
 }
 
-// heard is told what the consumer of a trial does with its message, also after the trial was given
-// up and another one begun.
+// heard records what the consumer of a trial does with its message. It may be called after the
+// trial failed and another one started.
 func (t *Trials) heard(message string, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -228,8 +230,8 @@ func (t *Trials) heard(message string, accepted bool) {
 	}
 }
 
-// follow looks how far the letter is, and says whether it has gone the whole way; an error is why
-// it will not.
+// follow checks the progress of the letter, and reports whether it has gone the whole way. err
+// explains why it will not.
 func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	id := t.Newest().Letter
 	if id == "" {
@@ -259,7 +261,7 @@ func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// late says what a trial was waiting for when its time was over.
+// late returns an error that says what the trial was waiting for when its time was up.
 func (t *Trials) late() error {
 	c := t.Newest()
 	switch {
@@ -273,7 +275,7 @@ func (t *Trials) late() error {
 	return errors.New("dlo could not see in time what became of its letter, which was sent back")
 }
 
-// fail ends a trial that does not go the whole way.
+// fail ends a trial that does not succeed.
 func (t *Trials) fail(err error) {
 	t.log.Warn("the trial did not get all the way", "err", err)
 	t.change(func(c *deadletter.Trial) {

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shelf has one letter, which a test moves on.
+// shelf is a store with one letter, whose state a test changes.
 type shelf struct {
 	mu       sync.Mutex
 	letter   deadletter.Letter
@@ -51,7 +51,7 @@ func (s *shelf) move(change func(s *shelf)) {
 	change(s)
 }
 
-// stage is a broker that a test plays.
+// stage is a broker played by the test.
 type stage struct {
 	sent  chan deadletter.TrialMessage
 	hear  func(accepted bool)
@@ -59,7 +59,8 @@ type stage struct {
 	ended atomic.Bool // Try has returned
 }
 
-// play runs trials in a bubble: script is told of the message that was sent, if it was.
+// play runs trials in a synctest bubble. script acts as the broker and receives the sent message
+// from b.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,12 +89,13 @@ func play(t *testing.T, unable, unready string, script func(trials *Trials, s *s
 	})
 }
 
-// arrives is a letter of what was sent.
+// arrives returns the letter of a sent message.
 func arrives(m deadletter.TrialMessage) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello", ReceivedAt: time.Now(), Arrived: m.Properties}
 }
 
-// TestATrialGoesTheWholeWay: each step has its time, and only one trial is under way.
+// TestATrialGoesTheWholeWay checks that each step has its time, and that only one trial runs at a
+// time.
 func TestATrialGoesTheWholeWay(t *testing.T) {
 	t.Parallel()
 	play(t, "", "", func(trials *Trials, s *shelf, b *stage) {
@@ -181,8 +183,8 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 	})
 }
 
-// TestATrialHearsOfItsOwnMessage only: that of an earlier one, which was given up, may still be
-// under way while its consumer ends.
+// TestATrialHearsOfItsOwnMessage checks that a trial ignores the message of an earlier one, which
+// may still be on its way while its consumer ends.
 func TestATrialHearsOfItsOwnMessage(t *testing.T) {
 	t.Parallel()
 	play(t, "", "", func(trials *Trials, _ *shelf, b *stage) {
@@ -206,7 +208,7 @@ func TestATrialHearsOfItsOwnMessage(t *testing.T) {
 	})
 }
 
-// TestATrialThatDoesNotGoTheWholeWay says why, and what helps.
+// TestATrialThatDoesNotGoTheWholeWay checks that a failed trial gives the reason and a remedy.
 func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -263,7 +265,8 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 	}
 }
 
-// TestWhereNoTrialCanBe: nothing is begun, and it is said why.
+// TestWhereNoTrialCanBe checks that nothing is started if no trial is possible, and that the reason
+// is given.
 func TestWhereNoTrialCanBe(t *testing.T) {
 	t.Parallel()
 	stranger := deadletter.Principal{Name: "eve"}
@@ -293,7 +296,7 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 	}
 }
 
-// TestAStopEndsATrial and waits until its queue is gone.
+// TestAStopEndsATrial checks that stopping dlo ends a trial and waits until its queue is deleted.
 func TestAStopEndsATrial(t *testing.T) {
 	t.Parallel()
 	var ended *stage
