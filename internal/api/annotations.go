@@ -1,6 +1,6 @@
 package api
 
-// Failure is what a consumer said of the latest death of a letter, in GET /letters/{id}.
+// Failure is the consumer's report on a letter's latest death, in GET /letters/{id}.
 type Failure struct {
 	By      string `json:"by"` // annotation
 	Type    string `json:"type"`
@@ -10,8 +10,8 @@ type Failure struct {
 	Version string `json:"version"`
 }
 
-// Annotation is what a consumer says of a message that it rejects: the body of POST /annotations,
-// which takes a list of them too. deadletter.ReadAnnotation reads it.
+// Annotation is a consumer's report on a message that it rejects. It is the body of POST
+// /annotations, which also accepts a list of them. deadletter.ReadAnnotation parses it.
 type Annotation struct {
 	MessageID  string `json:"message_id,omitempty"`
 	Token      string `json:"dlo_token,omitempty"`
@@ -24,14 +24,14 @@ type Annotation struct {
 	Stack      string `json:"stack,omitempty"`
 	Service    string `json:"service,omitempty"`
 	Version    string `json:"version,omitempty"`
-	At         string `json:"at,omitempty"` // a time; ReadAnnotation checks it
+	At         string `json:"at,omitempty"` // a time, checked by ReadAnnotation
 	Broker     string `json:"broker,omitempty"`
 	VHost      string `json:"vhost,omitempty"`
 }
 
-// Annotated is the answer of POST /annotations: how many annotations were stored.
+// Annotated is the response to POST /annotations: the number of annotations stored.
 type Annotated struct {
 	New    int `json:"new"`
-	Again  int `json:"again"`  // the same was said shortly before
-	Joined int `json:"joined"` // letters that were there already
+	Again  int `json:"again"`  // repeats of a recent annotation
+	Joined int `json:"joined"` // letters that had already arrived
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnAnnotationIsWhatIsRead: ReadAnnotation ignores members that it does not know, so each of
-// ours has to be one that it refuses when it is no text.
+// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation: it must
+// reject each one if its value is not a string. ReadAnnotation ignores unknown members.
 func TestAnAnnotationIsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {

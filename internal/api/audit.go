@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// AuditEntry is something that was done, in GET /audit.
+// AuditEntry is a recorded action, in GET /audit.
 type AuditEntry struct {
 	ID        int64     `json:"id"`
 	At        time.Time `json:"at"`
@@ -10,22 +10,22 @@ type AuditEntry struct {
 	Actor     string    `json:"actor"`
 	Through   string    `json:"through"` // page, api, cli or dlo; "" = not recorded
 	Operation string    `json:"operation"`
-	Total     int       `json:"total"` // letters of the operation
+	Total     int       `json:"total"` // letters in the operation
 	Query     string    `json:"query"`
 	Detail    string    `json:"detail"`
 	Targets   []Target  `json:"targets"` // none = not recorded
-	Asked     *int      `json:"asked"`   // of how many letters, groups or things; null = not recorded
+	Asked     *int      `json:"asked"`   // number of letters, groups or things; null = not recorded
 	Done      *int      `json:"done"`
 }
 
-// Target is what an act was about.
+// Target is the object of an audited action.
 type Target struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
 	Title string `json:"title,omitempty"` // of a group
 }
 
-// String is a target as tables have it, such as "group G-418".
+// String formats the target for tables, such as "group G-418".
 func (t Target) String() string {
 	if t.Name == "" {
 		return t.Kind

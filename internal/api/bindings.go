@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Pick is a type that a person picked, as GET /bindings, POST /bindings and POST /letters/{id}/type
-// answer it.
+// Pick is a type that a person picked, in GET /bindings and in the responses to POST /bindings and
+// POST /letters/{id}/type.
 type Pick struct {
 	ID     int64     `json:"id"`
 	For    string    `json:"for"` // letter, group or binding
@@ -17,16 +17,16 @@ type Pick struct {
 	At     time.Time `json:"at"`
 }
 
-// Binding is a binding of the configuration, in GET /bindings.
+// Binding is a binding from the configuration, in GET /bindings.
 type Binding struct {
 	Queue string `json:"queue"`
 	Key   string `json:"key,omitempty"`
 	Type  string `json:"type"`
 }
 
-// Bindings is the answer of GET /bindings.
+// Bindings is the response to GET /bindings.
 type Bindings struct {
-	Bindings      []Pick    `json:"bindings"` // by people, picks for groups and letters too
+	Bindings      []Pick    `json:"bindings"` // by people, including for groups and letters
 	Configuration []Binding `json:"configuration"`
 }
 
@@ -41,6 +41,6 @@ type BindingRequest struct {
 // PickRequest is the body of POST /letters/{id}/type.
 type PickRequest struct {
 	Type   string `json:"type"`
-	For    string `json:"for,omitempty"` // letter, group or binding; letter where it is absent
+	For    string `json:"for,omitempty"` // letter, group or binding; default: letter
 	Reason string `json:"reason,omitempty"`
 }

@@ -2,23 +2,23 @@ package api
 
 import "time"
 
-// Broker is what is known of the connection to a broker and vhost, in GET /brokers.
+// Broker is the state of the connection to a broker and vhost, in GET /brokers.
 type Broker struct {
 	Name      string    `json:"name"`
 	VHost     string    `json:"vhost"`
-	Label     string    `json:"label"`  // what people call it, such as production
+	Label     string    `json:"label"`  // display name, such as production
 	Colour    string    `json:"colour"` // of the label
 	Connected bool      `json:"connected"`
-	Reached   bool      `json:"reached"` // once since the store was made: what dies waits in its inboxes
+	Reached   bool      `json:"reached"` // connected at least once since the store was created
 	Version   string    `json:"version"` // of RabbitMQ; "" until the first connection since dlo started
 	Reason    string    `json:"reason"`  // why it is not connected
-	Blocked   string    `json:"blocked"` // why it takes no messages now
-	Since     time.Time `json:"since"`   // of this state
+	Blocked   string    `json:"blocked"` // why the broker accepts no messages now
+	Since     time.Time `json:"since"`   // when this state began
 	NextTry   time.Time `json:"next_try,omitzero"`
 	Inboxes   []string  `json:"inboxes"`
 }
 
-// Brokers is the answer of GET /brokers.
+// Brokers is the response to GET /brokers.
 type Brokers struct {
 	Brokers []Broker `json:"brokers"`
 }

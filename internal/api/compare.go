@@ -1,7 +1,7 @@
 package api
 
-// Comparison is the answer of GET /letters/compare: two letters, field by field. What is masked in
-// them is masked here.
+// Comparison is the response to GET /letters/compare: two letters, field by field. Values that are
+// masked in the letters are masked here too.
 type Comparison struct {
 	A      Row             `json:"a"`
 	B      Row             `json:"b"`
@@ -9,11 +9,11 @@ type Comparison struct {
 	Same   int             `json:"same"`   // of them
 }
 
-// ComparedField is a field of two letters.
+// ComparedField is a field compared between two letters.
 type ComparedField struct {
 	Part    string  `json:"part"` // fact, property, header or body
 	Path    string  `json:"path"` // "" = the whole body
-	A       *string `json:"a"`    // null where only b has it
+	A       *string `json:"a"`    // null if only b has it
 	B       *string `json:"b"`
 	Outcome string  `json:"outcome"` // same, different, only_a, only_b, hidden or unfinished
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Change is the body of PATCH /groups/{id}. What is absent stays as it is.
+// Change is the body of PATCH /groups/{id}. Missing fields stay unchanged.
 type Change struct {
 	Owner    *string              `json:"owner,omitempty"`
 	Severity *deadletter.Severity `json:"severity,omitempty"`
@@ -17,7 +17,7 @@ type Change struct {
 	Reopen   bool                 `json:"reopen,omitempty"`
 }
 
-// Decision is a decision about groups that was recorded, as every call that decides answers it.
+// Decision is a recorded decision about groups, as returned by every call that decides.
 type Decision struct {
 	ID      int64       `json:"id"`
 	Kind    string      `json:"kind"`
@@ -29,13 +29,14 @@ type Decision struct {
 	Undone  *time.Time  `json:"undone_at,omitempty"`
 }
 
-// LeftAlone is a group that a decision does not fit, in the answer of POST /groups/decisions.
+// LeftAlone is a group that a decision does not apply to, in the response to POST
+// /groups/decisions.
 type LeftAlone struct {
 	Group string `json:"group"`
 	Why   string `json:"why"`
 }
 
-// SnoozeChange says until when a group is put off, in PATCH /groups/{id}.
+// SnoozeChange snoozes a group, in PATCH /groups/{id}.
 type SnoozeChange struct {
 	Until time.Time `json:"until,omitzero"`
 	For   string    `json:"for,omitempty"`   // instead of until: "2h"
@@ -43,9 +44,9 @@ type SnoozeChange struct {
 	Queue bool      `json:"queue,omitempty"` // when another queue has the same error
 }
 
-// ResolveChange says how a group is resolved, in PATCH /groups/{id}.
+// ResolveChange resolves a group, in PATCH /groups/{id}.
 type ResolveChange struct {
-	Version string `json:"version,omitempty"` // of the consumer; older ones may go on failing
+	Version string `json:"version,omitempty"` // of the consumer; older versions may go on failing
 }
 
 // GroupsChange is the body of POST /groups/decisions.
@@ -59,7 +60,7 @@ type MergeRequest struct {
 	Groups []string `json:"groups"`
 }
 
-// Decisions is the answer of GET /groups/decisions.
+// Decisions is the response to GET /groups/decisions.
 type Decisions struct {
 	Decisions []Decision `json:"decisions"`
 }

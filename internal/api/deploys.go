@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Deploy is a mark of a deploy, in GET /deploys and GET /groups/{id}.
+// Deploy is a deploy marker, in GET /deploys and GET /groups/{id}.
 type Deploy struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
@@ -12,7 +12,7 @@ type Deploy struct {
 	By      string    `json:"by"`
 }
 
-// Deploys is the answer of GET /deploys.
+// Deploys is the response to GET /deploys.
 type Deploys struct {
 	Deploys []Deploy `json:"deploys"`
 }

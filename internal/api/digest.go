@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Digest is the answer of GET /digest: the digest as it would be sent now.
+// Digest is the response to GET /digest: the digest as it would be sent now.
 type Digest struct {
 	From      time.Time    `json:"from"`
 	To        time.Time    `json:"to"`
@@ -10,15 +10,16 @@ type Digest struct {
 	Letters   int          `json:"letters"`
 	New       int          `json:"new"`
 	CameBack  int          `json:"came_back"`
-	Recovered int          `json:"recovered"` // letters that retries brought through
+	Recovered int          `json:"recovered"` // letters that succeeded on retry
 	Paged     int          `json:"paged"`
-	Before    DigestBefore `json:"before"` // the time before, of the same length
+	Before    DigestBefore `json:"before"` // the preceding period of the same length
 	Lines     []DigestLine `json:"lines"`
-	More      int          `json:"more"` // groups that are not in lines
+	More      int          `json:"more"` // groups missing from lines
 	Pauses    []Pause      `json:"pauses"`
 }
 
-// Pause is a pause of retries that has lasted for a day and keeps letters back, in GET /digest.
+// Pause is a pause of retries that has lasted for a day and still holds letters back, in GET
+// /digest.
 type Pause struct {
 	Broker  string    `json:"broker"`
 	VHost   string    `json:"vhost"`
@@ -30,21 +31,21 @@ type Pause struct {
 	Letters int       `json:"letters"` // that wait
 }
 
-// DigestBefore is the time before that of a digest, in GET /digest.
+// DigestBefore covers the period before the digest's own, in GET /digest.
 type DigestBefore struct {
 	Groups    int `json:"groups"`
 	Letters   int `json:"letters"`
 	Recovered int `json:"recovered"`
 }
 
-// DigestLine is a group that needs people, in GET /digest.
+// DigestLine is a group that needs attention, in GET /digest.
 type DigestLine struct {
-	Letters    int    `json:"letters"` // that died in the time
+	Letters    int    `json:"letters"` // that died in the period
 	Suggestion string `json:"suggestion,omitempty"`
 	Group      Group  `json:"group"`
 }
 
-// DigestSent is the answer of POST /digest/send.
+// DigestSent is the response to POST /digest/send.
 type DigestSent struct {
-	Channels []string `json:"channels"` // that it goes to
+	Channels []string `json:"channels"` // the channels it is sent to
 }

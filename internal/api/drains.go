@@ -6,15 +6,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drain is a drain of a queue that is no inbox, in GET /queues/drains.
+// Drain is a drain of a queue that is not an inbox, in GET /queues/drains.
 type Drain struct {
 	ID        string                `json:"id"`
 	Broker    string                `json:"broker"`
 	VHost     string                `json:"vhost"`
 	Queue     string                `json:"queue"`
 	Origin    string                `json:"origin"`
-	Count     int                   `json:"count"` // letters; 0: until the queue is empty
-	Taken     int                   `json:"taken"` // letters so far
+	Count     int                   `json:"count"` // letters; 0 = until the queue is empty
+	Taken     int                   `json:"taken"` // letters taken so far
 	State     deadletter.DrainState `json:"state"`
 	Why       string                `json:"why"`
 	By        string                `json:"by"`
@@ -22,7 +22,7 @@ type Drain struct {
 	EndedAt   time.Time             `json:"ended_at,omitzero"`
 }
 
-// Drains is the answer of GET /queues/drains.
+// Drains is the response to GET /queues/drains.
 type Drains struct {
 	Drains []Drain `json:"drains"`
 }
@@ -32,6 +32,6 @@ type DrainRequest struct {
 	Broker string `json:"broker,omitempty"`
 	VHost  string `json:"vhost,omitempty"`
 	Queue  string `json:"queue"`
-	Origin string `json:"origin,omitempty"` // queue of letters whose headers do not say theirs
-	Count  int    `json:"count,omitempty"`  // letters; 0: until the queue is empty
+	Origin string `json:"origin,omitempty"` // queue for letters whose headers name none
+	Count  int    `json:"count,omitempty"`  // letters; 0 = until the queue is empty
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ExportedLetter is a line of GET /letters/export and POST /letters/import: all that another dlo
-// needs to take a letter in.
+// ExportedLetter is a line of GET /letters/export and POST /letters/import. It holds everything
+// that another dlo needs to import the letter.
 type ExportedLetter struct {
 	V     int              `json:"v"`
 	ID    deadletter.ID    `json:"id"`
 	State deadletter.State `json:"state"`
-	// Masked says that something in it is masked: it has no body, and masked headers.
+	// Masked reports whether part of the letter is masked. A masked letter has no body, and its
+	// headers are masked.
 	Masked     bool                        `json:"masked,omitempty"`
 	Origin     ExportedOrigin              `json:"origin"`
 	Inbox      Text                        `json:"inbox"`
@@ -29,9 +30,10 @@ type ExportedLetter struct {
 	Why        string                      `json:"why"`
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	// Encoded is properties and headers as AMQP has them, where JSON cannot say them exactly.
+	// Encoded holds the properties and headers in AMQP encoding if JSON cannot represent them
+	// exactly.
 	Encoded []byte  `json:"encoded,omitempty"`
-	Body    *[]byte `json:"body"` // null: masked or purged
+	Body    *[]byte `json:"body"` // null = masked or purged
 }
 
 // ExportedOrigin is where an exported letter last died.
@@ -43,7 +45,8 @@ type ExportedOrigin struct {
 	RoutingKey Text   `json:"routing_key"`
 }
 
-// Text is a text of any bytes: a string, or {"b": base64} where it is not UTF-8.
+// Text is a string of arbitrary bytes, encoded as a JSON string, or as {"b": base64} if it is not
+// valid UTF-8.
 type Text string
 
 func (t Text) MarshalJSON() ([]byte, error) {

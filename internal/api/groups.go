@@ -20,16 +20,16 @@ type Group struct {
 	Note      string      `json:"note"`
 	Snooze    *Snooze     `json:"snooze,omitempty"`
 	Resolved  *Resolution `json:"resolved,omitempty"`
-	Count     int         `json:"count"`   // letters now dead or held
-	Waiting   int         `json:"waiting"` // letters that wait for a retry
-	Overdue   int         `json:"overdue"` // of those: letters whose retries should have been over
-	Failing   bool        `json:"failing"` // letters of it die now; otherwise it is quiet since LastSeen
+	Count     int         `json:"count"`   // letters currently dead or held
+	Waiting   int         `json:"waiting"` // letters waiting for a retry
+	Overdue   int         `json:"overdue"` // waiting letters whose retries should have ended by now
+	Failing   bool        `json:"failing"` // its letters are dying now; if false, it has been quiet since LastSeen
 	FirstSeen time.Time   `json:"first_seen"`
 	LastSeen  time.Time   `json:"last_seen"`
-	Hours     []int       `json:"hours"` // letters of each of the last 24 hours, oldest first
+	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
 }
 
-// Snooze is until when a group is put off, in GET /groups.
+// Snooze says how long a group is snoozed, in GET /groups.
 type Snooze struct {
 	Until time.Time `json:"until"`
 	After int       `json:"after,omitempty"` // further letters
@@ -37,14 +37,14 @@ type Snooze struct {
 	By    string    `json:"by"`
 }
 
-// Resolution is how a group was resolved, in GET /groups.
+// Resolution says how a group was resolved, in GET /groups.
 type Resolution struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
 	Version string    `json:"version,omitempty"`
 }
 
-// GroupDetail is the answer of GET /groups/{id}: a group with all that is known of it.
+// GroupDetail is the response to GET /groups/{id}: a group with everything known about it.
 type GroupDetail struct {
 	Group
 	MergedInto string         `json:"merged_into,omitempty"`
@@ -57,12 +57,12 @@ type GroupDetail struct {
 	Deploys    []Deploy       `json:"deploys"`
 	Suspect    *Deploy        `json:"suspect,omitempty"`
 	Shared     []Shared       `json:"shared"`
-	Sampled    int            `json:"sampled"`       // letters that shared was read from
-	Different  []Different    `json:"different"`     // from the letters of its queue that stayed quiet, the greatest difference first
-	Quiet      int            `json:"quiet_sampled"` // of those: letters that different was read from
+	Sampled    int            `json:"sampled"`       // letters sampled for shared
+	Different  []Different    `json:"different"`     // from quiet letters of its queue, greatest difference first
+	Quiet      int            `json:"quiet_sampled"` // quiet letters sampled for different
 }
 
-// GroupEvent is what happened to a group, in GET /groups/{id}.
+// GroupEvent is an event in a group's history, in GET /groups/{id}.
 type GroupEvent struct {
 	At     time.Time `json:"at"`
 	Kind   string    `json:"kind"`
@@ -70,26 +70,27 @@ type GroupEvent struct {
 	Detail string    `json:"detail"`
 }
 
-// Shared is what letters of a group have in common, in GET /groups/{id}: a header or a field of the
-// body, and the value that most of them have.
+// Shared is what the letters of a group have in common, in GET /groups/{id}: a header or body field
+// and its most frequent value.
 type Shared struct {
 	Field   string `json:"field"`
 	Value   string `json:"value"`
-	Letters int    `json:"letters"` // with the value
+	Letters int    `json:"letters"` // letters with this value
 	Values  int    `json:"values"`  // different ones
 }
 
-// Different is what letters of a group have much more often, or much less often, than the letters
-// of its queue that stayed quiet after a retry or requeue, in GET /groups/{id}.
+// Different is a value that the letters of a group have much more or much less often than quiet
+// letters of the queue, in GET /groups/{id}. Quiet letters did not come back after a retry or
+// requeue.
 type Different struct {
 	Field     string `json:"field"`
-	Value     string `json:"value"`     // empty: the field has some value
-	Here      int    `json:"here"`      // letters of the group with it, of sampled
-	Otherwise int    `json:"otherwise"` // quiet letters with it, of quiet_sampled
+	Value     string `json:"value"`     // empty = the field has any value
+	Here      int    `json:"here"`      // letters of the group with it, out of sampled
+	Otherwise int    `json:"otherwise"` // quiet letters with it, out of quiet_sampled
 }
 
 // Groups is a page of GET /groups.
 type Groups struct {
 	Groups []Group `json:"groups"`
-	Next   string  `json:"next,omitempty"` // cursor of the next page; absent at the end
+	Next   string  `json:"next,omitempty"` // cursor of the next page; missing on the last page
 }

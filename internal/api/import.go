@@ -1,6 +1,6 @@
 package api
 
-// Import is the answer of POST /letters/import: numbers of lines.
+// Import is the response to POST /letters/import. It counts lines.
 type Import struct {
 	Imported     int           `json:"imported"`
 	AlreadyThere int           `json:"already_there"`
@@ -8,9 +8,9 @@ type Import struct {
 	Skipped      []SkippedLine `json:"skipped"`
 }
 
-// SkippedLine is a line that was left out, in the answer of POST /letters/import.
+// SkippedLine is a skipped line, in the response to POST /letters/import.
 type SkippedLine struct {
 	Line   int    `json:"line"`             // from 1
-	Letter string `json:"letter,omitempty"` // its id, where it can be read
+	Letter string `json:"letter,omitempty"` // the letter's id, if it could be read
 	Reason string `json:"reason"`
 }

@@ -1,7 +1,7 @@
-// Package api is the JSON of the API under /api/v1: web writes it, the command line reads it, and
-// openapi.yaml describes it. It holds structs and how their values are written, and no rule. Times
-// are RFC 3339 in UTC and absent where they are not known; bytes are base64; a pointer that is null
-// is unknown. A request leaves out what has its default.
+// Package api defines the JSON of the API under /api/v1. Package web writes it, the command line
+// reads it, and openapi.yaml describes it. It contains structs and their encoding, but no rules.
+// Times are RFC 3339 in UTC and are omitted if unknown. Bytes are base64. A null pointer means
+// unknown. Requests omit fields that have their default value.
 package api
 
 import (
@@ -28,18 +28,19 @@ type Row struct {
 	ReceivedAt time.Time        `json:"received_at"`
 	DiedAt     time.Time        `json:"died_at,omitzero"`
 	DueAt      time.Time        `json:"due_at,omitzero"`
-	Size       int              `json:"size"` // of the body, bytes
+	Size       int              `json:"size"` // of the body, in bytes
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
 }
 
-// FacetValue is a value of a field, with how many letters have it, in GET /letters/facets.
+// FacetValue is one value of a field with the number of letters that have it, in GET
+// /letters/facets.
 type FacetValue struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
 }
 
-// Bar is a bar of GET /letters/histogram: letters by what became of them.
+// Bar is a bar of GET /letters/histogram. It counts letters by what became of them.
 type Bar struct {
 	At        time.Time `json:"at"` // its start
 	Waiting   int       `json:"waiting"`
@@ -65,7 +66,7 @@ type Properties struct {
 	AppID           string    `json:"app_id,omitempty"`
 }
 
-// Death is a death of a letter as its headers tell it, in GET /letters/{id}.
+// Death is a death recorded in a letter's headers, in GET /letters/{id}.
 type Death struct {
 	Queue       string    `json:"queue"`
 	Exchange    string    `json:"exchange"`
@@ -80,10 +81,10 @@ type Attempt struct {
 	Number    int                    `json:"number"` // from 1
 	Queue     string                 `json:"queue"`
 	Operation string                 `json:"operation"`
-	Sends     int                    `json:"sends"` // how often it went out
+	Sends     int                    `json:"sends"` // how often it was sent
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
-	Revision  int                    `json:"revision,omitempty"` // that was sent; absent = as received
+	Revision  int                    `json:"revision,omitempty"` // revision sent; missing = as received
 	At        time.Time              `json:"at"`
 	ClosedAt  time.Time              `json:"closed_at,omitzero"`
 	WaitsIn   string                 `json:"waits_in,omitempty"`
@@ -91,7 +92,7 @@ type Attempt struct {
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
-// Return is how an attempt came back, in GET /letters/{id}.
+// Return says how the letter of an attempt came back, in GET /letters/{id}.
 type Return struct {
 	At     time.Time `json:"at"`
 	Queue  string    `json:"queue"`
@@ -99,7 +100,7 @@ type Return struct {
 	Copies int       `json:"further_copies"`
 }
 
-// Event is a line of the history of a letter, in GET /letters/{id}.
+// Event is an entry in a letter's history, in GET /letters/{id}.
 type Event struct {
 	At        time.Time `json:"at"`
 	Kind      string    `json:"kind"`
@@ -108,29 +109,29 @@ type Event struct {
 	Operation string    `json:"operation"`
 }
 
-// Decoded is what a body was read as, in GET /letters/{id} and POST /types/match.
+// Decoded is the result of decoding a body, in GET /letters/{id} and POST /types/match.
 type Decoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"`      // of a match, from 0 to 1
-	ShapeOnly     bool            `json:"shape_only,omitempty"` // a match, and nothing in the letter or its queue names the type
+	Score         float64         `json:"score,omitempty"`      // match score, from 0 to 1
+	ShapeOnly     bool            `json:"shape_only,omitempty"` // matched by shape only: the letter and its queue do not name the type
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
-	JSON          json.RawMessage `json:"json"` // null where there is none
+	JSON          json.RawMessage `json:"json"` // null if there is none
 	UnknownFields int             `json:"unknown_fields"`
 	Problem       string          `json:"problem"`
 }
 
-// Letter is the answer of GET /letters/{id}: a letter with all that is known of it.
+// Letter is the response to GET /letters/{id}: a letter with everything known about it.
 type Letter struct {
 	Row
-	Failure      *Failure            `json:"failure,omitempty"` // of its latest death
-	Attempts     []Attempt           `json:"attempts"`          // instead of the number of Row
+	Failure      *Failure            `json:"failure,omitempty"` // from its latest death
+	Attempts     []Attempt           `json:"attempts"`          // replaces the number in Row
 	AttemptsUsed int                 `json:"attempts_used"`
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`
-	Rule         string              `json:"rule"` // that applied last
-	// Rules are the rules in use, asked about it now; null where they are not known.
+	Rule         string              `json:"rule"` // the last rule that applied
+	// Rules are the current rules, evaluated for the letter now; null if they are unknown.
 	Rules      []RuleStep      `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`
@@ -138,24 +139,24 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  time.Time       `json:"changed_at,omitzero"`
-	// Properties and headers are as first received, and as it is requeued.
+	// Properties and Headers are as first received, and as the letter is requeued.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	Arrived    Arrived                     `json:"arrived"` // as it came last
+	Arrived    Arrived                     `json:"arrived"` // as last received
 	Deaths     []Death                     `json:"deaths"`
 	History    []Event                     `json:"history"`
-	// Revisions are oldest first; the newest is what decoded shows, and what a requeue sends.
+	// Revisions are oldest first. The newest is the one that decoded shows and a requeue sends.
 	Revisions []Revision `json:"revisions"`
-	// Masked says that something in it is masked; without reveal=1 a masked body is null.
+	// Masked reports whether part of the letter is masked. Without reveal=1 a masked body is null.
 	Masked  bool    `json:"masked"`
 	Body    []byte  `json:"body"`
 	Decoded Decoded `json:"decoded"`
-	// Candidates are the types that read the body, best first, where nothing names one.
+	// Candidates are the types that can decode the body, best first, if nothing names its type.
 	Candidates []Match `json:"candidates"`
 	Matching
 }
 
-// Arrived is a letter as it came last, in GET /letters/{id}.
+// Arrived is a letter as last received, in GET /letters/{id}.
 type Arrived struct {
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
@@ -166,33 +167,33 @@ type Letters struct {
 	Letters []Row  `json:"letters"`
 	Next    string `json:"next"` // cursor of the next page; "" at the end
 
-	Looked *Looked `json:"looked,omitempty"` // of a query on a path of the body that is not indexed
+	Looked *Looked `json:"looked,omitempty"` // only for a query on an unindexed body path
 }
 
-// Looked says how far letters were looked through, in GET /letters.
+// Looked says how far a query has scanned the letters, in GET /letters.
 type Looked struct {
-	Letters int       `json:"letters"`       // that were looked at
-	Back    time.Time `json:"back,omitzero"` // the last of them was received then
-	All     bool      `json:"all"`           // there are no further ones
+	Letters int       `json:"letters"`       // letters scanned
+	Back    time.Time `json:"back,omitzero"` // when the last scanned letter was received
+	All     bool      `json:"all"`           // every letter has been scanned
 }
 
-// Count is the answer of GET /letters/count.
+// Count is the response to GET /letters/count.
 type Count struct {
 	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false: there are more
+	Exact bool `json:"exact"` // false = there are more
 }
 
-// Facets is the answer of GET /letters/facets: values by field, most letters first.
+// Facets is the response to GET /letters/facets: values by field, most letters first.
 type Facets struct {
 	Facets  map[string][]FacetValue `json:"facets"`
-	Sampled int                     `json:"sampled"` // newest letters that were counted; 0: all
+	Sampled int                     `json:"sampled"` // newest letters counted; 0 = all
 }
 
-// Histogram is the answer of GET /letters/histogram.
+// Histogram is the response to GET /letters/histogram.
 type Histogram struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
-	Step    float64   `json:"step"`    // seconds of one bar
-	Sampled int       `json:"sampled"` // newest letters that were counted; 0: all
+	Step    float64   `json:"step"`    // seconds per bar
+	Sampled int       `json:"sampled"` // newest letters counted; 0 = all
 	Bars    []Bar     `json:"bars"`
 }

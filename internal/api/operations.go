@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Operation is an action on letters, in GET /operations and as every call that starts or steers one
-// answers it.
+// Operation is an action on letters, in GET /operations and in the response to every call that
+// starts or controls one.
 type Operation struct {
 	ID          string                    `json:"id"`
 	Action      deadletter.Verb           `json:"action"`
@@ -19,8 +19,8 @@ type Operation struct {
 	Through     string                    `json:"through"`
 	Reason      string                    `json:"reason"`
 	Query       string                    `json:"query"`
-	Except      int                       `json:"except"`  // letters of the query that were left out
-	Changed     int                       `json:"changed"` // letters of the query that had changed
+	Except      int                       `json:"except"`  // letters excluded from the query
+	Changed     int                       `json:"changed"` // matching letters that had changed
 	To          string                    `json:"to"`
 	DueAt       time.Time                 `json:"due_at,omitzero"`
 	Reset       bool                      `json:"reset_attempts,omitempty"`
@@ -29,30 +29,30 @@ type Operation struct {
 	SentAt      time.Time                 `json:"sent_at,omitzero"`
 	FinishedAt  time.Time                 `json:"finished_at,omitzero"`
 	Total       int                       `json:"total"` // letters
-	Sent        int                       `json:"sent"`  // letters that the broker has confirmed
+	Sent        int                       `json:"sent"`  // letters confirmed by the broker
 	Twice       int                       `json:"twice"` // letters that may have been sent twice
-	Rate        float64                   `json:"rate"`  // letters per second, now
+	Rate        float64                   `json:"rate"`  // current letters per second
 	Pace        Pace                      `json:"pace"`
-	Counts      map[string]int            `json:"counts"` // letters by result; the sum is total
+	Counts      map[string]int            `json:"counts"` // letters by result; they add up to total
 	Verdict     Verdict                   `json:"verdict"`
-	NewFailures *NewFailures              `json:"new_failures,omitempty"` // lists do not have it
+	NewFailures *NewFailures              `json:"new_failures,omitempty"` // missing in lists
 	Queues      []OperationQueue          `json:"queues"`
 }
 
-// Pace is how a requeue is sent, in GET /operations and in a plan.
+// Pace says how a requeue is sent, in GET /operations and in a plan.
 type Pace struct {
 	Rate       float64  `json:"rate"`   // letters per second
-	Canary     int      `json:"canary"` // letters that go first; 0: none
+	Canary     int      `json:"canary"` // letters sent first; 0 = none
 	CanaryWait Duration `json:"canary_wait"`
-	StopAt     float64  `json:"stop_at"`   // per cent that came back; 0: it never stops by itself
-	MaxDepth   int      `json:"max_depth"` // messages in a target queue; 0: no limit
+	StopAt     float64  `json:"stop_at"`   // per cent that came back; 0 = never stop automatically
+	MaxDepth   int      `json:"max_depth"` // messages in a target queue; 0 = no limit
 	Order      string   `json:"order"`
 	Hold       Duration `json:"hold"`
 }
 
-// Verdict is what became of the letters of an operation, in GET /operations: letters by result.
+// Verdict counts the letters of an operation by result, in GET /operations.
 type Verdict struct {
-	Final      bool `json:"final"` // it is known of all
+	Final      bool `json:"final"` // the result of every letter is known
 	Quiet      int  `json:"quiet"`
 	Unverified int  `json:"unverified"`
 	CameBack   int  `json:"came_back"`
@@ -60,17 +60,17 @@ type Verdict struct {
 	Failed     int  `json:"failed"`
 	InDoubt    int  `json:"in_doubt"`
 	Skipped    int  `json:"skipped"`
-	Watched    int  `json:"watched"` // of these it is not known yet
+	Watched    int  `json:"watched"` // letters whose result is not known yet
 }
 
-// NewFailures is how many letters of the groups of an operation were received since it was asked
-// for, in GET /operations/{id}.
+// NewFailures counts the letters received in the operation's groups since the operation was
+// requested, in GET /operations/{id}.
 type NewFailures struct {
 	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false: there are more
+	Exact bool `json:"exact"` // false = there are more
 }
 
-// OperationQueue is a queue of an operation, in GET /operations: letters by result.
+// OperationQueue counts the letters of an operation in one queue by result, in GET /operations.
 type OperationQueue struct {
 	Broker string         `json:"broker"`
 	VHost  string         `json:"vhost"`
@@ -84,13 +84,13 @@ type OperationLetter struct {
 	Queue  string        `json:"queue"`
 	Result string        `json:"result"`
 	Reason string        `json:"reason"`
-	Twice  bool          `json:"twice"` // it may have been sent twice
+	Twice  bool          `json:"twice"` // may have been sent twice
 
 	State     deadletter.State `json:"state"`                // now
-	DueAt     *time.Time       `json:"due_at,omitempty"`     // of a scheduled letter: when it leaves
-	Group     string           `json:"group,omitempty"`      // now; absent: it has none
-	Error     string           `json:"error"`                // of its latest death; the title of its group where nobody reported one
-	SameError *bool            `json:"same_error,omitempty"` // of one that came back: it died of what it had died of before; absent: not known
+	DueAt     *time.Time       `json:"due_at,omitempty"`     // when a scheduled letter is sent
+	Group     string           `json:"group,omitempty"`      // current group; missing = none
+	Error     string           `json:"error"`                // from its latest death; its group's title if no error was reported
+	SameError *bool            `json:"same_error,omitempty"` // it came back with the error it had before; missing = unknown
 }
 
 // Operations is a page of GET /operations.
@@ -99,7 +99,8 @@ type Operations struct {
 	Next       string      `json:"next"`
 }
 
-// OperationLetters is the answer of GET /operations/{id}: the operation, and a page of its letters.
+// OperationLetters is the response to GET /operations/{id}: the operation and one page of its
+// letters.
 type OperationLetters struct {
 	Operation
 	Letters []OperationLetter `json:"letters"`

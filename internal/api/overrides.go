@@ -14,7 +14,7 @@ type Override struct {
 	At     time.Time `json:"at"`
 }
 
-// Overrides is the answer of GET /overrides.
+// Overrides is the response to GET /overrides.
 type Overrides struct {
 	Overrides []Override `json:"overrides"`
 }

@@ -8,34 +8,34 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationRequest is the body of POST /operations. What is absent has its default.
+// OperationRequest is the body of POST /operations. Missing fields have their defaults.
 type OperationRequest struct {
 	Action     deadletter.Verb `json:"action"`
 	Q          *string         `json:"q,omitempty"` // "" selects every letter
 	IDs        []string        `json:"ids,omitempty"`
 	Except     []string        `json:"except,omitempty"`
 	Until      time.Time       `json:"until,omitzero"`
-	Expect     int             `json:"expect,omitempty"` // letters that were shown
+	Expect     int             `json:"expect,omitempty"` // number of letters shown to the caller
 	Reason     string          `json:"reason,omitempty"`
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Rate       *float64        `json:"rate,omitempty"`   // letters per second
-	Canary     *int            `json:"canary,omitempty"` // letters that go first
+	Canary     *int            `json:"canary,omitempty"` // letters sent first
 	CanaryWait *Duration       `json:"canary_wait,omitempty"`
-	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent that came back
+	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent of letters that came back
 	MaxDepth   *int            `json:"max_depth,omitempty"` // messages in a target queue
 	Order      string          `json:"order,omitempty"`
-	First      int             `json:"first,omitempty"` // only so many letters; 0: all
+	First      int             `json:"first,omitempty"` // limit on the number of letters; 0 = all
 	To         string          `json:"to,omitempty"`
 	Hold       *Duration       `json:"hold,omitempty"`
 	DueAt      time.Time       `json:"due_at,omitzero"`
 	Reset      bool            `json:"reset_attempts,omitempty"`
 	Restored   bool            `json:"include_restored,omitempty"`
-	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose rest is cancelled
+	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
 
-	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, on the decoded body
+	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, for the decoded body
 }
 
-// Duration is a duration as JSON has it: a text such as "2m" or "1m30s".
+// Duration is a duration encoded as a JSON string such as "2m" or "1m30s".
 type Duration time.Duration
 
 func (d Duration) String() string { return time.Duration(d).String() }
@@ -55,15 +55,15 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Plan is the answer of POST /operations to a dry run. Its query and until, sent again with its
-// total as expect, start exactly what it shows.
+// Plan is the response to a dry run of POST /operations. A client that sends its query and until
+// again, with its total as expect, starts exactly the operation shown.
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // with fixed times; "" = chosen ids, or every letter
 	Until    time.Time       `json:"until"`
-	Total    int             `json:"total"`    // letters of the selection
-	Eligible int             `json:"eligible"` // letters that it would act on
-	First    int             `json:"first"`    // only so many of them; 0: all
+	Total    int             `json:"total"`    // letters selected
+	Eligible int             `json:"eligible"` // letters it would act on
+	First    int             `json:"first"`    // limit on the number of letters; 0 = all
 	To       string          `json:"to"`
 	Pace     Pace            `json:"pace"`
 	Queues   []PlanQueue     `json:"queues"`
@@ -71,32 +71,32 @@ type Plan struct {
 	Warnings []string        `json:"warnings"`
 }
 
-// PlanQueue is a queue of a plan, with what its broker says of the target.
+// PlanQueue is a queue of a plan, with the broker's information about the target.
 type PlanQueue struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
-	Label     string `json:"label"` // what people call its broker, such as production
+	Label     string `json:"label"` // the broker's display name, such as production
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"` // letters that people requeued before, and that came back
+	CameBack  int    `json:"came_back"` // letters that were requeued by people before and came back
 	Exists    *bool  `json:"exists"`    // null: unknown
 	Consumers *int   `json:"consumers"` // null: unknown
-	Ready     *int   `json:"ready"`     // messages; null: unknown
+	Ready     *int   `json:"ready"`     // messages; null = unknown
 
-	SingleActive bool    `json:"single_active"` // false also where nobody says
-	MaxLength    *int    `json:"max_length"`    // messages; 0: no limit; null: unknown
-	MaxBytes     *int    `json:"max_bytes"`     // 0: no limit; null: unknown
+	SingleActive bool    `json:"single_active"` // false also if unknown
+	MaxLength    *int    `json:"max_length"`    // messages; 0 = no limit; null = unknown
+	MaxBytes     *int    `json:"max_bytes"`     // 0 = no limit; null = unknown
 	DeadLetters  *string `json:"dead_letters"`  // null: unknown
 	Warning      string  `json:"warning"`
 }
 
-// PlanSkip is how many letters a plan leaves alone for one reason.
+// PlanSkip counts the letters that a plan skips for one reason.
 type PlanSkip struct {
 	Reason   string          `json:"reason"`
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`
 
-	Operation string                    `json:"operation,omitempty"` // that has them
-	Halted    deadletter.OperationState `json:"halted,omitempty"`    // of that operation, whose rest can be taken over
+	Operation string                    `json:"operation,omitempty"` // that holds them
+	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of that operation, if its remaining letters can be taken over
 }

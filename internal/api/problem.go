@@ -1,30 +1,30 @@
 package api
 
-// Problem is the answer of every call that fails, as RFC 9457 has it.
+// Problem is the response of every failed call, in the format of RFC 9457.
 type Problem struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	Status   int    `json:"status"`
 	Detail   string `json:"detail,omitempty"`
-	Instance string `json:"instance,omitempty"` // names the request in the log
-	Position *int   `json:"position,omitempty"` // of a mistake in a query: its first byte, from 0
+	Instance string `json:"instance,omitempty"` // identifies the request in the log
+	Position *int   `json:"position,omitempty"` // byte offset of a query error, from 0
 
-	Line   int          `json:"line,omitempty"`   // of a mistake in an edit, from 1
+	Line   int          `json:"line,omitempty"`   // line of an edit error, from 1
 	Column int          `json:"column,omitempty"` // characters, from 1
-	Path   string       `json:"path,omitempty"`   // of its value, or the pointer of a patch
-	Fields []FieldError `json:"fields,omitempty"` // of an edit or an annotation that are refused
+	Path   string       `json:"path,omitempty"`   // of the invalid value, or a patch pointer
+	Fields []FieldError `json:"fields,omitempty"` // rejected fields of an edit or annotation
 
-	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of rules, in its order
+	Mistakes []Mistake `json:"mistakes,omitempty"` // mistakes in the rules, in text order
 }
 
-// Mistake is one thing that is wrong in a text of rules, in a Problem.
+// Mistake is an error in the text of rules, in a Problem.
 type Mistake struct {
-	Line   int    `json:"line,omitempty"`   // from 1; absent: it is of the whole text
+	Line   int    `json:"line,omitempty"`   // from 1; missing = the whole text
 	Column int    `json:"column,omitempty"` // characters, from 1
 	Text   string `json:"text"`
 }
 
-// FieldError is a property, a header or a member that is refused, in a Problem.
+// FieldError is a rejected property, header or member, in a Problem.
 type FieldError struct {
 	Field string `json:"field"`
 	Why   string `json:"why"`

@@ -2,16 +2,17 @@ package api
 
 import "time"
 
-// Retries is what keeps the automatic retries of a queue or a group back, in GET /queues.
+// Retries says what holds back the automatic retries of a queue or group, in GET /queues.
 type Retries struct {
-	State string    `json:"state"` // running, or that of the guard
+	State string    `json:"state"` // running, or the guard's state
 	Why   string    `json:"why"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"` // tripped: when the queue is probed
+	Until time.Time `json:"until,omitzero"` // tripped: when the queue will be probed
 }
 
-// GroupPaused is a group whose retries a person paused or its breaker holds back, in GET /queues.
+// GroupPaused is a group whose retries are paused by a person or held back by its breaker, in GET
+// /queues.
 type GroupPaused struct {
 	Group string    `json:"group"`
 	Title string    `json:"title"`
@@ -19,10 +20,10 @@ type GroupPaused struct {
 	Why   string    `json:"why"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until,omitzero"` // tripped: when it is probed
+	Until time.Time `json:"until,omitzero"` // tripped: when it will be probed
 }
 
-// Queue is a queue that letters died in, in GET /queues.
+// Queue is a queue in which letters died, in GET /queues.
 type Queue struct {
 	Broker       string        `json:"broker"`
 	VHost        string        `json:"vhost"`
@@ -30,10 +31,10 @@ type Queue struct {
 	Scheduled    int           `json:"scheduled"` // letters
 	Dead         int           `json:"dead"`      // letters
 	Held         int           `json:"held"`      // letters
-	Depth        *int          `json:"depth"`     // messages; null: unknown
+	Depth        *int          `json:"depth"`     // messages; null = unknown
 	Consumers    *int          `json:"consumers"` // null: unknown
 	Retries      Retries       `json:"retries"`
-	Away         string        `json:"away"` // why nothing can be sent to its broker now
+	Away         string        `json:"away"` // why nothing can be sent to its broker
 	GroupsPaused []GroupPaused `json:"groups_paused"`
 }
 
@@ -42,13 +43,13 @@ type Inbox struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
 	Queue     string `json:"queue"`
-	Connected bool   `json:"connected"` // to its broker
+	Connected bool   `json:"connected"` // dlo is connected to its broker
 	Draining  bool   `json:"draining"`
-	Depth     *int   `json:"depth"` // messages; null: unknown
-	Note      string `json:"note"`  // why it is not drained, or what may go wrong with it
+	Depth     *int   `json:"depth"` // messages; null = unknown
+	Note      string `json:"note"`  // why it is not drained, or a warning about it
 }
 
-// QueueRetries is the answer of POST /queues/pause and POST /queues/resume.
+// QueueRetries is the response to POST /queues/pause and POST /queues/resume.
 type QueueRetries struct {
 	Broker  string  `json:"broker"`
 	VHost   string  `json:"vhost"`
@@ -56,13 +57,13 @@ type QueueRetries struct {
 	Retries Retries `json:"retries"`
 }
 
-// GroupRetries is the answer of POST /groups/{id}/pause and POST /groups/{id}/resume.
+// GroupRetries is the response to POST /groups/{id}/pause and POST /groups/{id}/resume.
 type GroupRetries struct {
 	Group   string  `json:"group"`
 	Retries Retries `json:"retries"`
 }
 
-// Queues is the answer of GET /queues.
+// Queues is the response to GET /queues.
 type Queues struct {
 	Queues  []Queue `json:"queues"`
 	Inboxes []Inbox `json:"inboxes"`

@@ -6,7 +6,7 @@ type RevealRequest struct {
 	Header string `json:"header,omitempty"`
 }
 
-// Revealed is the answer of POST /letters/{id}/reveal.
+// Revealed is the response to POST /letters/{id}/reveal.
 type Revealed struct {
 	Value string `json:"value"`
 }

@@ -5,18 +5,21 @@ import (
 	"time"
 )
 
-// RevisionRequest is the body of POST /letters/{id}/revisions. Of json, text, body and patch there
-// is one at most; without any the body stays. An empty one is sent, and is not the same as none.
+// RevisionRequest is the body of POST /letters/{id}/revisions. At most one of json, text, body and
+// patch may be set; without any of them the body stays unchanged. An empty body replaces the old
+// one, unlike a missing body.
 type RevisionRequest struct {
 	JSON json.RawMessage `json:"json,omitzero"` // the decoded body, changed
-	// Text is the decoded body as text, so that a mistake is in its line; of a text body, the text.
+	// Text is the decoded body as text, which lets errors refer to its lines. For a text body it is
+	// the text itself.
 	Text       *string                    `json:"text,omitempty"`
-	Body       []byte                     `json:"body,omitzero"`  // the whole body, perhaps empty
-	Patch      json.RawMessage            `json:"patch,omitzero"` // RFC 6902, on the decoded body
+	Body       []byte                     `json:"body,omitzero"`  // the whole body; may be empty
+	Patch      json.RawMessage            `json:"patch,omitzero"` // RFC 6902, for the decoded body
 	Properties map[string]string          `json:"properties,omitempty"`
 	Headers    map[string]json.RawMessage `json:"headers,omitempty"`
 	Reason     string                     `json:"reason,omitempty"`
-	// From is the revision that it is made of; 0: as received, absent: the newest.
+	// From is the revision that the edit is based on. 0 means the letter as received; if From is
+	// missing, it is the newest revision.
 	From    *int `json:"from,omitempty"`
 	DryRun  bool `json:"dry_run,omitempty"`
 	Requeue bool `json:"requeue,omitempty"`
@@ -29,23 +32,23 @@ type Revision struct {
 	Reason    string    `json:"reason"`
 	Changes   string    `json:"changes"`
 	At        time.Time `json:"at"`
-	Size      int       `json:"size"` // of the body, bytes
+	Size      int       `json:"size"` // of the body, in bytes
 	Operation string    `json:"operation,omitempty"`
 }
 
-// EditCheck is what was checked of an edit, in the answer of POST /letters/{id}/revisions.
+// EditCheck is one check of an edit, in the response to POST /letters/{id}/revisions.
 type EditCheck struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
 }
 
-// Edited is the answer of POST /letters/{id}/revisions: what an edit comes to.
+// Edited is the response to POST /letters/{id}/revisions: the outcome of an edit.
 type Edited struct {
-	Revision  *Revision       `json:"revision"` // null of a dry run
+	Revision  *Revision       `json:"revision"` // null for a dry run
 	Operation string          `json:"operation,omitempty"`
 	Changed   []string        `json:"changed"`
 	Diff      []string        `json:"diff"` // lines, each after "  ", "- " or "+ "
 	Checks    []EditCheck     `json:"checks"`
 	JSON      json.RawMessage `json:"json,omitempty"` // of the new body, masked
-	Size      int             `json:"size"`           // of the new body, bytes
+	Size      int             `json:"size"`           // of the new body, in bytes
 }

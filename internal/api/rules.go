@@ -9,14 +9,14 @@ import (
 // Retry is the back-off of a rule, in GET /rules.
 type Retry struct {
 	Delays []string `json:"delays"` // before each retry, such as 1m40s
-	Jitter float64  `json:"jitter"` // part of a delay, from 0 to 1
+	Jitter float64  `json:"jitter"` // fraction of a delay, from 0 to 1
 	Waiter string   `json:"waiter"`
 }
 
-// Rule is a rule in use, in GET /rules.
+// Rule is a current rule, in GET /rules.
 type Rule struct {
 	Name         string              `json:"name"`
-	When         []Condition         `json:"when"` // all of them; none = every letter
+	When         []Condition         `json:"when"` // all must match; none = every letter
 	Retry        *Retry              `json:"retry"`
 	Discard      bool                `json:"discard"`
 	Severity     deadletter.Severity `json:"severity"`
@@ -27,19 +27,19 @@ type Rule struct {
 	YAML         string              `json:"yaml"`
 }
 
-// Condition is what a rule wants of a letter, in GET /rules.
+// Condition is a condition of a rule, in GET /rules.
 type Condition struct {
 	Field string `json:"field"`
 	Want  string `json:"want"`
 }
 
-// Clause is a condition that a letter was held to, in POST /rules/test and GET /letters/{id}.
+// Clause is a condition checked for a letter, in POST /rules/test and GET /letters/{id}.
 type Clause struct {
 	Condition
 	Fits bool `json:"fits"`
 }
 
-// RuleStep is a rule that was asked about a letter, in POST /rules/test and GET /letters/{id}.
+// RuleStep is a rule evaluated for a letter, in POST /rules/test and GET /letters/{id}.
 type RuleStep struct {
 	Rule    string   `json:"rule"`
 	Matched bool     `json:"matched"`
@@ -47,18 +47,18 @@ type RuleStep struct {
 	Clauses []Clause `json:"clauses"`
 }
 
-// RuleDecision is what becomes of a letter by a rule, in POST /rules/test.
+// RuleDecision is what a rule decides for a letter, in POST /rules/test.
 type RuleDecision struct {
 	Action   deadletter.RuleOutcome `json:"action"`
-	Retry    int                    `json:"retry,omitempty"` // its number, from 1
-	Delay    string                 `json:"delay,omitempty"` // of a letter; facts draw none
+	Retry    int                    `json:"retry,omitempty"` // number of the retry, from 1
+	Delay    string                 `json:"delay,omitempty"` // of a letter; facts have none
 	Earliest string                 `json:"earliest,omitempty"`
 	Latest   string                 `json:"latest,omitempty"`
 	Severity deadletter.Severity    `json:"severity"`
 	Why      string                 `json:"why"`
 }
 
-// Facts are what a letter would be like, in the body of POST /rules/test; what is absent is empty.
+// Facts describe an imaginary letter, in the body of POST /rules/test. Missing facts are empty.
 type Facts struct {
 	Broker   string              `json:"broker,omitempty"`
 	VHost    string              `json:"vhost,omitempty"`
@@ -74,104 +74,104 @@ type Facts struct {
 	Age      string              `json:"age,omitempty"`      // such as 2h
 }
 
-// RuleCount is what a rule would do with letters, in POST /rules/test: numbers of letters.
+// RuleCount counts what a rule would do with letters, in POST /rules/test.
 type RuleCount struct {
 	Rule    string `json:"rule"`
-	Delays  string `json:"delays"` // its retries in a line, and what comes then
+	Delays  string `json:"delays"` // its retries in one line, and what follows
 	Letters int    `json:"letters"`
 	Retry   int    `json:"retry"`
 	Dead    int    `json:"dead"`
 	Discard int    `json:"discard"`
 }
 
-// Rules is the answer of GET /rules.
+// Rules is the response to GET /rules.
 type Rules struct {
 	File     string    `json:"file"` // "" = none: the defaults
 	LoadedAt time.Time `json:"loaded_at,omitzero"`
-	Rules    []Rule    `json:"rules"` // in order: the first that matches wins
+	Rules    []Rule    `json:"rules"` // in order; the first match wins
 	Default  Rule      `json:"default"`
-	YAML     string    `json:"yaml"` // of all of them, to be pasted
+	YAML     string    `json:"yaml"` // all rules, ready to paste
 }
 
-// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query, and rules to be
-// tried instead of those in use, for which the query may be left out.
+// RuleTestRequest is the body of POST /rules/test: a letter, facts or a query. It may contain rules
+// to test instead of the current ones; the query may then be missing.
 type RuleTestRequest struct {
 	Rules  *string `json:"rules,omitempty"` // as YAML
 	Letter *string `json:"letter,omitempty"`
 	Facts  *Facts  `json:"facts,omitempty"`
 	Query  *string `json:"q,omitempty"`
-	Limit  *int    `json:"limit,omitempty"` // letters of the query
+	Limit  *int    `json:"limit,omitempty"` // letters of the query to test
 }
 
-// RuleTest is the answer of POST /rules/test to a letter or to facts.
+// RuleTest is the response to POST /rules/test for a letter or facts.
 type RuleTest struct {
 	Rule     string        `json:"rule"`
-	Was      string        `json:"was,omitempty"`    // the rule that decided on the letter last
-	Letter   deadletter.ID `json:"letter,omitempty"` // absent for facts
+	Was      string        `json:"was,omitempty"`    // the rule that decided last
+	Letter   deadletter.ID `json:"letter,omitempty"` // missing for facts
 	Decision RuleDecision  `json:"decision"`
 	Steps    []RuleStep    `json:"steps"`
 }
 
-// WhatIf is the answer of POST /rules/test to a query: numbers of letters.
+// WhatIf is the response to POST /rules/test for a query. Its numbers count letters.
 type WhatIf struct {
 	Matching int         `json:"matching"`
 	Exact    bool        `json:"exact"`
-	Looked   int         `json:"looked"`   // at the newest so many
-	Late     int         `json:"late"`     // not looked at, since the time was up
-	LeftOut  int         `json:"left_out"` // gone meanwhile, of queues of others, or made by dlo for a trial
-	Notes    []string    `json:"notes"`    // what of the text of rules was not tried
+	Looked   int         `json:"looked"`   // newest letters tested
+	Late     int         `json:"late"`     // not tested because time ran out
+	LeftOut  int         `json:"left_out"` // since deleted, not visible to the caller, or test letters of dlo
+	Notes    []string    `json:"notes"`    // parts of the rules that were not tested
 	Rules    []RuleCount `json:"rules"`
 	Totals   []RuleTotal `json:"totals"`
-	Fates    []Fate      `json:"fates"` // what would be otherwise first, most letters first
+	Fates    []Fate      `json:"fates"` // changed outcomes first, then by number of letters
 }
 
-// RuleTotal is what rules would make of the letters in a state, in POST /rules/test.
+// RuleTotal counts what rules would do with the letters in one state, in POST /rules/test.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
 	Letters int              `json:"letters"`
 	Retry   int              `json:"retry"`
 	Dead    int              `json:"dead"`
 	Discard int              `json:"discard"`
-	Text    string           `json:"text"` // all of it in a sentence
+	Text    string           `json:"text"` // a summary in one sentence
 }
 
-// Fate is what became of letters beside what rules would have made of them, in POST /rules/test.
+// Fate compares what became of letters with what the rules would have done, in POST /rules/test.
 type Fate struct {
 	Was      WasDecided      `json:"was"`
 	Would    WouldDecide     `json:"would"`
-	Same     bool            `json:"same"` // nothing would have been otherwise
+	Same     bool            `json:"same"` // the outcome would not have changed
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`    // newest first
-	Query    string          `json:"q,omitempty"` // that selects exactly these; absent: none does
+	Query    string          `json:"q,omitempty"` // selects exactly these; missing = none does
 }
 
 // WasDecided is what became of letters, in POST /rules/test.
 type WasDecided struct {
 	State    deadletter.State    `json:"state"`
 	Rule     string              `json:"rule"`     // that decided; "" = none has
-	Severity deadletter.Severity `json:"severity"` // of dead letters
+	Severity deadletter.Severity `json:"severity"` // dead letters only
 	Delays   string              `json:"delays"`   // of that rule; "" = it is not in use any more
 }
 
-// WouldDecide is what rules would have made of letters, in POST /rules/test.
+// WouldDecide is what rules would have done with letters, in POST /rules/test.
 type WouldDecide struct {
 	Rule     string                 `json:"rule"`
 	Action   deadletter.RuleOutcome `json:"action"`
-	Severity deadletter.Severity    `json:"severity"` // of dead letters
+	Severity deadletter.Severity    `json:"severity"` // dead letters only
 	Delays   string                 `json:"delays"`
 }
 
-// Applied is the answer of POST /rules/apply.
+// Applied is the response to POST /rules/apply.
 type Applied struct {
 	DryRun    bool            `json:"dry_run"`
 	LookedAt  int             `json:"looked_at"`  // letters
 	Unchanged int             `json:"unchanged"`  // letters
 	LeftAlone map[string]int  `json:"left_alone"` // letters by reason
 	Changes   []AppliedChange `json:"changes"`    // most letters first
-	Stopped   bool            `json:"stopped"`    // dlo stops: it is not the whole query
+	Stopped   bool            `json:"stopped"`    // dlo is stopping: the query was not completed
 }
 
-// AppliedChange is how many letters another decision was made about, in POST /rules/apply.
+// AppliedChange counts letters whose decision changed, in POST /rules/apply.
 type AppliedChange struct {
 	From     Decided         `json:"from"`
 	To       Decided         `json:"to"`
@@ -179,7 +179,7 @@ type AppliedChange struct {
 	Examples []deadletter.ID `json:"examples"`
 }
 
-// Decided is a rule and what it made of a letter, in POST /rules/apply.
+// Decided is a rule and its decision about a letter, in POST /rules/apply.
 type Decided struct {
 	Rule    string                 `json:"rule"`
 	Outcome deadletter.RuleOutcome `json:"outcome"`

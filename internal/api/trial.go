@@ -6,14 +6,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trial is a letter of dlo's own on its way, in GET and POST /trial. Times are absent before.
+// Trial follows a test letter sent by dlo, in GET and POST /trial. Times are missing until they are
+// reached.
 type Trial struct {
 	Broker     string                `json:"broker"`
 	VHost      string                `json:"vhost"`
 	Queue      string                `json:"queue"`
 	By         string                `json:"by"`
 	State      deadletter.TrialState `json:"state"`
-	Problem    string                `json:"problem"` // why it did not go the whole way
+	Problem    string                `json:"problem"` // why it did not complete
 	Cure       string                `json:"cure"`    // a command
 	Letter     deadletter.ID         `json:"letter,omitempty"`
 	Type       string                `json:"type"`    // of its body

@@ -18,10 +18,10 @@ type SchemaSet struct {
 	CurrentAt time.Time               `json:"current_at,omitzero"`
 	Files     int                     `json:"files"`
 	TypeCount int                     `json:"type_count"`
-	Types     []string                `json:"types"` // of a current version, the first 1,000
+	Types     []string                `json:"types"` // of a current version; the first 1,000
 }
 
-// RemovedSet is a version of a descriptor set that is out of use, in GET /types.
+// RemovedSet is a version of a descriptor set that is no longer in use, in GET /types.
 type RemovedSet struct {
 	Name      string                  `json:"name"`
 	Version   string                  `json:"version"`
@@ -32,14 +32,14 @@ type RemovedSet struct {
 	RemovedAt time.Time               `json:"removed_at"`
 }
 
-// SchemaServer is a gRPC server that is asked for its types, in GET /types.
+// SchemaServer is a gRPC server that dlo queries for types, in GET /types.
 type SchemaServer struct {
 	Address string    `json:"address"`
 	AskedAt time.Time `json:"asked_at,omitzero"`
 	Problem string    `json:"problem"`
 }
 
-// TypeHit is a type or a field whose name has the word that was looked for, in GET /types.
+// TypeHit is a type or field whose name contains the search term, in GET /types.
 type TypeHit struct {
 	Type  string `json:"type"`
 	Set   string `json:"set"`
@@ -53,10 +53,10 @@ type TypeDefinition struct {
 	Version string `json:"version"`
 	Current bool   `json:"current"`
 	File    string `json:"file"`
-	Fields  int    `json:"fields"` // how many it has
+	Fields  int    `json:"fields"` // number of fields
 }
 
-// Types is the answer of GET /types.
+// Types is the response to GET /types.
 type Types struct {
 	Sets      []SchemaSet    `json:"sets"` // by name, newest version first
 	Removed   []RemovedSet   `json:"removed"`
@@ -65,27 +65,27 @@ type Types struct {
 	Problems  []string       `json:"problems"`
 	Letters   map[string]int `json:"letters"` // letters by type
 	Hits      []TypeHit      `json:"hits"`
-	More      bool           `json:"more"` // hits that are left out
+	More      bool           `json:"more"` // some hits are omitted
 }
 
-// TypeSource is the answer of GET /types/proto.
+// TypeSource is the response to GET /types/proto.
 type TypeSource struct {
 	Type        string           `json:"type"`
 	Text        string           `json:"text"`
 	Cut         bool             `json:"cut"`
-	Letters     int              `json:"letters"`     // that have the type
-	Definitions []TypeDefinition `json:"definitions"` // the first is shown
+	Letters     int              `json:"letters"`     // letters of this type
+	Definitions []TypeDefinition `json:"definitions"` // the first one is shown
 }
 
-// TypeChange is a type that changes, in the answer of POST /types.
+// TypeChange is a changed type, in the response to POST /types.
 type TypeChange struct {
 	Type        string   `json:"type"`
-	Set         string   `json:"set,omitempty"` // the other one, of a conflict
+	Set         string   `json:"set,omitempty"` // the other set in a conflict
 	Differences []string `json:"differences"`
-	More        int      `json:"more"` // differences that are left out
+	More        int      `json:"more"` // differences omitted
 }
 
-// Upload is the answer of POST /types: what a descriptor set changes, or would change.
+// Upload is the response to POST /types: what a descriptor set changes, or would change.
 type Upload struct {
 	Set           string       `json:"set"`
 	Version       string       `json:"version"`
@@ -101,33 +101,33 @@ type Upload struct {
 	Changed       []TypeChange `json:"changed"`
 	Removed       []string     `json:"removed"`
 	Conflicts     []TypeChange `json:"conflicts"`
-	Letters       int          `json:"letters"`  // letters that have one of the types that change
-	Sampled       int          `json:"sampled"`  // letters without a type that it was tried with
-	Readable      int          `json:"readable"` // letters of these that it reads
+	Letters       int          `json:"letters"`  // letters whose type changes
+	Sampled       int          `json:"sampled"`  // untyped letters that the set was tried on
+	Readable      int          `json:"readable"` // sampled letters that the set can decode
 }
 
-// Removal is the answer of DELETE /types/{set}.
+// Removal is the response to DELETE /types/{set}.
 type Removal struct {
 	Set       string `json:"set"`
 	DryRun    bool   `json:"dry_run"`
 	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"` // that have one of its types
+	Letters   int    `json:"letters"` // letters with one of its types
 }
 
-// Match is a type that reads a body, in POST /types/match and GET /letters/{id}.
+// Match is a type that can decode a body, in POST /types/match and GET /letters/{id}.
 type Match struct {
 	Type    string   `json:"type"`
-	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only where more than the shape speaks for it
+	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only with evidence beyond the shape
 	Reasons []string `json:"reasons"`
 }
 
-// Matching is how many types there were to choose from, in POST /types/match and GET /letters/{id}.
+// Matching counts candidate types, in POST /types/match and GET /letters/{id}.
 type Matching struct {
-	Tied        int `json:"tied,omitempty"`         // types that read the body as well as the first
-	NotCompared int `json:"not_compared,omitempty"` // types that the body was too large to compare with
+	Tied        int `json:"tied,omitempty"`         // types that decode the body equally well
+	NotCompared int `json:"not_compared,omitempty"` // types not compared because the body is too large
 }
 
-// ReadStep is a step of how a body was read, in POST /types/match.
+// ReadStep is a step in decoding a body, in POST /types/match.
 type ReadStep struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`
@@ -141,14 +141,14 @@ type MatchRequest struct {
 	Type            string `json:"type,omitempty"` // the type property
 	Queue           string `json:"queue,omitempty"`
 	Key             string `json:"key,omitempty"`
-	As              string `json:"as,omitempty"` // a type to read it as
+	As              string `json:"as,omitempty"` // a type to decode it as
 }
 
-// MatchAnswer is the answer of POST /types/match.
+// MatchAnswer is the response to POST /types/match.
 type MatchAnswer struct {
 	Verdict string `json:"verdict"`
 	Why     string `json:"why"`
-	Types   int    `json:"types"` // that are registered
+	Types   int    `json:"types"` // registered types
 	Matching
 	Matches []Match    `json:"matches"`
 	Steps   []ReadStep `json:"steps"`

@@ -11,7 +11,7 @@ type View struct {
 	At    time.Time `json:"at"`
 }
 
-// Views is the answer of GET /views.
+// Views is the response to GET /views.
 type Views struct {
 	Views []View `json:"views"`
 }

@@ -7,21 +7,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bounds keep the reading of a text from anybody cheap. A nil *bounds has none: the operator's own
-// file costs what it costs.
+// bounds limits the cost of parsing a text from an untrusted source. A nil *bounds imposes no
+// limits and is used for the operator's own file.
 type bounds struct {
-	mistakes int // that are kept
+	mistakes int // maximum kept
 	left     int // out
-	steps    int // that comparing rules with each other may still take
+	steps    int // left for comparing rules with each other
 }
 
 const (
 	maxMistakes    = 50
 	maxMistakeText = 500         // bytes
-	maxCompared    = 300_000_000 // steps: the rules of 64 KiB as people write them take less than half
+	maxCompared    = 300_000_000 // steps; ordinary rules of 64 KiB take less than half
 )
 
-// full says that no more mistakes are kept, and counts the one that is left out.
+// full reports whether no more mistakes are kept. If so, it counts the omitted one.
 func (b *bounds) full(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false
@@ -37,7 +37,7 @@ func (b *bounds) cut(text string) string {
 	return deadletter.Cut(text, maxMistakeText)
 }
 
-// more says how many mistakes were left out.
+// more reports how many mistakes were omitted.
 func (b *bounds) more() []Mistake {
 	if b == nil || b.left == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (b *bounds) more() []Mistake {
 	return []Mistake{{Text: fmt.Sprintf("and %d more", b.left)}}
 }
 
-// weight is how much a node is to read, in bytes.
+// weight returns the size of a node in bytes.
 func (b *bounds) weight(n *yaml.Node) int {
 	if b == nil {
 		return 0
@@ -53,8 +53,9 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - lighter(n, maxWeight)
 }
 
-// compare takes the steps for two rules of these weights; false when there are none left. Then it
-// is not known whether one of them is ever reached, as it is not of many other rules.
+// compare uses up the steps for comparing two rules of the given weights. It returns false if no
+// steps are left. In that case, as for many other rules, it is not known whether one of them can
+// ever be reached.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true
@@ -63,8 +64,9 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// lighter returns what is left of a weight after a node: a byte for each value and what it says,
-// aliases written out. It stops below 0, so that it costs no more than the weight.
+// lighter subtracts a node from a weight and returns the rest. Each value costs one byte plus its
+// length, with aliases expanded. lighter stops below 0, so it never takes more steps than the
+// weight.
 func lighter(n *yaml.Node, left int) int {
 	n = resolve(n)
 	left -= 1 + len(n.Value)

@@ -14,15 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes are the places in the file of what is checked once all brokers are read; nil where
-// the entry does not say it.
+// brokerNodes holds the positions in the file of the values that are checked once all brokers are
+// read. A node is nil if the entry does not set the value.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
-// originNodes are the two sides of one line of origins, and what they say.
+// originNodes holds the two sides of one line of origins and their values.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string
@@ -84,9 +84,9 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-const maxBrokerLabel = 30 // characters: it is in the title of pages, and on phones
+const maxBrokerLabel = 30 // characters; it appears in page titles and on phones
 
-// brokerLabel reads what people call a broker.
+// brokerLabel reads a broker's display name.
 func (d *decoder) brokerLabel(n *yaml.Node, into *string) {
 	v, ok := d.scalar(n, "a text such as production")
 	switch {
@@ -108,8 +108,8 @@ func colours() []string {
 	return names
 }
 
-// origins reads the map of inboxes to the queues that their letters failed in. Its names are held
-// against the inboxes once all brokers are read.
+// origins reads the map from inboxes to the queues in which their letters failed. Its names are
+// checked against the inboxes once all brokers are read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -141,7 +141,7 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	}
 }
 
-// rates reads the retries per second of queue globs, in the order of the file.
+// rates reads the retry rates per second by queue glob, in the order of the file.
 func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	*into = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -168,7 +168,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	}
 }
 
-// amqp reads a broker's address in parts, so that the password can stay in a file.
+// amqp reads a broker's address in parts, which allows the password to stay in a separate file.
 func (d *decoder) amqp(n *yaml.Node, into *string) {
 	host, port, tls, vhost, user, password := "127.0.0.1", 0, false, "/", "guest", ""
 	d.mapping(n, "brokers.amqp", keys{
@@ -210,12 +210,12 @@ func (d *decoder) management(n *yaml.Node, into *string) {
 	}
 }
 
-// Place is the broker and vhost that an entry leads to, however its URL writes them: two entries of
-// one place see the same queues. It holds no user and no password.
+// Place returns the broker and vhost that an entry points to, however its URL is written. Two
+// entries with equal places see the same queues. A place contains no user and no password.
 func (b *Broker) Place() string {
 	u, err := url.Parse(b.URL)
 	if err != nil {
-		return b.Name // a mistake of its own
+		return b.Name // the bad URL is reported elsewhere
 	}
 	host, port, vhost := strings.ToLower(u.Hostname()), u.Port(), strings.TrimPrefix(u.Path, "/")
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
@@ -230,8 +230,8 @@ func (b *Broker) Place() string {
 	return net.JoinHostPort(host, port) + " " + vhost
 }
 
-// checkBrokers holds the brokers against each other. Two entries may lead to one broker and vhost,
-// as two users, but not to one inbox: each would lock the other out.
+// checkBrokers compares the brokers with each other. Two entries may point to one broker and vhost
+// with different users, but not to one inbox: each would lock the other out.
 func (d *decoder) checkBrokers(brokers []Broker) {
 	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry, place and exchange -> name
 	for i := range brokers {
@@ -319,10 +319,10 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 	}
 }
 
-// checkEarlierNames holds the earlier names of brokers against all others: the letters of a name
-// are one broker's.
+// checkEarlierNames checks that no earlier name of a broker is also another broker's name or
+// earlier name, because the letters of a name belong to one broker.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
-	taken := map[string]string{} // earlier name -> who has it
+	taken := map[string]string{} // earlier name -> broker that has it
 	for i := range brokers {
 		b := &brokers[i]
 		for k, name := range b.Was {
@@ -347,7 +347,7 @@ func (d *decoder) checkEarlierNames(brokers []Broker) {
 	}
 }
 
-// earlierNames are the names that brokers had before.
+// earlierNames returns the earlier names of the brokers, by current name.
 func earlierNames(brokers []Broker) map[string][]string {
 	var was map[string][]string
 	for i := range brokers {
@@ -361,7 +361,8 @@ func earlierNames(brokers []Broker) map[string][]string {
 	return was
 }
 
-// nodes returns where the i-th broker stands; nothing where there is no file, or none of its own.
+// nodes returns the positions of the i-th broker in the file. They are empty if there is no file or
+// if it does not list its own brokers.
 func (d *decoder) nodes(i int) brokerNodes {
 	if i < len(d.entries) {
 		return d.entries[i]

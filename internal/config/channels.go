@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Channel is a way to tell people. Exactly one of its parts is set.
+// Channel is a way to notify people. Exactly one of its kinds is set.
 type Channel struct {
 	Name         string
 	Slack        *Slack
@@ -21,20 +21,20 @@ type Channel struct {
 	Alertmanager *Alertmanager
 	SMTP         *SMTP
 	Webhook      *Webhook
-	AllowPrivate bool // private and loopback addresses are no mistake, and plain http to them
+	AllowPrivate bool // private and loopback addresses are allowed, also with plain http
 }
 
-// Slack is an incoming webhook; its URL is the secret.
+// Slack is an incoming webhook. Its URL is secret.
 type Slack struct{ URL string }
 
-// PagerDuty is a service with an integration key of the Events API v2. URL is for tests and
-// proxies; "" = PagerDuty's.
+// PagerDuty is a service with an integration key for the Events API v2. URL is for tests and
+// proxies; if it is empty, PagerDuty's own URL is used.
 type PagerDuty struct{ Key, URL string }
 
-// Alertmanager is the address of one.
+// Alertmanager is the address of an Alertmanager.
 type Alertmanager struct{ URL string }
 
-// SMTP is a mail server, and to whom it sends.
+// SMTP is a mail server and its recipients.
 type SMTP struct {
 	Host     string
 	Port     int
@@ -44,7 +44,7 @@ type SMTP struct {
 	To       []string
 }
 
-// Webhook is a receiver of JSON that is signed by the Standard Webhooks scheme.
+// Webhook is a receiver of JSON signed according to the Standard Webhooks scheme.
 type Webhook struct{ URL, Secret string }
 
 var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$`)
@@ -73,7 +73,7 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		return func(n *yaml.Node) { kinds++; read(n) }
 	}
 	private := false
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // what it allows counts wherever it stands
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private applies wherever it appears in the channel
 		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
 	}
 	d.mapping(n, "channels."+name, keys{
@@ -154,7 +154,7 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 	return s
 }
 
-// needs says which keys of a mapping are missing.
+// needs reports the keys that are missing from a mapping.
 func (d *decoder) needs(n *yaml.Node, names ...string) {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -168,7 +168,8 @@ func (d *decoder) needs(n *yaml.Node, names ...string) {
 	}
 }
 
-// receiver reads the URL of a receiver: https, and http where private addresses are allowed.
+// receiver reads the URL of a receiver. It must use https, or http if private addresses are
+// allowed.
 func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
@@ -195,7 +196,7 @@ func (d *decoder) filled(n *yaml.Node, into *string) {
 	}
 }
 
-// secretLink reads a URL that is itself the secret. What the file holds is never repeated.
+// secretLink reads a URL that is itself a secret. Error messages never repeat the file's content.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filled(n, into)
@@ -229,7 +230,7 @@ type mention struct {
 	name string
 }
 
-// notified reads a list of names of channels; whether they are there is known at the end of the
+// notified reads a list of channel names. Whether the channels exist is checked at the end of the
 // file.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil
@@ -248,7 +249,7 @@ func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	})
 }
 
-// channelNames are the names of channels in their order; nil when there are none.
+// channelNames returns the names of the channels in order, or nil if there are none.
 func channelNames(list []Channel) []string {
 	var names []string
 	for i := range list {
@@ -257,7 +258,7 @@ func channelNames(list []Channel) []string {
 	return names
 }
 
-// checkChannels says which channels are named and are not there.
+// checkChannels reports the names of channels that do not exist.
 func (d *decoder) checkChannels(names []string) {
 	known := map[string]bool{}
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// file writes a secret.
+// file writes a secret to a file.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -58,7 +58,7 @@ digest: {notify: [team]}
 	}
 }
 
-// kinds are the fields of Channel that are kinds of channels.
+// kinds returns the fields of Channel that are kinds of channels.
 func kinds() []reflect.StructField {
 	var list []reflect.StructField
 	for field := range reflect.TypeFor[config.Channel]().Fields() {
@@ -69,7 +69,8 @@ func kinds() []reflect.StructField {
 	return list
 }
 
-// TestEveryKindOfChannelHasAKey: one that can be read, and that is named where a channel has none.
+// TestEveryKindOfChannelHasAKey checks that each kind can be configured by its key and that the key
+// is listed in the error for a channel without a kind.
 func TestEveryKindOfChannelHasAKey(t *testing.T) {
 	t.Parallel()
 	_, none := load(t, "channels: {a: {}}")
@@ -149,7 +150,7 @@ func TestMistakesInChannels(t *testing.T) {
 	}
 }
 
-// TestWhoIsToldOfProblems: channels that there are, and no others.
+// TestWhoIsToldOfProblems checks that problems can be sent to existing channels only.
 func TestWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
 	const channels = "channels: {oncall: {alertmanager: {url: \"http://127.0.0.1:9093\"}, allow_private: true}}\n"

@@ -1,5 +1,6 @@
-// Package config reads the one YAML file of dlo, with every mistake at once, each with its line and
-// column. A key enters with the part that obeys it: keys of later versions are refused as such.
+// Package config reads dlo's single YAML file. It reports all mistakes together, each with its line
+// and column. A key is accepted only once the feature that uses it exists. Keys reserved for later
+// versions are rejected with an explanation.
 package config
 
 import (
@@ -19,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Config is the whole configuration, defaults filled in.
+// Config is the whole configuration with defaults filled in.
 type Config struct {
 	Listen    string
 	PublicURL string
@@ -32,7 +33,7 @@ type Config struct {
 	Rules     rules.Set
 	Schemas   Schemas
 	Masking   Masking
-	Links     []Link // into other tools, in the order of the file
+	Links     []Link // links to other tools, in the order of the file
 	Search    Search
 	Channels  []Channel // in the order of the file
 	Quiet     QuietHours
@@ -41,41 +42,41 @@ type Config struct {
 	Retention Retention
 }
 
-// Search says what letters are found by.
+// Search says how letters can be found.
 type Search struct {
-	Text   bool     // the words of bodies
-	Fields []string // paths of bodies that queries can ask for, as body.PATH
+	Text   bool     // by the words of bodies
+	Fields []string // body paths that queries can use, as body.PATH
 }
 
-// Retention is how long letters are kept in a state before they are purged; 0 = for ever.
+// Retention says how long letters are kept in a state before they are purged. 0 means forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// Disk says when to stop taking letters in.
+// Disk says when dlo stops accepting letters.
 type Disk struct {
 	StopBelow        int64 // bytes free
 	StopBelowPercent int
-	Reserve          int64 // bytes of a file that is deleted when the disk is full, so that changes still commit
+	Reserve          int64 // bytes; this file is deleted when the disk is full, so that transactions can still commit
 }
 
 // Broker is one broker and vhost.
 type Broker struct {
 	Name          string
-	Was           []string // its earlier names: it has their letters
+	Was           []string // earlier names; their letters belong to this broker
 	URL           string   // with user and password
 	Label         string   // what people call it, for example production; "" = nothing
 	Colour        deadletter.Colour
-	Setting       string // which setting has the URL, such as DLO_AMQP_URL
+	Setting       string // the setting that supplies the URL, such as DLO_AMQP_URL
 	Management    string // with user and password; "" = none
 	Exchange      string
 	Inboxes       []string
-	Origins       map[string]string // inbox -> queue that its letters failed in
+	Origins       map[string]string // inbox -> queue in which its letters failed
 	RequeueTo     []string
-	Rates         []rules.Rate // of automatic retries; the first whose queue fits holds, else requeue.rate
+	Rates         []rules.Rate // of automatic retries; the first matching queue wins, else requeue.rate
 	AcceptLimited []string
 	Annotations   string // queue in which consumers say why they rejected; "" = none
 }
 
-// Ingest bounds the windows.
+// Ingest limits the windows.
 type Ingest struct {
 	Letters     int
 	Bytes       int64
@@ -85,7 +86,7 @@ type Ingest struct {
 	HorizonRows int
 }
 
-// Requeue is how letters go back.
+// Requeue says how letters are sent back.
 type Requeue struct {
 	InFlight       int
 	Rate           float64
@@ -98,25 +99,25 @@ type Requeue struct {
 	Breaker        Breaker
 }
 
-// Nack is the back-off of letters that their queue refuses. Someone is told after so many refusals,
-// or when they have lasted so long.
+// Nack is the back-off for letters that their queue rejects. People are notified after NoticeAfter
+// rejections, or once rejections have lasted for NoticeAge.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses the retries of a group of a queue when too many of its letters come back, and
-// tries it with a few.
+// Breaker pauses the retries of a group in a queue when too many of its letters come back. It then
+// tries again with a few letters.
 type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
-	Of       int     // letters that are looked at, at least
+	Of       int     // minimum number of letters to judge
 	Window   time.Duration
-	Probe    int           // retries that are sent to see whether it goes well again
-	GiveUp   time.Duration // letters die that are held back for longer after their retries should have been over; 0 = never
+	Probe    int           // retries sent as a probe
+	GiveUp   time.Duration // held-back letters die this long after their retries should have ended; 0 = never
 }
 
-// Schemas is where types come from.
+// Schemas says where types come from.
 type Schemas struct {
 	Directory  string
 	Reflection []string // gRPC servers, host:port
@@ -151,26 +152,26 @@ func Defaults() Config {
 	}
 }
 
-// amqpSetting is the variable that has the URL of the broker named main.
+// amqpSetting is the environment variable for the URL of the broker named main.
 const amqpSetting = "DLO_AMQP_URL"
 
 func defaultBroker() Broker {
 	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}
 }
 
-// Mistake is one thing that is wrong with the file.
+// Mistake is one error in the file.
 type Mistake struct {
-	Line, Column int // 0 when it is not a place in the file
+	Line, Column int // 0 if it has no place in the file
 	Text         string
 }
 
-// Error is all that is wrong.
+// Error contains all mistakes of a configuration.
 type Error struct {
 	Path     string
 	Mistakes []Mistake
 }
 
-// failed returns the mistakes that were found, in the order of the file; nil when there are none.
+// failed returns the mistakes found so far in the order of the file, or nil if there are none.
 func (d *decoder) failed(path string) error {
 	if len(d.mistakes) == 0 {
 		return nil
@@ -191,9 +192,9 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the file at path, or the defaults when path is "", with the four values that the
-// environment may give instead: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and DLO_MANAGEMENT_URL. The
-// error is an *Error with every mistake.
+// Load reads the file at path, or uses the defaults if path is "". The environment can override
+// four values: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and DLO_MANAGEMENT_URL. The error is an *Error
+// with every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Defaults()
 	c.Rules.File, c.Rules.Loaded = path, time.Now()
@@ -238,7 +239,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	return c, d.failed(path)
 }
 
-// check holds values against each other.
+// check compares values with each other.
 func (d *decoder) check(c *Config) {
 	if c.Requeue.Lease <= c.Requeue.ConfirmTimeout {
 		d.mistake(d.at["requeue.lease"], "requeue.lease %s must be above requeue.confirm_timeout %s", c.Requeue.Lease, c.Requeue.ConfirmTimeout)
@@ -256,12 +257,12 @@ func (d *decoder) check(c *Config) {
 type decoder struct {
 	from     string // path of the file
 	mistakes []Mistake
-	lines    []string // of the file, with their ends
+	lines    []string // of the file, with line endings
 	at       map[string]*yaml.Node
-	entries  []brokerNodes // where the brokers stand, one for each; empty without a file
+	entries  []brokerNodes // positions of the brokers, one each; empty without a file
 	mirrors  []mirror
 	mentions []mention // of channels
-	bounds   *bounds   // of a text that is not the operator's own; nil: none
+	bounds   *bounds   // for a text from an untrusted source; nil = no limits
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
@@ -280,8 +281,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// noYAML says why a file is no YAML, and where. It repeats nothing of it: what is taken for an
-// anchor may be a password that begins with a star.
+// noYAML says why and where a file is not valid YAML. It does not repeat the file's text: an
+// apparent anchor may be a password that begins with a star.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}
@@ -302,7 +303,7 @@ func (d *decoder) noYAML(err error) Mistake {
 	return m
 }
 
-// document returns what a text of YAML holds; nil when that is nothing, or is no YAML.
+// document returns the content of a YAML text, or nil if the text is empty or invalid.
 func (d *decoder) document(text string) *yaml.Node {
 	d.at, d.lines = map[string]*yaml.Node{}, splitLines(text)
 	var doc, more yaml.Node
@@ -329,7 +330,7 @@ func (d *decoder) file(text string, c *Config) {
 	}
 }
 
-// settings are the keys of a file, whose root is given.
+// settings returns the keys of a file with the given root.
 func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 	return keys{
 		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },
@@ -447,8 +448,8 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 	})
 }
 
-// behind returns the line of the key that follows another in the file, or the one behind its last
-// line.
+// behind returns the line of the key that follows the given key, or the line after the end of the
+// file.
 func (d *decoder) behind(n *yaml.Node, key string) int {
 	for i := 0; i+2 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {

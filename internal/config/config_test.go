@@ -25,7 +25,7 @@ func env(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// load reads a text as a configuration file.
+// load parses a text as a configuration file.
 func load(t testing.TB, text string) (config.Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -35,10 +35,10 @@ func load(t testing.TB, text string) (config.Config, error) {
 	return config.Load(path, noEnv)
 }
 
-// patterns compares regular expressions by their text.
+// patterns compares regular expressions by their source text.
 var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() })
 
-// origin is what says where and when settings were read, and nothing else.
+// origin ignores the fields that say where and when settings were read.
 var origin = cmp.Options{cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting")}
 
 func TestTheExampleHasEveryDefault(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTheExampleHasEveryDefault(t *testing.T) {
 	}
 }
 
-// What is wrong with several brokers is named where it stands.
+// Mistakes in a list of several brokers are reported at their position.
 func TestSeveralBrokers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestSeveralBrokers(t *testing.T) {
 	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is drained by broker main already"}})
 }
 
-// Every key of the program is in the example, if only in a comment.
+// Every key that the program knows appears in the example, if only in a comment.
 func TestTheExampleNamesEveryKey(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -252,13 +252,13 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	}
 }
 
-// place is where a mistake stands, and what its text must hold.
+// place is the position of a mistake and a part of its text.
 type place struct {
 	line, column int
 	text         string
 }
 
-// mistakes holds what is wrong with a file against what should be named.
+// mistakes compares the mistakes in err with those wanted.
 func mistakes(t *testing.T, err error, want []place) {
 	t.Helper()
 	var bad *config.Error
@@ -424,7 +424,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// FuzzLoad: any file is a configuration or a list of mistakes, each with a place in the file.
+// FuzzLoad checks that every file yields either a configuration or a list of mistakes, each with a
+// position in the file.
 func FuzzLoad(f *testing.F) {
 	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
 	if err != nil {
@@ -450,7 +451,7 @@ func FuzzLoad(f *testing.F) {
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)
 		}
-		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias is nothing without the rest of the file
+		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias means nothing without the rest of the file
 			for _, r := range c.Rules.Rules {
 				again := "rules:\n" + r.YAML + "\n"
 				if r.YAML[0] == '{' {

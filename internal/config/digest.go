@@ -8,17 +8,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TimeOfDay is a local time, minutes after midnight.
+// TimeOfDay is a local time in minutes after midnight.
 type TimeOfDay int
 
-// QuietHours is when notices of severity notify wait. Without days there are none.
+// QuietHours says when notices of severity notify are held back. Without days there are no quiet
+// hours.
 type QuietHours struct {
 	From, To TimeOfDay
 	Zone     string         // such as Europe/Berlin
-	Days     []time.Weekday // on which they begin
+	Days     []time.Weekday // days on which they begin
 }
 
-// Digest is when the morning digest is sent, and where. Without channels it is on the page only.
+// Digest says when and where the morning digest is sent. Without channels it appears only on the
+// page.
 type Digest struct {
 	At     TimeOfDay
 	Days   []time.Weekday
@@ -26,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems is who is told of what keeps dlo itself from its work. No channel: all that a rule with
-// severity page names.
+// Problems says who is notified of problems with dlo itself. Without channels, every channel that a
+// rule with severity page names is notified.
 type Problems struct {
 	Notify []string
 }
@@ -53,7 +55,7 @@ func (d *decoder) digest(n *yaml.Node, g *Digest) {
 	})
 }
 
-// String is as it is in the file: 08:30.
+// String returns the time as written in the file, such as 08:30.
 func (t TimeOfDay) String() string {
 	return time.Date(0, 1, 1, int(t)/60, int(t)%60, 0, 0, time.UTC).Format("15:04")
 }

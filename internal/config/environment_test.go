@@ -36,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
 }
 
-// A password is in no error text, wherever it was written and however wrong the rest is.
+// No error text contains a password, wherever it was written and however invalid the rest is.
 func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
@@ -77,7 +77,8 @@ func TestPasswordFiles(t *testing.T) {
 	}
 }
 
-// TestWhichSettingHasTheURL of a broker: a variable, or a key of the file.
+// TestWhichSettingHasTheURL checks whether a broker's URL comes from a variable or from a key of
+// the file.
 func TestWhichSettingHasTheURL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

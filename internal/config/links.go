@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Link is a way from a letter into another tool: a URL with placeholders.
+// Link is a link from a letter to another tool: a URL with placeholders.
 type Link struct {
 	Name  string
-	Parts []LinkPart // of the URL, in its order
+	Parts []LinkPart // of the URL, in order
 }
 
-// LinkPart is a part of the URL of a Link: text, or what a value of the letter stands for.
+// LinkPart is a part of a Link's URL: literal text, or a placeholder for a value of the letter.
 type LinkPart struct {
 	Text  string // as it is written; "" for a placeholder
 	Value string // the placeholder, such as trace_id or header.x-tenant
@@ -25,13 +25,13 @@ type LinkPart struct {
 const (
 	maxLinks    = 8
 	maxLinkName = 40   // bytes
-	maxLinkURL  = 2000 // bytes, with its placeholders
+	maxLinkURL  = 2000 // bytes, including placeholders
 )
 
-// LinkHeader begins the placeholder of a header.
+// LinkHeader is the prefix of placeholders for headers.
 const LinkHeader = "header."
 
-// LinkValues are the placeholders besides headers.
+// LinkValues are the placeholders other than headers.
 var LinkValues = []string{"trace_id", "b3_trace_id", "queue", "vhost", "broker", "group", "message_id", "correlation_id", "from", "to", "from_ms", "to_ms"}
 
 func (d *decoder) links(n *yaml.Node, into *[]Link) {
@@ -60,8 +60,8 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 	})
 }
 
-// linkURL reads the URL of a link. Placeholders stand behind its host: no letter says where it
-// leads.
+// linkURL reads a link's URL. Placeholders may only follow the host, so that no letter can decide
+// where the link leads.
 func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	text, ok := d.scalar(n, "a URL with placeholders")
 	if !ok {
@@ -103,7 +103,7 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind says whether the host of a URL is complete in its beginning.
+// hostBehind reports whether the text contains the complete host of a URL.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masking is what must not be seen, besides the fields with the option debug_redact.
+// Masking says what must not be shown, in addition to fields with the option debug_redact.
 type Masking struct {
 	Headers  []string // names, in lower case
 	Patterns []*regexp.Regexp
 	Fields   []deadletter.MaskedField
-	JSON     []deadletter.FieldPath // in JSON bodies, from the outermost value
+	JSON     []deadletter.FieldPath // in JSON bodies, starting at the outermost value
 }
 
 var typeGlob = regexp.MustCompile(`^[A-Za-z0-9_.*?]+$`)
@@ -77,7 +77,7 @@ func (d *decoder) pattern(n *yaml.Node, m *Masking) {
 	m.Patterns = append(m.Patterns, pattern)
 }
 
-// path reads a way into bodies; nil when it is none.
+// path parses a path into bodies. It returns nil if the path is invalid.
 func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	v, ok := d.scalar(n, "a path such as customer.email")
 	if !ok {
@@ -91,7 +91,7 @@ func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	return path
 }
 
-// checkSearch refuses to index what is masked.
+// checkSearch rejects indexed paths that are masked.
 func (d *decoder) checkSearch(c *Config) {
 	if d.at["search.fields"] == nil {
 		return

@@ -5,24 +5,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxPasted is the longest text of rules that is read, in bytes: some 500 rules. What it costs to
-// hold rules against each other grows with the square of it.
+// MaxPasted is the maximum length in bytes of a text of rules: some 500 rules. The cost of
+// comparing rules with each other grows with its square.
 const MaxPasted = 64 << 10
 
-const maxWeight = 2 * MaxPasted // with its aliases written out
+const maxWeight = 2 * MaxPasted // with aliases expanded
 
-// Pasted are rules that somebody wrote to see what they would do.
+// Pasted contains rules that somebody wrote to see what they would do.
 type Pasted struct {
 	Rules rules.Set
 	Kept  []string // "rules" or "default": what the text does not have, and is as in use
-	Other []string // settings of the text that are not about rules; they were not read
+	Other []string // settings in the text other than rules; they were ignored
 }
 
 // ReadRules reads rules from a text: a list of rules, one rule, the rules and default of a
-// configuration file, or such a file. What is wrong is said as of a file, in an *Error. The text
-// may be anybody's: nothing but the rules and the default is read of it, no file is opened for it,
-// and its cost is bounded. What the text does not have is as in use; of a whole file it is the
-// default of dlo.
+// configuration file, or a whole configuration file. It reports mistakes in an *Error, as for a
+// file. The text may come from anybody: ReadRules reads only the rules and the default, opens no
+// files and limits its cost. Whatever the text leaves out is taken from the rules in use, or from
+// dlo's defaults if the text is a whole file.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
 	var p Pasted
@@ -31,7 +31,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 		return p, d.failed(pastedName)
 	}
 	root := d.document(text)
-	d.lines = nil // the text of each rule is not wanted, and takes long to find in a list in brackets
+	d.lines = nil // nobody needs each rule's text, and finding it in a list in brackets is slow
 	switch {
 	case len(d.mistakes) > 0:
 	case root == nil || root.Tag == "!!null":
@@ -44,9 +44,9 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	return p, d.failed(pastedName)
 }
 
-const pastedName = "rules" // stands before the places of mistakes
+const pastedName = "rules" // prefix of the positions of mistakes
 
-// pasted reads a text that is not too much.
+// pasted reads a text of acceptable size.
 func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	c := Defaults()
 	c.Rules.Seed, c.Rules.Was, c.Rules.Channels = use.Seed, use.Was, use.Channels
@@ -57,7 +57,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // which no file has, and every rule
+	case d.has(root, "name"): // every rule has a name; no file has this key
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:
@@ -93,7 +93,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	p.Rules = c.Rules
 }
 
-// keysOf are the keys of a mapping.
+// keysOf returns the keys of a mapping.
 func keysOf(n *yaml.Node) []string {
 	var names []string
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

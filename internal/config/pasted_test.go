@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// inUse are rules that are not those of dlo without a file.
+// inUse returns rules that differ from dlo's defaults.
 func inUse() *rules.Set {
 	return &rules.Set{
 		Seed: 7, Was: map[string][]string{"main": {"old"}}, Channels: []string{"oncall"},
@@ -25,8 +25,8 @@ func inUse() *rules.Set {
 	}
 }
 
-// TestRulesThatAreWritten: a list, one rule, a part of a file and a whole file, and what of each is
-// as in use.
+// TestRulesThatAreWritten covers a list, one rule, part of a file and a whole file, and checks what
+// is taken from the rules in use.
 func TestRulesThatAreWritten(t *testing.T) {
 	t.Parallel()
 	const rule = "name: a\nmatch: {queue: sms}\ndead: {notify: [oncall]}\n"
@@ -35,7 +35,7 @@ func TestRulesThatAreWritten(t *testing.T) {
 	for _, c := range []struct {
 		name, text  string
 		names       []string
-		own         bool // has a default of its own
+		own         bool // it contains a default
 		kept, other []string
 	}{
 		{"a list", listed, []string{"a"}, false, []string{"default"}, nil},
@@ -71,7 +71,8 @@ func TestRulesThatAreWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenRulesAreAsThoseOfAFile, and so are their mistakes.
+// TestWrittenRulesAreAsThoseOfAFile checks that pasted rules and their mistakes are read exactly as
+// from a file.
 func TestWrittenRulesAreAsThoseOfAFile(t *testing.T) {
 	t.Parallel()
 	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -124,8 +125,8 @@ func TestTextsThatAreNoRules(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsReadOfAText: no file that it names, no value of other settings, and what looks
-// like an anchor is in no mistake.
+// TestNothingElseIsReadOfAText checks that ReadRules opens no file named in the text, reads no
+// other settings, and repeats no apparent anchor in a mistake.
 func TestNothingElseIsReadOfAText(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -157,8 +158,8 @@ rules: [{name: a, match: {queue: a}, dead: {notify: [gone]}}]
 	}
 }
 
-// TestHostileTextsCostLittle: what grows without end by its aliases is refused, and of endless
-// mistakes the first are listed and the others counted. All of it takes some seconds.
+// TestHostileTextsCostLittle checks that texts with exploding aliases are rejected. Of many
+// mistakes only the first are listed, and the rest are counted. The test takes a few seconds.
 func TestHostileTextsCostLittle(t *testing.T) {
 	t.Parallel()
 	fill := func(one func(i int) string) string {

@@ -14,15 +14,15 @@ const (
 	maxAttempts   = 10_000
 	maxFactor     = 1000
 	defaultFactor = 2
-	maxWaitQueues = 20 // of one back-off
+	maxWaitQueues = 20 // per back-off
 )
 
-// backOff is a back-off as it is in the file.
+// backOff is a back-off as written in the file.
 type backOff struct {
-	at     map[string]*yaml.Node // the keys that are there
-	delays []delayAt             // all that are written out
-	grown  rules.Retry           // by first, attempts, factor and max
-	wrong  bool                  // nothing can be said of what it grows to
+	at     map[string]*yaml.Node // the keys that are set
+	delays []delayAt             // all explicit delays
+	grown  rules.Retry           // from first, attempts, factor and max
+	wrong  bool                  // invalid, so its growth cannot be checked
 }
 
 type delayAt struct {
@@ -30,8 +30,8 @@ type delayAt struct {
 	delay time.Duration
 }
 
-// retry reads a back-off into r and says whether the file has one: delays, or a first one that
-// grows.
+// retry reads a back-off into r. It reports whether the file sets one, either as delays or as a
+// growing first delay.
 func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	b := backOff{at: map[string]*yaml.Node{}, grown: rules.Retry{Factor: defaultFactor}}
 	before := len(d.mistakes)
@@ -63,15 +63,15 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	})
 	own := d.delays(n, &b, r)
 	b.wrong = len(d.mistakes) > before
-	if r.Waiter.Broker() { // known only now: waiter may stand behind the delays
+	if r.Waiter.Broker() { // only checked now, as waiter may follow the delays
 		d.checkWaits(&b, r)
 	}
 	return own
 }
 
-// delays fills in when there are retries, and says whether the file tells.
+// delays fills in the times of the retries and reports whether the file sets them.
 func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
-	var growing []string // the keys that are there
+	var growing []string // the keys that are set
 	for _, key := range []string{"attempts", "first", "factor", "max"} {
 		if b.at[key] != nil {
 			growing = append(growing, key)
@@ -109,7 +109,7 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 	}
 }
 
-// checkWaits says what of a back-off its waiter, one of the broker, cannot do.
+// checkWaits reports delays and jitter that a waiter in the broker does not support.
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {
@@ -129,7 +129,7 @@ func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	}
 }
 
-// checkGrowth finds the first retry whose delay grows above what the broker can wait.
+// checkGrowth finds the first retry whose delay exceeds the broker's maximum.
 func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	for n := range b.grown.Count() {
 		if delay := b.grown.Delay(n); delay > rules.MaxWait {
@@ -139,7 +139,7 @@ func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	}
 }
 
-// checkWaitQueues counts the wait queues that a back-off has.
+// checkWaitQueues counts the wait queues that a back-off needs.
 func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	delays := slices.Clone(r.Delays)
 	for n := range b.grown.Count() {
@@ -151,14 +151,14 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 }
 
-// mirror is a rule that says something of mirror_x_death, and where.
+// mirror is a rule that sets mirror_x_death, and the position of that key.
 type mirror struct {
 	node *yaml.Node
 	rule *rules.Rule
 }
 
-// checkMirrors finds rules whose mirror the worker would not see: what waits in the broker dies
-// there, and from 4.0 on that death takes the place of all that x-death said.
+// checkMirrors finds rules whose mirrored x-death would not reach the worker. A letter that waits
+// in the broker dies there, and since RabbitMQ 4.0 that death replaces the whole x-death header.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

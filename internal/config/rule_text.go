@@ -8,11 +8,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleText returns the i-th rule of a list exactly as it is in the file: of a list in lines,
-// whole lines from that of its dash on; of a list in brackets, what stands between the commas.
-// Comments inside of the rule belong to it, those above it do not. end is the line behind the list.
+// ruleText returns the i-th rule of a list exactly as it is in the file. For a block list these are
+// whole lines, starting with the line of the dash; for a list in brackets it is the text between
+// the commas. Comments inside the rule belong to it, comments above it do not. end is the line
+// after the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
-	if d.lines == nil { // nobody wants it
+	if d.lines == nil { // no caller needs it
 		return ""
 	}
 	if list.Style&yaml.FlowStyle != 0 {
@@ -35,7 +36,7 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the line of the dash of the i-th item, which is on its line or above it.
+// dash returns the line of the i-th item's dash, which is the item's own line or one above it.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {
@@ -50,8 +51,8 @@ func (d *decoder) dash(list *yaml.Node, i int) int {
 	return list.Content[i].Line
 }
 
-// outside says whether a line behind a rule is none of it: empty, or a comment no further in than
-// its dash.
+// outside reports whether a line after a rule does not belong to it: the line is empty, or a
+// comment indented no further than the dash.
 func outside(line string, dash int) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#' && indentation(line) <= dash
@@ -64,7 +65,7 @@ func endsDocument(line string) bool {
 	return text == "..." || text == "---"
 }
 
-// splitLines splits a text as YAML counts lines, with their ends.
+// splitLines splits a text into lines as YAML counts them and keeps the line endings.
 func splitLines(text string) []string {
 	var lines []string
 	for len(text) > 0 {
@@ -104,11 +105,11 @@ func (d *decoder) flowText(n *yaml.Node) string {
 	return strings.TrimSpace(text[:flowEnd(text)])
 }
 
-// flowEnd returns where a value in brackets ends that begins a text: behind its closing bracket, or
-// before the comma or bracket that follows.
+// flowEnd returns the end of the value at the start of text, inside a list in brackets. The value
+// ends after its own closing bracket, or before the next comma or bracket.
 func flowEnd(text string) int {
 	depth := 0
-	fresh, quoted := true, false // a quote would begin a text here; one has just ended
+	fresh, quoted := true, false // a quote could start here; a quote has just ended
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
@@ -154,7 +155,7 @@ func flowEnd(text string) int {
 	return len(text)
 }
 
-// closing returns where the quote ends that begins at i.
+// closing returns the end of the quote that begins at i.
 func closing(text string, i int) int {
 	quote := text[i]
 	for i++; i < len(text); i++ {

@@ -10,15 +10,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes are the places in the file of what is checked once all rules are read.
+// ruleNodes holds the positions in the file that are needed once all rules are read.
 type ruleNodes struct {
 	entry, name *yaml.Node
-	clauses     map[string]*yaml.Node // by key of match
-	wrong       bool                  // nothing can be said of what it matches
-	weight      int                   // of entry, where the text has bounds
+	clauses     map[string]*yaml.Node // by match key
+	wrong       bool                  // invalid, so its matches cannot be compared
+	weight      int                   // size of entry, if the text has bounds
 }
 
-// rules reads the list of rules; end is the line of the file behind it.
+// rules reads the list of rules. end is the line after the list.
 func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
 	i := 0
 	var nodes []ruleNodes
@@ -62,7 +62,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
 	}
-	at.wrong = at.wrong || !matched && len(d.mistakes) > before // match may be what is misspelt
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before // match may be the misspelt key
 }
 
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
@@ -78,10 +78,10 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 	}
 }
 
-const maxLabel = 100 // bytes: lists and histories show the name of a rule, and that of a group begins its title
+const maxLabel = 100 // bytes; lists and histories show rule names, and group titles begin with their group's name
 
-// label reads the name of a rule or a group; want says what is wanted, and empty why an empty one
-// is not taken.
+// label reads the name of a rule or group. want describes the expected value, and empty is the
+// error for an empty one.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {
@@ -98,7 +98,7 @@ func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	return "", false
 }
 
-// checkRules holds the rules against each other.
+// checkRules compares the rules with each other.
 func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	named := map[string]*yaml.Node{}
 	for i := range list {
@@ -126,7 +126,7 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment are the keys that rules and the default have in common, but for retry.
+// treatment returns the keys that rules and the default have in common, except retry.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },
@@ -152,7 +152,7 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 		},
 		"notify": func(n *yaml.Node) { d.notified(n, &r.Notify) },
 	}
-	if path == "rules.dead" { // by the default, everything that dies in a queue would be one group
+	if path == "rules.dead" { // in the default, this would put all deaths of a queue into one group
 		known["group"] = func(n *yaml.Node) {
 			if v, ok := d.label(n, "the group", "group", "a group needs a name; without one letters are grouped by what they failed of"); ok {
 				r.Group = v

@@ -81,7 +81,7 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 	}
 }
 
-// The default can have another waiter, and keep its delays.
+// The default can have another waiter and keep its delays.
 func TestAWaiterOfTheDefault(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
@@ -91,7 +91,7 @@ func TestAWaiterOfTheDefault(t *testing.T) {
 	}
 }
 
-// A rule's own text is what is in the file, with the comments inside of it.
+// A rule's own text is exactly what is in the file, including the comments inside it.
 func TestTheTextOfARule(t *testing.T) {
 	t.Parallel()
 	first := "  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}"
@@ -215,10 +215,10 @@ func TestMistakesInRules(t *testing.T) {
 	mistakes(t, err, []place{{1, 38, "max cannot stand beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
-// The broker has letters for at most 49 days, and a wait queue has one delay.
+// The broker can keep letters waiting for at most 49 days, and a wait queue has a single delay.
 func TestMistakesBehindAWaiter(t *testing.T) {
 	t.Parallel()
-	queues := "1s" // as many different delays as one back-off may have
+	queues := "1s" // as many delays as one back-off may have
 	for n := 2; n <= 20; n++ {
 		queues += fmt.Sprintf(", %ds", n)
 	}
@@ -261,8 +261,8 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 	}
 }
 
-// The manual is held to the program: every YAML in it is a good configuration, and every mistake is
-// answered as it says.
+// The manual matches the program: every YAML example in it is valid, and every mistake is reported
+// as documented.
 func TestTheManualOfRulesHolds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/rules.md")
@@ -298,7 +298,7 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 		_, err := load(t, "rules: ["+rule+"]")
 		_, names, _ := strings.Cut(err.Error(), "the keys are ")
 		for key := range strings.SplitSeq(names, ", ") {
-			// A key has a line in a table; so have the keys of dead. Name, match and retry have a
+			// Every key has a row in a table, as do the keys of dead. Name, match and retry have a
 			// section each.
 			if !slices.Contains([]string{"name", "match", "retry"}, key) && !regexp.MustCompile(`(?m)^\| `+key+`(\.\w+)? \|`).Match(text) {
 				t.Errorf("%s is in no table of the manual", key)
@@ -307,8 +307,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 	}
 }
 
-// TestTheManualsNameEveryWaiter: in the table of keys, in the list below it, and in the table of
-// what each is in the broker.
+// TestTheManualsNameEveryWaiter checks the table of keys, the list below it, and the table that
+// describes each waiter in the broker.
 func TestTheManualsNameEveryWaiter(t *testing.T) {
 	t.Parallel()
 	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
@@ -327,8 +327,8 @@ func TestTheManualsNameEveryWaiter(t *testing.T) {
 	}
 }
 
-// TestEveryOutcomeCanBeWritten: a rule of the file asks for it, and a letter that it matches gets
-// it.
+// TestEveryOutcomeCanBeWritten checks that a rule in the file can request each outcome and that a
+// matching letter gets it.
 func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	t.Parallel()
 	texts := map[deadletter.RuleOutcome]string{
@@ -347,7 +347,7 @@ func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	}
 }
 
-// The rules and channels that are in the example as comments are good ones.
+// The rules and channels in the example's comments are valid.
 func TestTheRulesOfTheExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")

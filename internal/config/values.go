@@ -16,10 +16,10 @@ import (
 
 const day = 24 * time.Hour
 
-// keys are the keys of a mapping and what reads each.
+// keys maps the keys of a mapping to their readers.
 type keys map[string]func(n *yaml.Node)
 
-// later are the keys that belong to parts which are not in this version, by the path of their
+// later lists the keys reserved for features that are not in this version, by the path of their
 // mapping.
 var later = map[string][]string{
 	"":             {"tls", "auth"},
@@ -28,7 +28,7 @@ var later = map[string][]string{
 	"default.dead": {"group"},
 }
 
-// mapping reads the keys of a mapping; unknown and repeated ones are mistakes.
+// mapping reads the keys of a mapping. Unknown and repeated keys are mistakes.
 func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 	n = resolve(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -95,7 +95,7 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 	}
 }
 
-// each calls fn for the items of a list that was read already.
+// each calls fn for the items of a list that has already been read.
 func (d *decoder) each(n *yaml.Node, fn func(n *yaml.Node)) {
 	if n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
@@ -204,7 +204,7 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration, low, high time.Dur
 	*into = got
 }
 
-// ParseDuration reads a duration of Go, such as 1h30m or 250ms, or one in days, such as 30d.
+// ParseDuration parses a Go duration, such as 1h30m or 250ms, or a number of days, such as 30d.
 func ParseDuration(v string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(v, "d"); ok {
 		n, err := strconv.Atoi(days)
@@ -255,8 +255,8 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	*into = strings.TrimSuffix(v, "/")
 }
 
-// brokerURL reads a URL of a broker. The error says what is wanted, and repeats nothing of it. An @
-// after the host is the end of a password that has a / in it.
+// brokerURL parses a broker's URL. The error describes what is expected and repeats nothing of the
+// URL. An @ after the host marks the end of a password that contains a /.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
@@ -265,8 +265,8 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretURL reads a URL that may hold a password only when it is no secret: the broker's default
-// one.
+// secretURL reads a URL that may contain a password only if the password is not secret: the
+// broker's default one.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {

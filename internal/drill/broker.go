@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// declare makes a durable queue. More are its arguments, name and value by turns.
+// declare declares a durable queue. The arguments in more are names and values by turns.
 func (s *site) declare(ctx context.Context, name string, more ...any) error {
-	arguments := map[string]any{"x-queue-type": "classic"} // also where the vhost has another default
+	arguments := map[string]any{"x-queue-type": "classic"} // set explicitly, as the vhost's default may differ
 	for i := 0; i+1 < len(more); i += 2 {
 		arguments[more[i].(string)] = more[i+1]
 	}
 	return s.Do(ctx, "PUT", s.at("queues", name), map[string]any{"durable": true, "arguments": arguments}, nil)
 }
 
-// workQueue makes a queue whose rejected messages go to the inbox of dlo.
+// workQueue declares a queue whose rejected messages go to dlo's inbox.
 func (s *site) workQueue(ctx context.Context, name string) error {
 	return s.declare(ctx, name, "x-dead-letter-exchange", "dlo.dlx")
 }
@@ -26,17 +26,17 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 	return s.Do(ctx, "DELETE", s.at(kind, name), nil, nil)
 }
 
-// policy sets a policy, or an operator policy, for one queue of the drill. One of the site would
-// have any priority; this one has the lowest, so that a cure need not be lucky.
+// policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
+// priority, so that a cure always outranks it. A real site's policy could have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
 	return s.Do(ctx, "PUT", s.at(kind, name), body, nil)
 }
 
-// publishers send messages at once: the API takes one at a time.
+// publishers is the number of concurrent publishers; the API takes one message per call.
 const publishers = 8
 
-// publish sends n messages into a queue.
+// publish sends n messages to a queue.
 func (s *site) publish(ctx context.Context, queue string, n int, headers map[string]any) error {
 	turns := make(chan int, n)
 	for i := range n {
@@ -63,7 +63,7 @@ func (s *site) publish(ctx context.Context, queue string, n int, headers map[str
 func (s *site) publishOne(ctx context.Context, queue, body string, headers map[string]any) error {
 	var answer struct{ Routed bool }
 	if headers == nil {
-		headers = map[string]any{} // null is an error of the API (3.10.8)
+		headers = map[string]any{} // the API rejects null (3.10.8)
 	}
 	err := s.Do(ctx, "POST", s.at("exchanges", "amq.default")+"/publish", map[string]any{
 		"routing_key": queue, "payload": body, "payload_encoding": "string", "properties": map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
@@ -74,7 +74,7 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 	return err
 }
 
-// take takes at most n messages out of a queue, as a worker that rejects each, or handles it.
+// take takes at most n messages from a queue, like a worker that either handles or rejects each.
 func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
 	mode := "reject_requeue_false"
 	if handled {
@@ -87,8 +87,8 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	return len(list), err
 }
 
-// cut closes the connections of the vhost whose names, as dlo gives them, contain a text, and
-// returns how many there were.
+// cut closes the vhost's connections whose names, as set by dlo, contain the given text. It returns
+// the number of closed connections.
 func (s *site) cut(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0
@@ -100,7 +100,7 @@ func (s *site) cut(ctx context.Context, named string) (int, error) {
 	return n, err
 }
 
-// queuesNamed lists the queues whose names begin so.
+// queuesNamed lists the queues whose names begin with prefix.
 func (s *site) queuesNamed(ctx context.Context, prefix string) (names []string, err error) {
 	var list []struct {
 		Name string `json:"name"`

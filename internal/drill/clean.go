@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Left lists the vhosts and users that earlier drills have left, by their names: one that was
-// killed has no time to remove them.
+// Left lists the names of vhosts and users left behind by earlier drills. A killed drill has no
+// time to remove them.
 func Left(ctx context.Context, api API) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string
@@ -20,7 +20,7 @@ func Left(ctx context.Context, api API) ([]string, error) {
 			Name string `json:"name"`
 		}
 		err := api.Do(ctx, "GET", "/api/"+kind, nil, &list)
-		if errors.Is(err, deadletter.ErrForbidden) { // only an administrator sees users
+		if errors.Is(err, deadletter.ErrForbidden) { // only administrators can list users
 			continue
 		}
 		if err != nil {
@@ -36,11 +36,11 @@ func Left(ctx context.Context, api API) ([]string, error) {
 	return names, nil
 }
 
-// folderOf is the folder of a drill.
+// folderOf returns the folder of a drill.
 func folderOf(name string) string { return filepath.Join(os.TempDir(), name) }
 
-// Clean removes one of them, and its folder where that is on this machine, unless a drill works
-// there.
+// Clean removes a drill's vhost and user, and its folder if that is on this machine. It refuses if
+// a drill is running there.
 func Clean(ctx context.Context, api API, name string) error {
 	s := &site{fence: &fence{api: api, vhost: name, user: name}, made: true, admin: true}
 	list, err := s.Connections(ctx)

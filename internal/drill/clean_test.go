@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestOnlyWhatADrillHasMadeIsLeft: names that are nearly those of a drill are somebody else's.
+// TestOnlyWhatADrillHasMadeIsLeft checks that names which only resemble a drill's are left alone.
 func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(_, path string, _, into any) error {
@@ -33,7 +33,7 @@ func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	}
 }
 
-// TestADrillThatWorksIsNotCleaned: connections are the sign of it.
+// TestADrillThatWorksIsNotCleaned checks that a vhost with connections is not removed.
 func TestADrillThatWorksIsNotCleaned(t *testing.T) {
 	t.Parallel()
 	const name = "dlo-drill-abcdefghij"

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// errNoCure says that a problem shows no command.
+// errNoCure is returned if a problem shows no command.
 var errNoCure = errors.New("no command is shown that would cure it")
 
-// shellWord is a word of a command as dlo prints it: in quotes, or without.
+// shellWord matches one word of a command as dlo prints it, quoted or unquoted.
 var shellWord = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'\\])+`)
 
-// commands are the commands of rabbitmqctl in a text, each by its words.
+// commands returns the rabbitmqctl commands in a text, each split into words.
 func commands(text string) (list [][]string) {
 	parts := strings.Split(text, "rabbitmqctl ")
 	for _, part := range parts[1:] {
@@ -29,13 +29,13 @@ func commands(text string) (list [][]string) {
 	return list
 }
 
-// plain is a word without its quotes.
+// plain removes the quotes from a word.
 func plain(word string) string {
 	const quote = "\x00"
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(word, `\'`, quote), "'", ""), quote, "'")
 }
 
-// apply does what the commands of rabbitmqctl in a text say, through the management API.
+// apply executes the rabbitmqctl commands in a text through the management API.
 func (s *site) apply(ctx context.Context, text string) error {
 	list := commands(text)
 	if len(list) == 0 {
@@ -62,7 +62,7 @@ func (s *site) command(ctx context.Context, words []string) error {
 	switch {
 	case at(0) == "set_policy" && at(3) == "--priority" && at(5) == "--apply-to" && len(words) >= 10:
 		priority, err := strconv.Atoi(at(4))
-		definition := strings.TrimRight(at(9), ").") // which end what is said around it
+		definition := strings.TrimRight(at(9), ").") // the surrounding sentence may end with these
 		if err != nil || !json.Valid([]byte(definition)) {
 			return fmt.Errorf("a command that cannot be read: %s", strings.Join(words, " "))
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestACureIsDoneAsItIsShown: the commands of rabbitmqctl that dlo prints become what the API does
-// for them.
+// TestACureIsDoneAsItIsShown checks that the rabbitmqctl commands printed by dlo are translated
+// into the matching API calls.
 func TestACureIsDoneAsItIsShown(t *testing.T) {
 	t.Parallel()
 	const vhost = "dlo-drill-abcdefghij"
@@ -34,8 +34,8 @@ func TestACureIsDoneAsItIsShown(t *testing.T) {
 	}
 }
 
-// TestACureThatIsNotForTheDrillIsNotDone: one for another vhost or user, one that is cut off, one
-// that the drill does not know, and none.
+// TestACureThatIsNotForTheDrillIsNotDone checks that apply rejects commands for another vhost or
+// user, truncated commands, unknown commands, and a text without a command.
 func TestACureThatIsNotForTheDrillIsNotDone(t *testing.T) {
 	t.Parallel()
 	for _, cure := range []string{

@@ -1,7 +1,7 @@
-// Package drill makes the failures that dlo promises to tell of, each for real, in a vhost of its
-// own on a broker that people use, and holds what Overview, /readyz and the pager say of each
-// against what they should say. It touches nothing else of that broker (fence.go). The dlo that is
-// tried is given to it; it speaks only HTTP, to that one and to the management API.
+// Package drill causes, for real, the failures that dlo promises to report. It works in a vhost of
+// its own on a broker that is in use, and compares what Overview, /readyz and the pager report with
+// what they should report. It touches nothing else on that broker (fence.go). The dlo under test is
+// passed in. The drill speaks only HTTP, to that dlo and to the management API.
 package drill
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limit is how long it may take until people are told, and until a cure has helped.
+// Limit is the maximum time until a failure is reported, and until a cure takes effect.
 const Limit = 2 * time.Minute
 
-// Lasts is how long all failures take together.
+// Lasts is the time that all failures take together.
 const Lasts = "five minutes"
 
-// Options say where the drill works, and with what.
+// Options says where the drill works and with what.
 type Options struct {
 	API        API
-	Management url.URL // of the API, with the user and password of those who ask
+	Management url.URL // of the API, with the caller's user and password
 	AMQP       url.URL // of the broker; its user and vhost are not used
 	VHost      string  // an empty one that is there; "" makes one
 	Only       []string
-	Keep       bool // the vhost, its user and the folder stay
-	// Start starts a dlo with a configuration file, each of whose brokers has these URLs. What it
-	// refuses has a method ExitCode.
+	Keep       bool // keep the vhost, its user and the folder
+	// Start starts a dlo with a configuration file and gives each of its brokers these URLs. If dlo
+	// refuses to start, the error has a method ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
-	// Lose loses deliveries of what is first in a queue, so many times.
+	// Lose loses the delivery of the first message in a queue the given number of times.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
-	Say  func(text string) // progress, a line each
+	Say  func(text string) // reports progress, one line at a time
 }
 
-// ground is where the failures of one drill are made.
+// ground is the environment of one drill.
 type ground struct {
 	o      Options
 	site   *site
@@ -51,11 +51,12 @@ type ground struct {
 	workers map[string]*worker
 }
 
-// ErrEnded says that the drill was ended before its time.
+// ErrEnded is returned if the drill was stopped early.
 var ErrEnded = errors.New("the drill was ended")
 
-// Run makes the failures, and returns what was told of each. It takes away what it has made, also
-// when ctx ends. The error says why the drill could not be held, or what is left.
+// Run causes the failures and returns what was reported for each. It removes everything it has
+// created, even if ctx ends. The error says why the drill could not run, or what could not be
+// removed.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	list, err := chosen(o.Only)
 	if err != nil {
@@ -80,7 +81,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	return report, err
 }
 
-// run builds what the drill needs, and makes the failures.
+// run builds the environment and causes the failures.
 func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error) {
 	g.o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(g.site.vhost), deadletter.Visible(g.site.user), g.folder))
 	if g.pager, err = newPager(); err != nil {
@@ -97,7 +98,7 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	return append(g.waves(ctx, list), skipped...), nil
 }
 
-// chosen are the failures of some names, each once; all where there are none.
+// chosen returns the failures with the given names, each once, or all failures if only is empty.
 func chosen(only []string) ([]Failure, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
@@ -107,7 +108,7 @@ func chosen(only []string) ([]Failure, error) {
 	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
 }
 
-// skipped are the rows of what takes an administrator, where there is none.
+// skipped returns rows for the failures that need an administrator, if the user is not one.
 func (g *ground) skipped(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {
@@ -117,8 +118,8 @@ func (g *ground) skipped(list []Failure) (rows []Row) {
 	return rows
 }
 
-// waves makes the failures, those of a wave at once: what one of them does would disturb those of
-// another wave.
+// waves causes the failures wave by wave, those of one wave concurrently. A failure could disturb
+// the failures of another wave.
 func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	rows := make([]Row, len(list))
 	for wave := range lastWave + 1 {
@@ -141,10 +142,10 @@ func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	return rows
 }
 
-// endWait is for the clean-up, also after Ctrl-C.
+// endWait is the time limit for the clean-up, also after Ctrl-C.
 const endWait = time.Minute
 
-// end stops every dlo, and takes away what the drill has made.
+// end stops every dlo and removes everything that the drill has created.
 func (g *ground) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()

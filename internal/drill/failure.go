@@ -7,28 +7,28 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Failure is something that goes wrong: how it is made, what people are to be told, and what cures
-// it. A new one is one more entry of failures, in the file of its kind.
+// Failure describes a failure: how it is caused, what must be reported, and what cures it. To add
+// one, add an entry to the failures in the file of its kind.
 type Failure struct {
 	Name  string // for --only
-	Does  string // what is done, in words
+	Does  string // description of what is done
 	wants sign
-	wave  int  // those of a wave are made at once
-	admin bool // it takes an administrator of the broker
+	wave  int  // failures of one wave run concurrently
+	admin bool // requires an administrator of the broker
 
-	// What the dlo that most failures are tried on has for it.
+	// What the main dlo, on which most failures are tested, is given for it.
 	inbox string // a further inbox
-	own   string // an inbox that dlo declares, with an exchange, in an entry of its own
-	work  string // a queue whose letters come to dlo
-	rule  string // for them, without its name and match
+	own   string // an inbox that dlo declares with its exchange, in its own broker entry
+	work  string // a queue whose dead letters go to dlo
+	rule  string // rule for its letters, without name and match
 
-	before func(ctx context.Context, g *ground) error // brings about what has to be there; it is not timed
+	before func(ctx context.Context, g *ground) error // sets up the preconditions; not timed
 	make   func(ctx context.Context, g *ground) error // the failure itself
 	cure   func(ctx context.Context, g *ground, told problem) error
-	mended func(ctx context.Context, g *ground) bool // nil: the problem is gone
+	mended func(ctx context.Context, g *ground) bool // nil = check that the problem is gone
 }
 
-// sign is what people are to be told of a failure.
+// sign is the expected report of a failure.
 type sign struct {
 	office   string                 // which dlo says it; "" = the one that most failures are tried on
 	kind     deadletter.ProblemKind // of a problem; "" = none
@@ -37,14 +37,14 @@ type sign struct {
 	about    string   // its queue or inbox; "" = any
 	says     string   // a part of its title, text or cure
 	also     []string // further parts
-	page     string   // a part of what Overview says, where that is not the title
-	status   int      // of /readyz, where that is not 200
-	group    string   // no problem: letters of this queue need people, so Overview has their group, and the notice its queue
-	quiet    bool     // nobody is to be told, as it goes on by itself
-	exit     int      // dlo does not start, and says why with this exit code
+	page     string   // a part of what Overview shows, if not the title
+	status   int      // of /readyz, if not 200
+	group    string   // instead of a problem, letters of this queue need people: Overview shows their group, the notice their queue
+	quiet    bool     // nobody may be notified, as dlo recovers on its own
+	exit     int      // dlo does not start: it exits with this code and a reason
 }
 
-// office is the dlo that says it.
+// at returns the name of the dlo that reports the failure.
 func (s *sign) at() string {
 	if s.office == "" {
 		return mainOffice
@@ -52,9 +52,9 @@ func (s *sign) at() string {
 	return s.office
 }
 
-// waves: all that concerns one queue or one dlo; then what closes connections, after which dlo
-// looks at everything at once and not in its minute; then the rights of the user; then its
-// password.
+// Waves run in this order: first all failures that concern one queue or one dlo; then those that
+// close connections, after which dlo checks everything immediately and not at its usual minute;
+// then the user's rights; then its password.
 const (
 	waveClosed = 1
 	waveRights = 2
@@ -62,10 +62,10 @@ const (
 	lastWave   = waveAway
 )
 
-// failures are all that a drill makes.
+// failures lists all failures that a drill causes.
 var failures = slices.Concat(policyFailures, goneFailures, letterFailures, officeFailures, storeFailures, userFailures)
 
-// NotMade are the kinds of problems that no drill makes, and why.
+// NotMade lists the kinds of problems that no drill causes, with the reasons.
 var NotMade = []struct {
 	Kind deadletter.ProblemKind
 	Why  string
@@ -76,7 +76,8 @@ var NotMade = []struct {
 	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 
-// List is what a drill makes, and the kind of problem that is told of it; "" = none.
+// List returns the failures that a drill causes and the kind of problem reported for each; "" =
+// none.
 func List() (list []struct{ Name, Does, Kind string }) {
 	for _, f := range failures {
 		list = append(list, struct{ Name, Does, Kind string }{f.Name, f.Does, string(f.wants.kind)})

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryProblemHasADrill, or a reason why it has none.
+// TestEveryProblemHasADrill checks that every kind of problem has a drill or a reason for having
+// none.
 func TestEveryProblemHasADrill(t *testing.T) {
 	t.Parallel()
 	for _, kind := range deadletter.ProblemKinds {
@@ -28,7 +29,8 @@ func TestEveryProblemHasADrill(t *testing.T) {
 	}
 }
 
-// TestEveryFailureIsWhole: each has its name, words, and something that people are to be told.
+// TestEveryFailureIsWhole checks that each failure has a name, a description and an expected
+// report.
 func TestEveryFailureIsWhole(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -52,8 +54,8 @@ func TestAFailureIsChosenByItsName(t *testing.T) {
 	}
 }
 
-// TestTheManualOfTheDrillHolds: docs/drill.md has every failure, with its problem and what is done,
-// and every reason.
+// TestTheManualOfTheDrillHolds checks that docs/drill.md lists every failure with its problem and
+// description, and every reason.
 func TestTheManualOfTheDrillHolds(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/drill.md")

@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// API is the management API of the broker. Errors wrap ErrNotFound and ErrForbidden of
+// API is the broker's management API. Its errors wrap ErrNotFound and ErrForbidden of
 // internal/deadletter.
 type API interface {
 	Do(ctx context.Context, method, path string, body, into any) error
 }
 
-// fence lets through what concerns the vhost and the user of the drill, and nothing else: all that
-// the drill does to the broker goes through it.
+// fence allows only calls that concern the drill's vhost and user. Everything that the drill does
+// to the broker goes through it.
 type fence struct {
 	api         API
 	vhost, user string
@@ -25,7 +25,7 @@ type fence struct {
 	connections map[string]bool // of the vhost, by name
 }
 
-// Do is Do of the API.
+// Do calls the API's Do if the fence allows the call.
 func (f *fence) Do(ctx context.Context, method, path string, body, into any) error {
 	if !f.allows(method, path) {
 		return fmt.Errorf("the drill keeps to its vhost %s, so it does not %s %s", f.vhost, method, path)
@@ -66,14 +66,14 @@ func (f *fence) known(connection string) bool {
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
-	Type   string `json:"type"` // network, or direct: one within the broker, such as the API has for each message
+	Type   string `json:"type"` // network or direct; direct ones are internal to the broker, such as the API's own for each message
 	Client struct {
 		Name string `json:"connection_name"`
 	} `json:"client_properties"`
 }
 
-// Connections lists those that clients have to the vhost, which may be closed from then on. Those
-// of the API itself are still listed minutes after their end (4.3.6).
+// Connections lists the client connections to the vhost and allows the drill to close them. It
+// omits the API's own connections, which are still listed minutes after they end (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection
 	if err := f.Do(ctx, "GET", "/api/vhosts/"+url.PathEscape(f.vhost)+"/connections", nil, &list); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is an API that answers everything, and remembers what it was asked.
+// recorder is an API that accepts every call and records it.
 type recorder struct {
 	asked []string
 	on    func(method, path string, body, into any) error
@@ -22,7 +22,8 @@ func (r *recorder) Do(_ context.Context, method, path string, body, into any) er
 	return nil
 }
 
-// TestTheDrillKeepsToItsVHost: nothing that is not its own passes the fence.
+// TestTheDrillKeepsToItsVHost checks that the fence blocks every call outside the drill's own
+// objects.
 func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	t.Parallel()
 	const own = "dlo-drill-abcdefghij"
@@ -63,8 +64,8 @@ func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	}
 }
 
-// TestAVHostOfSomebodyElseStays: in a vhost that was named, the drill deletes neither the vhost nor
-// a user that it has not made.
+// TestAVHostOfSomebodyElseStays checks that in a vhost given by name, the drill deletes neither the
+// vhost nor a user that it has not created.
 func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
 	api := &recorder{}
@@ -81,7 +82,7 @@ func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	}
 }
 
-// TestOnlyConnectionsOfItsVHostAreClosed, whatever else the API lists.
+// TestOnlyConnectionsOfItsVHostAreClosed checks this whatever else the API lists.
 func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(method, _ string, _, into any) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures are things of dlo in the broker that somebody deletes. What dlo declares again by
-// itself stays a problem for a day, so the cure of these is that it is there again.
+// goneFailures delete things of dlo in the broker. A thing that dlo redeclares automatically stays
+// a problem for a day, so these failures count as cured once the thing exists again.
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
@@ -46,16 +46,16 @@ var goneFailures = []Failure{
 	},
 }
 
-// byItself is the cure of what dlo mends by itself.
+// byItself is the cure for failures that dlo mends on its own.
 func byItself(context.Context, *ground, problem) error { return nil }
 
-// reads says whether the dlo that most failures are tried on reads an inbox.
+// reads reports whether the main dlo reads an inbox.
 func (g *ground) reads(inbox string) bool {
 	o := g.office(mainOffice)
 	return o != nil && o.now().inboxes[inbox]
 }
 
-// bindings is the path of those of an inbox with an entry of its own.
+// bindings returns the API path for the bindings of an inbox with its own broker entry.
 func (s *site) bindings(inbox string) string {
 	return s.at("bindings", "e", inbox+".dlx", "q", inbox)
 }
@@ -65,8 +65,8 @@ func (s *site) bound(ctx context.Context, inbox string) bool {
 	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
 }
 
-// deleteMarker deletes the marker of an inbox and closes the connection of its session: only the
-// next one looks for it.
+// deleteMarker deletes an inbox's marker and closes its session's connection, because only the next
+// session looks for the marker.
 func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	if err := s.dropNamed(ctx, deadletter.MarkerPrefix(inbox)); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	return s.cutNamed(ctx, "inbox "+inbox)
 }
 
-// dropNamed deletes the queues whose names begin so; there has to be one.
+// dropNamed deletes the queues whose names begin with prefix. At least one must exist.
 func (s *site) dropNamed(ctx context.Context, prefix string) error {
 	list, err := s.queuesNamed(ctx, prefix)
 	if err != nil {
@@ -91,7 +91,8 @@ func (s *site) dropNamed(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// cutNamed closes the connections whose names contain a text, and waits for the API to list one.
+// cutNamed waits until the API lists connections whose names contain the given text, and closes
+// them.
 func (s *site) cutNamed(ctx context.Context, named string) error {
 	var failed error
 	err := until(ctx, "the API lists the connection", Limit/4, func() bool {

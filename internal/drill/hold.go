@@ -11,10 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nothingNeeded is what Overview must not say while something is worth a page.
+// nothingNeeded is what Overview must not show while a problem of severity page exists.
 const nothingNeeded = "Nothing needs a person"
 
-// hold makes a failure, waits until all is told, cures it, and waits until that has helped.
+// hold causes a failure, waits until everything is reported, cures it, and waits until the cure has
+// taken effect.
 func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
 	if err := g.try(ctx, f, &row); err != nil {
@@ -27,7 +28,7 @@ func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	return row
 }
 
-// try is hold; the error says why the row does not pass.
+// try does the work of hold. The error says why the row fails.
 func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	began := time.Now()
 	err := f.make(ctx, g)
@@ -55,7 +56,7 @@ func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	return nil
 }
 
-// refused notes what a dlo says that was not to start.
+// refused records the error of a dlo that was expected not to start.
 func (s *sign) refused(row *Row, err error, began time.Time) error {
 	if err == nil {
 		return errors.New("it started")
@@ -69,8 +70,8 @@ func (s *sign) refused(row *Row, err error, began time.Time) error {
 	return nil
 }
 
-// told waits until page, /readyz and pager have said what they should, and notes each. The error
-// says which of them has not.
+// told waits until the page, /readyz and the pager have reported the failure, and records each
+// report. The error says which of them did not.
 func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
@@ -91,7 +92,8 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	return told, err
 }
 
-// read notes what a look and the pager say of a failure, each once, and the problem.
+// read records what a look and the pager report about a failure, each only once, and the problem
+// itself.
 func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -108,7 +110,7 @@ func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time)
 	}
 }
 
-// answer is the status that /readyz is to give.
+// answer returns the expected status of /readyz.
 func (s *sign) answer() int {
 	if s.status == 0 {
 		return 200
@@ -116,7 +118,7 @@ func (s *sign) answer() int {
 	return s.status
 }
 
-// in finds the problem in what /readyz says.
+// in finds the problem in the response of /readyz.
 func (s *sign) in(l look) (problem, bool) {
 	i := slices.IndexFunc(l.problems, func(p problem) bool {
 		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
@@ -128,7 +130,7 @@ func (s *sign) in(l look) (problem, bool) {
 	return l.problems[i], true
 }
 
-// fits says whether a text has all parts.
+// fits reports whether a text contains all expected parts.
 func (s *sign) fits(text string) bool {
 	for _, part := range append([]string{s.says}, s.also...) {
 		if !strings.Contains(text, part) {
@@ -138,8 +140,8 @@ func (s *sign) fits(text string) bool {
 	return true
 }
 
-// on finds what Overview says of it. Nothing counts on a page that says that nothing needs a person
-// while something is worth a page.
+// on finds what Overview shows for the failure. If the failure's severity is page, a page that says
+// nothing needs a person does not count.
 func (s *sign) on(p page, told problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false
@@ -162,7 +164,7 @@ func (s *sign) on(p page, told problem) (string, bool) {
 	return p.banners[i], true
 }
 
-// heard says that a notice is the one.
+// heard reports whether a notice is the expected one.
 func (s *sign) heard(h heard, told problem) bool {
 	if s.group != "" {
 		return h.queue == s.group && (h.typ == "notice.opened" || h.typ == "notice.regressed")
@@ -170,7 +172,7 @@ func (s *sign) heard(h heard, told problem) bool {
 	return told.Title != "" && h.tells(told.Title)
 }
 
-// cure does what cures a failure: what the problem says, unless the failure has its own.
+// cure cures a failure as the problem describes, unless the failure has its own cure.
 func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	if f.cure != nil {
 		return f.cure(ctx, g, told)
@@ -178,7 +180,8 @@ func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	return g.site.apply(ctx, told.Cure)
 }
 
-// mended says that a cure has helped: the problem is neither in /readyz nor on the page.
+// mended reports whether a cure has taken effect: the problem is neither in /readyz nor on the
+// page.
 func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
 	if f.mended != nil {
 		return f.mended(ctx, g)

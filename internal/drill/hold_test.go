@@ -19,8 +19,8 @@ func TestOverviewIsRead(t *testing.T) {
 	}
 }
 
-// TestAPageThatCallsForNobodyDoesNotCount: while something is worth a page, Overview must not say
-// that nothing needs a person.
+// TestAPageThatCallsForNobodyDoesNotCount checks that Overview must not say that nothing needs a
+// person while a problem of severity page exists.
 func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}
@@ -37,7 +37,8 @@ func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAProblemIsFoundByAllThatIsWanted: kind, severity, broker, queue, and each part of its words.
+// TestAProblemIsFoundByAllThatIsWanted checks that kind, severity, broker, queue and each part of
+// the text are compared.
 func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	t.Parallel()
 	l := look{problems: []problem{{Kind: "rights", Severity: "page", Broker: "main", Inbox: "a", Title: "Too few.", Text: "write, read", Cure: "grant"}}}
@@ -61,7 +62,7 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	}
 }
 
-// TestTheReport has a row of each kind.
+// TestTheReport covers a row of each kind.
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	r := Report{Rows: []Row{

@@ -12,11 +12,11 @@ import (
 const (
 	pages   = "dead: {severity: page, notify: [pager]}"
 	few     = 10  // letters
-	flood   = 600 // the breaker looks at 500 by default, and has them all back before a second retry is due
+	flood   = 600 // the breaker looks at 500 by default; all must come back before a second retry is due
 	largest = 131_000
 )
 
-// letterFailures are workers that fail, and letters that cannot be sent.
+// letterFailures are failing workers and letters that cannot be sent.
 var letterFailures = []Failure{
 	{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
@@ -70,13 +70,13 @@ var letterFailures = []Failure{
 
 const closedLetters = 200 // ten seconds of retries
 
-// needy is the sign that letters of a queue need people, which page.
+// needy is the sign that letters of a queue need people, with severity page.
 func needy(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
 // failing are the headers of letters that a worker rejects.
 var failing = map[string]any{"x-error-message": "the drill rejects this"}
 
-// repaired repairs the worker of a queue, and sends it what has died and what waits.
+// repaired repairs the worker of a queue and requeues the queue's dead, held and scheduled letters.
 func repaired(queue string) func(context.Context, *ground, problem) error {
 	return func(ctx context.Context, g *ground, _ problem) error {
 		g.repair(queue)
@@ -84,19 +84,19 @@ func repaired(queue string) func(context.Context, *ground, problem) error {
 	}
 }
 
-// requeue requeues what a query finds, at once.
+// requeue immediately requeues the letters matching a query.
 func (g *ground) requeue(ctx context.Context, query string) error {
 	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
 }
 
-// nobodyNeeded says that no letter of a queue needs people or waits any more.
+// nobodyNeeded reports whether no letter of a queue needs people or waits any more.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0
 	}
 }
 
-// rejected publishes letters and rejects each once.
+// rejected publishes n letters and rejects each once.
 func (g *ground) rejected(ctx context.Context, queue string, n int) error {
 	if err := g.site.publish(ctx, queue, n, nil); err != nil {
 		return err
@@ -144,7 +144,7 @@ func cutLargeHeader(ctx context.Context, g *ground, _ problem) error {
 	return o.post(ctx, "/api/v1/letters/"+held[0]+"/revisions", map[string]any{"headers": map[string]any{"x-big": nil}, "reason": "the drill", "requeue": true})
 }
 
-// sentBack has letters in a queue that were sent back there.
+// sentBack waits until a queue contains letters that dlo has sent back to it.
 func sentBack(ctx context.Context, g *ground) error {
 	const queue = "drill.origin-deleted"
 	if err := g.rejected(ctx, queue, few); err != nil {
@@ -169,5 +169,5 @@ func makeConnectionClosed(ctx context.Context, g *ground) error {
 	return nil
 }
 
-// quietFor waits for as long as a problem has to last until people are told, and longer.
+// quietFor waits longer than a problem has to last before people are notified.
 func quietFor(ctx context.Context, _ *ground, _ problem) error { return pause(ctx, 30*time.Second) }

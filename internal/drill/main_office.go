@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// mainOffice is the dlo that most failures are tried on.
+// mainOffice is the dlo on which most failures are tested.
 const mainOffice = "main"
 
-// readyWait is how long a dlo may take to read all its inboxes: a quorum queue that was just
-// declared is shown by the management API after some seconds.
+// readyWait is how long a dlo may take to read all its inboxes. The management API shows a newly
+// declared quorum queue only after some seconds.
 const readyWait = time.Minute
 
-// files makes what every configuration names.
+// files creates the files named in every configuration.
 func (g *ground) files() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
@@ -29,8 +29,8 @@ func (g *ground) files() error {
 	return os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700)
 }
 
-// ready makes the queues that the failures need, starts the dlo that most of them are tried on, and
-// does what comes before each.
+// ready declares the queues that the failures need, starts the main dlo, and runs the failures'
+// preparations.
 func (g *ground) ready(ctx context.Context, list []Failure) error {
 	for _, f := range list {
 		if f.inbox != "" {
@@ -57,7 +57,7 @@ func (g *ground) ready(ctx context.Context, list []Failure) error {
 	return nil
 }
 
-// open starts a dlo and waits until it reads its inboxes and has no problem.
+// open starts a dlo and waits until it reads its inboxes and has no problems.
 func (g *ground) open(ctx context.Context, name, config string) error {
 	o, err := g.start(ctx, name, config)
 	if err != nil {
@@ -78,13 +78,14 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 	return err
 }
 
-// entry is an entry of brokers. Start says where it is: no password belongs into the file.
+// entry returns an entry of brokers. It has no URL, because the file must not contain a password;
+// Start is given the URL.
 func (g *ground) entry(name, more string) string {
 	return fmt.Sprintf("  - {name: %s, %s}\n", name, more)
 }
 
-// amqp is the URL of the vhost with the user of the drill. What the configuration asks of TLS
-// stays.
+// amqp returns the URL of the vhost with the drill's user. It keeps the TLS options of the
+// configured URL.
 func (g *ground) amqp() string {
 	u := g.o.AMQP
 	u.User, u.Path, u.RawPath = url.UserPassword(g.site.user, g.site.password), "/"+g.site.vhost, "/"+url.PathEscape(g.site.vhost)
@@ -97,8 +98,8 @@ func (g *ground) management() string {
 	return u.String()
 }
 
-// config is the configuration of a dlo of the drill: the shipped defaults, but for what is given,
-// and for a smaller reserve.
+// config returns a configuration for a dlo of the drill: the shipped defaults, with the given
+// changes and a smaller reserve.
 func (g *ground) config(name, entries, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
 store: %q
@@ -113,7 +114,7 @@ channels:
 %s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url+"/"+name, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
 }
 
-// mainConfig is the configuration of the dlo that most failures are tried on.
+// mainConfig returns the configuration of the main dlo.
 func (g *ground) mainConfig(list []Failure) string {
 	inboxes, entries, rules := []string{"dlo.letters"}, "", ""
 	for _, f := range list {
@@ -133,8 +134,8 @@ func (g *ground) mainConfig(list []Failure) string {
 	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
 }
 
-// mainEntry is the name of the broker that most failures are tried on, and entryOf that of an inbox
-// with an entry of its own.
+// mainEntry is the main dlo's name for the broker. entryOf returns the name of an inbox's own
+// broker entry.
 const mainEntry = "drill"
 
 func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

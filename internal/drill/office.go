@@ -15,28 +15,28 @@ import (
 	"time"
 )
 
-// Running is a dlo that works.
+// Running is a running dlo.
 type Running interface {
 	Addr() string // host:port
 	Stop() error  // and wait
 }
 
-// look is what a dlo says at one time.
+// look is a snapshot of what a dlo reports.
 type look struct {
 	at       time.Time
-	status   int // of /readyz; 0 = it gave no answer
+	status   int // of /readyz; 0 = no response
 	problems []problem
-	inboxes  map[string]bool // are they read?
+	inboxes  map[string]bool // by name: whether it is read
 	page     page
 }
 
-// problem is one of /readyz.
+// problem is one problem in /readyz.
 type problem struct {
 	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
 }
 
-// office is a dlo of the drill, with its store and configuration in the folder, which is looked at
-// all the time.
+// office is a dlo of the drill. Its store and configuration are in the folder, and the drill polls
+// it all the time.
 type office struct {
 	name    string
 	running Running
@@ -48,10 +48,10 @@ type office struct {
 	seen look
 }
 
-// lookEvery is how often a dlo is looked at.
+// lookEvery is the interval between two looks at a dlo.
 const lookEvery = 500 * time.Millisecond
 
-// start starts a dlo with a configuration.
+// start starts a dlo with the given configuration.
 func (g *ground) start(ctx context.Context, name, config string) (*office, error) {
 	path := filepath.Join(g.folder, name+".yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
@@ -70,14 +70,14 @@ func (g *ground) start(ctx context.Context, name, config string) (*office, error
 	return o, nil
 }
 
-// office returns the dlo of a name; nil where there is none.
+// office returns the dlo with the given name, or nil if there is none.
 func (g *ground) office(name string) *office {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.offices[name]
 }
 
-// stop stops a dlo, if it is there.
+// stop stops a dlo if it exists.
 func (g *ground) stop(name string) error {
 	g.mu.Lock()
 	o := g.offices[name]
@@ -106,7 +106,7 @@ func (o *office) watch(ctx context.Context) {
 	}
 }
 
-// now is the newest look.
+// now returns the newest look.
 func (o *office) now() look {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,13 +140,13 @@ func (o *office) look(ctx context.Context) look {
 	return l
 }
 
-// get asks for a page; status 0 = there was no answer.
+// get requests a page. Status 0 means that there was no response.
 func (o *office) get(ctx context.Context, path string) (int, []byte) {
 	status, text, _ := o.ask(ctx, http.MethodGet, path, "")
 	return status, text
 }
 
-// askWait is how long a dlo may take to answer.
+// askWait is the time limit for a response.
 const askWait = 10 * time.Second
 
 func (o *office) ask(ctx context.Context, method, path, body string) (int, []byte, error) {
@@ -166,7 +166,7 @@ func (o *office) ask(ctx context.Context, method, path, body string) (int, []byt
 	return answer.StatusCode, text, err
 }
 
-// post acts by the API.
+// post calls the API to act on something.
 func (o *office) post(ctx context.Context, path string, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -179,7 +179,7 @@ func (o *office) post(ctx context.Context, path string, body any) error {
 	return err
 }
 
-// count says how many letters a query finds; -1 = it gave no answer.
+// count returns the number of letters that match a query, or -1 if there was no response.
 func (o *office) count(ctx context.Context, query string) int {
 	var answer struct{ Count int }
 	status, text := o.get(ctx, "/api/v1/letters/count?exact=1&q="+url.QueryEscape(query))
@@ -189,7 +189,7 @@ func (o *office) count(ctx context.Context, query string) int {
 	return answer.Count
 }
 
-// letters lists the ids of the letters that a query finds, the newest 50.
+// letters returns the ids of the newest 50 letters that match a query.
 func (o *office) letters(ctx context.Context, query string) (ids []string) {
 	var answer struct{ Letters []struct{ ID string } }
 	if _, text := o.get(ctx, "/api/v1/letters?limit=50&q="+url.QueryEscape(query)); json.Unmarshal(text, &answer) != nil {
@@ -201,7 +201,7 @@ func (o *office) letters(ctx context.Context, query string) (ids []string) {
 	return ids
 }
 
-// pause waits, unless ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -213,10 +213,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// errSlow says that something that the drill waits for did not come.
+// errSlow is returned if something that the drill waits for did not happen in time.
 var errSlow = errors.New("it took too long")
 
-// until waits until done, at most limit.
+// until waits until done returns true, but no longer than limit.
 func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures are about a dlo, its disk and its configuration. Most have a dlo of their own.
-// What is about a store that was restored is in storeFailures.
+// officeFailures concern a dlo, its disk and its configuration. Most run a dlo of their own.
+// Failures of a restored store are in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
@@ -94,15 +94,15 @@ var officeFailures = []Failure{
 	},
 }
 
-// waitQueue is where letters wait for three minutes.
+// waitQueue is the queue in which letters wait for three minutes.
 const waitQueue = "dlo.wait.180000"
 
-// ownInbox is what an entry says that reads one inbox and declares it.
+// ownInbox returns the settings of an entry that reads one inbox and declares it.
 func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts the dlo whose broker has these names.
+// renamed starts the dlo whose broker has the given names.
 func (g *ground) renamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 	return err
 }
 
-// beforeRenamed has letters of the broker under its first name that wait for a retry.
+// beforeRenamed makes letters of the broker wait for a retry under its first name.
 func beforeRenamed(ctx context.Context, g *ground) error {
 	if err := g.renamed(ctx, "name: before"); err != nil {
 		return err
@@ -132,7 +132,7 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver writes what the problem says into the configuration.
+// takeOver adds the setting shown by the problem to the configuration.
 func takeOver(ctx context.Context, g *ground, told problem) error {
 	line := wasOf.FindString(told.Cure)
 	if line == "" {
@@ -141,17 +141,18 @@ func takeOver(ctx context.Context, g *ground, told problem) error {
 	return g.renamed(ctx, "name: after, "+line)
 }
 
-// disk starts the dlo whose disk is full.
+// disk starts the dlo with the disk settings in guard.
 func (g *ground) disk(ctx context.Context, guard string) error {
 	config := g.config("disk", g.entry("disk", ownInbox("drill.disk")), "")
 	_, err := g.start(ctx, "disk", strings.Replace(config, "disk: {reserve: 1MiB", "disk: {reserve: 1MiB"+guard, 1))
 	return err
 }
 
-// deliveryLimit is what the letters of near-limit may use up.
+// deliveryLimit is the delivery limit of the near-limit queue.
 const deliveryLimit = 4
 
-// beforeNearLimit has letters in a queue, the first of which has used up half of its deliveries.
+// beforeNearLimit publishes letters to a queue. The first of them has used up half of its
+// deliveries.
 func beforeNearLimit(ctx context.Context, g *ground) error {
 	const queue = "drill.near-limit"
 	if err := g.site.declare(ctx, queue, "x-queue-type", "quorum", "x-delivery-limit", deliveryLimit); err != nil {

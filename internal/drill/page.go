@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// page is what a person reads on Overview.
+// page is the text of Overview.
 type page struct {
 	verdict string   // the sentence at its head; "" before the first letter
-	banners []string // the titles of what is wrong
+	banners []string // the titles of the problems
 	groups  []group
 }
 
-// group is a line of its failure groups.
+// group is a row of Overview's failure groups.
 type group struct{ queue, title string }
 
 var (
@@ -23,7 +23,7 @@ var (
 	tag       = regexp.MustCompile(`<[^>]*>`)
 )
 
-// readPage reads Overview as it is rendered.
+// readPage parses the rendered Overview.
 func readPage(text string) (p page) {
 	if m := verdictOf.FindStringSubmatch(text); m != nil {
 		p.verdict = words(m[1])

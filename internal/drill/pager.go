@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// heard is a notice that the pager got.
+// heard is a notice that the pager received.
 type heard struct {
 	at     time.Time
-	office string // which dlo tells it
+	office string // the dlo that sent it
 	typ    string // notice.problem, notice.opened, ...
 	title  string
 	queue  string // of a group
 }
 
-// pager is the receiver of all notices, on loopback.
+// pager receives all notices, on loopback.
 type pager struct {
 	server http.Server
 	url    string
 
 	mu      sync.Mutex
 	heard   []heard
-	refuses bool // what is sent to /broken
+	refuses bool // refuses what is sent to /broken
 }
 
 func newPager() (*pager, error) {
@@ -62,14 +62,15 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the receiver of the channel broken take nothing, or everything again.
+// refuse makes the receiver of the channel named broken reject everything, or accept it again.
 func (p *pager) refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuses = yes
 }
 
-// first returns the first notice of a dlo since a time that fits: several see the same queues.
+// first returns a dlo's first matching notice since the given time. It checks the sender, because
+// several dlo see the same queues.
 func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +82,7 @@ func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (
 	return heard{}, false
 }
 
-// tells says that a notice is about a problem with a title.
+// tells reports whether a notice is about a problem with the given title.
 func (h heard) tells(title string) bool {
 	return h.typ == "notice.problem" && strings.Contains(h.title, title)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestThePagerKnowsWhoTells: two dlo that see the same queue tell the same of it, and what the
-// channel broken is told does not arrive while it refuses.
+// TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo that report the same queue.
+// It also checks that a notice to the channel named broken is not recorded while the pager refuses.
 func TestThePagerKnowsWhoTells(t *testing.T) {
 	t.Parallel()
 	p, err := newPager()

@@ -8,12 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Report is what came of a drill.
+// Report is the result of a drill.
 type Report struct {
 	Rows []Row `json:"rows"`
 }
 
-// Row is what came of one failure.
+// Row is the result of one failure.
 type Row struct {
 	Name    string `json:"name"`
 	Does    string `json:"does"`
@@ -22,11 +22,11 @@ type Row struct {
 	Notice  Seen   `json:"notice"`
 	Mended  Seen   `json:"mended"`
 	Pass    bool   `json:"pass"`
-	Why     string `json:"why,omitempty"`     // it did not pass
-	Skipped string `json:"skipped,omitempty"` // why it was not made
+	Why     string `json:"why,omitempty"`     // why it did not pass
+	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is what was read in a place, and so many seconds after the failure, or after the cure.
+// Seen is what was read in one place, and the seconds since the failure or since the cure.
 type Seen struct {
 	Says    string  `json:"says"`
 	Seconds float64 `json:"seconds"` // -1 = never
@@ -34,10 +34,10 @@ type Seen struct {
 
 var (
 	unseen  = Seen{"", -1}
-	nothing = Seen{"", 0} // nothing is to be seen there
+	nothing = Seen{"", 0} // nothing is expected there
 )
 
-// missing names the places that have not said it; "" = all have.
+// missing names the places that have not reported the failure; "" = all have.
 func (r *Row) missing() string {
 	var list []string
 	for _, p := range []struct {
@@ -51,10 +51,10 @@ func (r *Row) missing() string {
 	return strings.Join(list, ", ")
 }
 
-// slowest is when the last place had said it, seconds.
+// slowest returns the seconds until the last place had reported the failure.
 func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
 
-// Failed counts the rows that did not pass, and Skipped those that were not made.
+// Failed counts the rows that did not pass. Skipped rows do not count.
 func (r *Report) Failed() (n int) {
 	for _, row := range r.Rows {
 		if !row.Pass && row.Skipped == "" {
@@ -64,7 +64,7 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// Skipped counts the rows that were not made.
+// Skipped counts the rows that were skipped.
 func (r *Report) Skipped() (n int) {
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
@@ -74,8 +74,8 @@ func (r *Report) Skipped() (n int) {
 	return n
 }
 
-// Write writes a block for each failure, a line for each place: what is read there is too long for
-// the columns of a table.
+// Write writes a block for each failure with a line for each place. The texts are too long for
+// table columns.
 func (r *Report) Write(out io.Writer) error {
 	for _, row := range r.Rows {
 		result := "FAIL"
@@ -102,7 +102,7 @@ func (r *Report) Write(out io.Writer) error {
 	return err
 }
 
-// when is how many seconds it took.
+// when formats how many seconds it took.
 func (s Seen) when() string {
 	switch {
 	case s == unseen:
@@ -113,5 +113,5 @@ func (s Seen) when() string {
 	return fmt.Sprintf("%.0f s", s.Seconds)
 }
 
-// shown is how much of what was read is printed, bytes.
+// shown is the number of bytes of a text that are printed.
 const shown = 160

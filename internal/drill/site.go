@@ -13,10 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ours are the names of vhosts and users that a drill makes.
+// ours matches the names of vhosts and users created by a drill.
 var ours = regexp.MustCompile(`^dlo-drill-[a-z0-9]{10}$`)
 
-// everything are all rights in a vhost.
+// everything grants all rights in a vhost.
 var everything = rights{".*", ".*", ".*"}
 
 type rights struct {
@@ -25,29 +25,29 @@ type rights struct {
 	Read      string `json:"read"`
 }
 
-// site is the vhost of the drill and its user.
+// site is the drill's vhost and its user.
 type site struct {
 	*fence
-	name     string // of what the drill makes itself: vhost, user and folder
+	name     string // name of the vhost, user and folder that the drill creates
 	password string
-	admin    bool   // it may make users, rights and operator policies
+	admin    bool   // it may create users, rights and operator policies
 	caller   string // the user of the API
-	made     bool   // the vhost is the drill's own, and goes with it
-	entered  bool   // the caller was given rights in it
+	made     bool   // the drill created the vhost and will delete it
+	entered  bool   // the caller was given rights in the vhost
 }
 
-// ErrNotAdmin says that the user of the management API may not make a vhost and a user.
+// ErrNotAdmin is returned if the user of the management API may not create a vhost and a user.
 var ErrNotAdmin = errors.New("the user of the management API is not an administrator")
 
-// ErrNotEmpty says that a vhost has something in it.
+// ErrNotEmpty is returned if a vhost is not empty.
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
-// newSite finds out who asks, and which vhost and user the drill gets: its own, or the vhost that
-// is named. user and password are those of the API.
+// newSite finds out who the caller is and which vhost and user the drill gets: its own, or the
+// named vhost. user and password are the API's.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`
-		Tags json.RawMessage `json:"tags"` // a list, and a text up to 3.8
+		Tags json.RawMessage `json:"tags"` // a list; a string up to 3.8
 	}
 	if err := api.Do(ctx, "GET", "/api/whoami", nil, &who); err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 	return s, nil
 }
 
-// commands make the vhost and the user of a drill.
+// commands returns the commands that create a drill's vhost and user.
 func (s *site) commands() string {
 	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
 }
 
-// empty says whether a vhost that somebody else has made has nothing in it.
+// empty returns an error if a vhost that somebody else created contains anything.
 func (s *site) empty(ctx context.Context) error {
 	type named struct {
 		Name string `json:"name"`
@@ -96,7 +96,7 @@ func (s *site) empty(ctx context.Context) error {
 	return err
 }
 
-// at is the path of things of one kind in the vhost.
+// at returns the API path for things of one kind in the vhost.
 func (s *site) at(kind string, names ...string) string {
 	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
 	for _, n := range names {
@@ -105,7 +105,7 @@ func (s *site) at(kind string, names ...string) string {
 	return path
 }
 
-// build makes the vhost, its user and their rights.
+// build creates the vhost, its user and their rights.
 func (s *site) build(ctx context.Context) error {
 	if s.made {
 		if err := s.Do(ctx, "PUT", s.at("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {
@@ -129,7 +129,7 @@ func (s *site) build(ctx context.Context) error {
 	return s.grant(ctx, s.caller, everything)
 }
 
-// account gives the user of the drill a password and tags.
+// account sets the password and tags of the drill's user.
 func (s *site) account(ctx context.Context, password, tags string) error {
 	return s.Do(ctx, "PUT", "/api/users/"+s.user, map[string]string{"password": password, "tags": tags}, nil)
 }
@@ -138,7 +138,8 @@ func (s *site) grant(ctx context.Context, user string, r rights) error {
 	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
 }
 
-// remove takes away what the drill has made. A vhost of somebody else stays, and is empty again.
+// remove removes what the drill has created. A vhost created by somebody else stays, and is empty
+// again.
 func (s *site) remove(ctx context.Context) error {
 	var errs []error
 	gone := func(path string) {
@@ -157,7 +158,7 @@ func (s *site) remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear takes away the queues, exchanges and policies that bear the names of the drill and of dlo.
+// clear removes the queues, exchanges and policies whose names begin with drill or dlo.
 func (s *site) clear(ctx context.Context, gone func(path string)) error {
 	var errs []error
 	for _, kind := range []string{"policies", "operator-policies", "queues", "exchanges"} {

@@ -14,9 +14,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures are about a store that is a copy, and about what shows that it is none: its mark in
-// the broker and the note beside its file. Each has a dlo of its own, which has sent letters back
-// and has others whose retry is due once their queue is not paused any more.
+// storeFailures concern a restored copy of a store, and the proofs that a store is current: its
+// mark in the broker and the note beside its file. Each failure runs a dlo of its own, which has
+// sent letters back. Its other letters are due for a retry once their queue is no longer paused.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
@@ -126,10 +126,10 @@ var storeFailures = []Failure{
 	},
 }
 
-// storeOf is the file of the store of a dlo.
+// storeOf returns the path of a dlo's store.
 func (g *ground) storeOf(name string) string { return filepath.Join(g.folder, name+".db") }
 
-// noteOf is the file beside the store that says how far it has got.
+// noteOf returns the path of the file beside the store that records its progress.
 func (g *ground) noteOf(name string) (string, error) {
 	found, err := filepath.Glob(g.storeOf(name) + ".progress-????????")
 	if err == nil && len(found) != 1 {
@@ -141,16 +141,16 @@ func (g *ground) noteOf(name string) (string, error) {
 	return found[0], nil
 }
 
-// storeConfig is the configuration of a dlo that sends each letter back after a second.
+// storeConfig returns the configuration of a dlo that sends each letter back after a second.
 func (g *ground) storeConfig(name string) string {
 	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
 }
 
-// workOf is the queue whose letters a dlo of this file sends back.
+// workOf returns the queue whose letters a dlo in this file sends back.
 func workOf(name string) string { return "drill." + name + ".work" }
 
-// haveSent leaves the store of a dlo that is stopped: few letters were sent back, and few wait in a
-// queue that is paused.
+// haveSent prepares the store of a dlo and stops the dlo: ten letters were sent back, and ten wait
+// in a paused queue.
 func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.open(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	return g.stop(name)
 }
 
-// sendBack has few more letters sent back and handled; sent is how many there are then.
+// sendBack makes dlo send back ten more letters, which are handled. sent is the total afterwards.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.rejected(ctx, workOf(name), few); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	return until(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
 }
 
-// handled waits until a worker has handled so many messages of a queue.
+// handled waits until a worker has handled n messages of a queue.
 func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	var failed error
 	err := until(ctx, "letters are sent back to "+queue, readyWait, func() bool {
@@ -196,12 +196,12 @@ func (g *ground) handled(ctx context.Context, queue string, n int) error {
 	return errors.Join(failed, err)
 }
 
-// retries pauses the retries of a queue, or resumes them.
+// retries pauses or resumes the retries of a queue.
 func (g *ground) retries(ctx context.Context, name, verb string) error {
 	return g.office(name).post(ctx, "/api/v1/queues/"+verb, map[string]string{"queue": workOf(name)})
 }
 
-// resumed starts a dlo that haveSent has stopped, and lets the retries that are due go on.
+// resumed starts a dlo that haveSent stopped, and resumes its due retries.
 func (g *ground) resumed(ctx context.Context, name string) error {
 	if _, err := g.start(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -209,10 +209,10 @@ func (g *ground) resumed(ctx context.Context, name string) error {
 	return g.retries(ctx, name, "resume")
 }
 
-// stillFor is how long nothing may be sent that is due.
+// stillFor is how long no due letter may be sent.
 const stillFor = 3 * time.Second
 
-// still says whether a dlo sends nothing for a while.
+// still returns an error if a dlo sends anything within stillFor.
 func (g *ground) still(ctx context.Context, name string) error {
 	for end := time.Now().Add(stillFor); time.Now().Before(end); {
 		n, err := g.site.take(ctx, workOf(name), workBatch, true)
@@ -229,12 +229,12 @@ func (g *ground) still(ctx context.Context, name string) error {
 	return nil
 }
 
-// allSent says whether all letters of haveSent were sent back.
+// allSent reports whether all letters of haveSent were sent back.
 func (g *ground) allSent(ctx context.Context, name string) bool {
 	return g.office(name).count(ctx, "state:requeued") == 2*few
 }
 
-// has says whether /readyz has a problem of a kind.
+// has reports whether /readyz has a problem of the given kind.
 func (o *office) has(kind deadletter.ProblemKind) bool {
 	for _, p := range o.now().problems {
 		if p.Kind == string(kind) {
@@ -244,7 +244,7 @@ func (o *office) has(kind deadletter.ProblemKind) bool {
 	return false
 }
 
-// forget deletes the mark of a store in the broker, and returns the note beside its file.
+// forget deletes a store's mark in the broker and returns the path of the note beside its file.
 func (g *ground) forget(ctx context.Context, name string) (note string, err error) {
 	if note, err = g.noteOf(name); err != nil {
 		return "", err
@@ -260,7 +260,7 @@ func (g *ground) forget(ctx context.Context, name string) (note string, err erro
 	return note, g.site.drop(ctx, "queues", deadletter.MarkQueue(p.Store))
 }
 
-// beforeStoreRestored makes a copy of a store, and has letters sent and received afterwards.
+// beforeStoreRestored copies a store. Afterwards dlo sends and receives more letters.
 func beforeStoreRestored(ctx context.Context, g *ground) error {
 	const name = "restored"
 	if err := g.haveSent(ctx, name); err != nil {
@@ -285,11 +285,11 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 	return g.stop(name)
 }
 
-// ofCopy are the letters that a restored store holds.
+// ofCopy selects the letters that a restored store holds.
 const ofCopy = "state:held doubt:restored"
 
-// decideRestored does what the problem says: few of the held letters are requeued, and the others
-// are discarded. Only those few arrive.
+// decideRestored follows the problem's instructions: it requeues ten of the held letters and
+// discards the others. Only those ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
 	if err := g.still(ctx, name); err != nil {
@@ -311,8 +311,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	return g.still(ctx, name)
 }
 
-// nothingHeld says that people have decided on all letters that the restored store held. What it
-// does not have is said for a day, but pages nobody any more.
+// nothingHeld reports whether people have decided on all letters that the restored store held. The
+// letters missing from the store remain a problem for a day, but no longer one of severity page.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.now().problems {
@@ -325,7 +325,7 @@ func nothingHeld(ctx context.Context, g *ground) bool {
 
 var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
 
-// removeNamed removes the file of the folder that the problem says to remove.
+// removeNamed removes the file in the folder that the problem names.
 func removeNamed(_ context.Context, g *ground, told problem) error {
 	m := removedFile.FindStringSubmatch(told.Cure)
 	if m == nil {

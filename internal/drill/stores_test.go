@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestOnlyANoteOfTheDrillIsRemoved: what a problem says to remove has to be a note in the folder.
+// TestOnlyANoteOfTheDrillIsRemoved checks that removeNamed removes nothing but a note in the
+// folder.
 func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
@@ -31,7 +32,8 @@ func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 	}
 }
 
-// TestALetterThatNobodyLetGoFailsTheRow: one that arrives while nothing may be sent.
+// TestALetterThatNobodyLetGoFailsTheRow checks that still fails if a letter arrives while nothing
+// may be sent.
 func TestALetterThatNobodyLetGoFailsTheRow(t *testing.T) {
 	t.Parallel()
 	for answer, fails := range map[string]bool{`[]`: false, `[{"payload_bytes": 3}]`: true} {

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// noRights are the rights of the user but for three that dlo needs, one of each kind.
+// noRights grants everything except three rights that dlo needs, one of each kind.
 var noRights = rights{Configure: `^(?!dlo\.epoch\.).*`, Write: `^(?!amq\.default$).*`, Read: `^(?!dlo\.letters$).*`}
 
-// userFailures are about the user of dlo: its rights, its tag and its password.
+// userFailures concern dlo's user: its rights, its tag and its password.
 var userFailures = []Failure{
 	{
 		Name: "rights", Does: "the user loses three rights, one of each kind, and its connections are closed", admin: true, wave: waveRights,

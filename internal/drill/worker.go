@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// worker takes what is in a queue, and rejects it until it is repaired.
+// worker takes messages from a queue and rejects them until it is repaired.
 type worker struct {
 	queue    string
-	round    sync.Mutex // held while it works, so that no round that rejects ends after the repair
+	round    sync.Mutex // held during a round, so that no rejecting round ends after the repair
 	repaired bool
-	handled  atomic.Int64 // messages, since it is repaired
+	handled  atomic.Int64 // messages handled since the repair
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
 }
 
 const (
 	workEvery = 300 * time.Millisecond
-	workBatch = 500 // messages of a request
+	workBatch = 500 // messages per request
 )
 
-// work lets a worker work on a queue; there is one for each at most.
+// work starts a worker on a queue. Each queue has at most one.
 func (g *ground) work(queue string) *worker {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &worker{queue: queue, cancel: cancel}
@@ -40,17 +40,17 @@ func (g *ground) work(queue string) *worker {
 	return w
 }
 
-// takes works one round.
+// takes runs one round.
 func (w *worker) takes(ctx context.Context, s *site) {
 	w.round.Lock()
 	defer w.round.Unlock()
-	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the queue may be gone, as that is what is tried
+	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the queue may be missing, which is part of the test
 	if w.repaired {
 		w.handled.Add(int64(n))
 	}
 }
 
-// repair lets the worker of a queue handle what it gets.
+// repair makes the worker of a queue handle its messages.
 func (g *ground) repair(queue string) {
 	g.mu.Lock()
 	w := g.workers[queue]

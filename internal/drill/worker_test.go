@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestARepairedWorkerRejectsNoMore: a request that rejects, and that has begun before the repair,
-// has ended when the repair has. What is requeued then cannot be rejected by it.
+// TestARepairedWorkerRejectsNoMore checks that repair waits for a rejecting request that has
+// already begun. That request cannot reject letters requeued after the repair.
 func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -39,7 +39,7 @@ func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 		happened("repaired")
 		close(repaired)
 	}()
-	time.Sleep(20 * time.Millisecond) // a repair that does not wait is done by then
+	time.Sleep(20 * time.Millisecond) // a repair that did not wait would be done by now
 	close(end)
 	<-repaired
 	if want := []string{"rejected", "repaired"}; !slices.Equal(order, want) {

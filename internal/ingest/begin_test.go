@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A session fetches nothing before a marker is made and remembered. Where the old marker is gone,
-// the broker was restarted: a new marker is made at once, and the old one is deleted.
+// A session fetches nothing before a marker is created and recorded. If the old marker is gone, the
+// broker was restarted: a new marker is created immediately, and the old one is deleted.
 func TestASessionBegins(t *testing.T) {
 	t.Parallel()
 	const rest = "fetch 1, commit 1, ack 1, fence, settle"
@@ -62,8 +62,8 @@ func TestASessionBegins(t *testing.T) {
 	}
 }
 
-// The aftermath of a restart is not over with the process that saw it: the next one compares what
-// comes again as well.
+// The aftermath of a restart does not end with the process that saw it. The next process also
+// compares the letters that come back.
 func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,15 +82,15 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A quorum queue puts what comes back behind what came back before. So the first window of a
-// session takes as many letters as any window of the last one could have had, and an open window is
-// first.
+// A quorum queue puts returned letters behind those that were returned earlier. The first window of
+// a session therefore takes as many letters as any window of the last session could have had, and
+// the letters of an open window come first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, quorum, accidents())
 		o.during(func() {
-			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many as the first window may have
+			o.q.publish("m 1", "m 2", "m 3", "m 4") // as many as the first window can have
 			time.Sleep(time.Second)
 			o.course()
 			o.destine(accidents("ingest: fetched", "ingest: committed"))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// In the aftermath of a restart the broker gives back what was acknowledged. What has a message id
-// joins its row, and what has none is a row of its own, which is held.
+// In the aftermath of a restart the broker gives back acknowledged letters. A letter with a message
+// id is merged into its row. A letter without one becomes a row of its own and is held.
 func TestARestartBringsLettersBack(t *testing.T) {
 	t.Parallel()
 	for _, b := range brokers {
@@ -30,8 +30,8 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	}
 }
 
-// The aftermath ends when the inbox was empty for five seconds, and not before. Each window begins
-// them again, however many there are.
+// The aftermath ends once the inbox has been empty for five seconds, and not before. Each window
+// restarts the five seconds, however many windows there are.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {
@@ -41,7 +41,7 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 				time.Sleep(time.Second)
 				o.course()
 				o.q.restart()
-				time.Sleep(4 * time.Second) // The broker is there again after three.
+				time.Sleep(4 * time.Second) // The broker is back after three.
 				for range windows {
 					o.q.publish("m 1")
 					time.Sleep(4 * time.Second)
@@ -59,7 +59,7 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	}
 }
 
-// Once the aftermath is over, a letter that equals a stored one is a letter of its own again.
+// Once the aftermath is over, a letter that equals a stored one is a separate letter again.
 func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestAfterTheAftermathNothingIsCompared(t *testing.T) {
 	})
 }
 
-// The aftermath is over when the store has recorded it. If the store fails, the next session waits
-// once more.
+// The aftermath is over when the store has recorded its end. If the store fails, the next session
+// waits again.
 func TestCalmIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A restart within the aftermath of another one may bring back what came back before. It is still
-// the same letter.
+// A restart during the aftermath of another one may bring back letters that already came back. They
+// are still the same letters.
 func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

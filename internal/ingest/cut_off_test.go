@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A window that is cut off at any point of the protocol is stored once. The next session finds out
-// what became of it: the window came back whole, or other letters came instead.
+// A window that is interrupted at any point of the protocol is stored once. The next session finds
+// out whether the window came back whole or other letters came instead.
 func TestAWindowIsCutOff(t *testing.T) {
 	t.Parallel()
 	const (

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// fate says of a named point whether the accident of that point happens now.
+// fate reports whether the accident of a named point happens now.
 type fate func(point string) bool
 
-// accidents happen once each, at their first opportunity. One that is listed twice happens twice.
+// accidents makes each accident happen once, at its first opportunity. An accident listed twice
+// happens twice.
 func accidents(points ...string) fate {
 	left := slices.Clone(points)
 	return func(point string) bool {
@@ -22,8 +23,8 @@ func accidents(points ...string) fate {
 	}
 }
 
-// inTurn lets accidents happen one after the other: each at its first opportunity after the one
-// before.
+// inTurn makes accidents happen one after the other, each at its first opportunity after the
+// previous one.
 func inTurn(points ...string) fate {
 	return func(point string) bool {
 		if len(points) == 0 || point != points[0] {
@@ -34,8 +35,8 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck lets up to most accidents happen, at any points, but for those of a cluster. A third of the
-// queues have large bodies now and then, which is no accident.
+// luck makes accidents happen at random points, no more than the given number, but none of those of
+// a cluster. A third of the queues sometimes have large bodies, which is not an accident.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// Ingest is busy for a tenth of a second after a window of a hundred letters: more are waiting.
+// Ingest is busy for a tenth of a second after a window of a hundred letters, because more are
+// waiting.
 func TestIngestIsBusyInAFlood(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

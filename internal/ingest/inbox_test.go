@@ -9,30 +9,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// inbox is a queue as one process of dlo reads it, as rabbitmq.Inbox does.
+// inbox is a queue as one dlo process reads it, like rabbitmq.Inbox.
 type inbox struct {
 	*queue
-	once     bool  // the queue is drained once
-	refused  error // why the queue cannot be drained
-	surplus  int   // letters that a window gets beyond what it may have
-	first    int   // letters of the first window, where no session knows better
-	limit    int   // letters of a window
-	most     int   // of what is still wanted; 0 = no such bound
+	once     bool  // the queue is drained only once
+	refused  error // why the queue refuses to be drained
+	surplus  int   // letters that a window gets beyond its limit
+	first    int   // letters of the first window, if the session sets no other number
+	limit    int   // maximum letters per window
+	most     int   // letters still wanted; 0 = no limit
 	prefetch int
 	applied  int    // prefetch of the newest window
-	ack      uint64 // the tag up to which an ack is on its way
+	ack      uint64 // the tag up to which an ack is in flight
 }
 
 var errGone = errors.New("the connection is gone")
 
-// lives says whether the session does.
+// lives reports whether the session is still alive.
 func (i *inbox) lives() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.session == i
 }
 
-// struck says that the session ends at a point: its connection is cut, or the broker restarts.
+// struck reports whether the session ends at a point: its connection is closed, or the broker
+// restarts.
 func (i *inbox) struck(point string) bool {
 	switch {
 	case i.fate("cut " + point):
@@ -76,8 +77,8 @@ func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 func (i *inbox) Limit(n int) { i.most = n }
 
-// next returns the next letter. It waits for patience, or for ever where that is 0, and returns nil
-// when no letter came.
+// next returns the next letter. It waits for patience, or forever if patience is 0. It returns nil
+// if no letter came.
 func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
 	var late <-chan time.Time
 	if patience > 0 {
@@ -100,7 +101,7 @@ func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.A
 	}
 }
 
-// try returns the next letter, or the channel that tells of a change when there is none.
+// try returns the next letter, or, if there is none, a channel that is closed on the next change.
 func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -157,8 +158,8 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	partQuiet  = 30 * time.Second // after a part of the open window
-	emptyQuiet = 5 * time.Second  // of a queue that is drained once
+	partQuiet  = 30 * time.Second // when part of the window is open
+	emptyQuiet = 5 * time.Second  // for a queue that is drained once
 )
 
 func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]deadletter.Arrival, bool, error) {
@@ -188,7 +189,7 @@ func (i *inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) ([]de
 		ours = a.Redelivered && left[a.Fingerprint] >= 0
 		patience = partQuiet
 	}
-	for len(w) < len(open) { // What has arrived by now belongs to the window too.
+	for len(w) < len(open) { // Letters that have arrived by now belong to the window too.
 		a, _, err := i.try()
 		if err != nil || a == nil {
 			break
@@ -225,10 +226,10 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// covered returns how many letters of the window the ack is for. Their tags have no gaps.
+// covered returns the number of letters in the window that the ack covers. Their tags have no gaps.
 func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
 
-// arrive lets the ack that is on its way arrive.
+// arrive delivers the ack in flight.
 func (i *inbox) arrive() {
 	if i.ack > 0 {
 		n := i.covered()
@@ -283,7 +284,7 @@ func (i *inbox) Held() (bool, error) {
 
 func (i *inbox) Missing(letters int) { i.note("%d missing", letters) }
 
-// Close ends the session. An ack that is on its way arrives, or is lost with the connection.
+// Close ends the session. An ack in flight either arrives or is lost with the connection.
 func (i *inbox) Close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Where the cluster node of a session dies, a quorum queue keeps its window, and the next session
-// gets what is behind it. The marker may be there, as it is on another node. The window comes back
-// late: what has a message id joins its row, and what has none is held beside it. The aftermath
-// lasts until then, in which an empty inbox proves nothing.
+// If the cluster node of a session dies, a quorum queue keeps the session's window, and the next
+// session gets the letters behind it. The marker may still exist, because it is on another node.
+// The window comes back late: letters with a message id are merged into their rows, and letters
+// without one are held as separate rows. The aftermath lasts until then, and meanwhile an empty
+// inbox proves nothing.
 func TestAWindowComesBackLate(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []string{"keep before the ack", "keep before the fence"} {

@@ -12,7 +12,8 @@ import (
 )
 
 // The schedules run on a store in memory, because a thousand of them take too long on the real one.
-// Here some of them run on both, and take the same course: the ledger decides as the store does.
+// This test runs some of them on both and compares the outcomes: the ledger decides as the store
+// does.
 func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{})
@@ -25,7 +26,7 @@ func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 			var memory, real string
 			synctest.Test(t, func(t *testing.T) { memory = schedule(t, seed, nil) })
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Duration(i) * time.Hour) // The clock of a store does not go back.
+				time.Sleep(time.Duration(i) * time.Hour) // A store's clock does not go back.
 				real = schedule(t, seed, func(o *office) { o.store, o.name = s, fmt.Sprint("dlo.letters.", seed) })
 			})
 			if memory != real {

@@ -10,7 +10,7 @@ import (
 )
 
 // ledger is a store of one inbox in memory. It decides as internal/store does, within its horizon
-// and with ingest.uncertain = hold; TestTheLedgerDecidesAsTheStore holds it to that.
+// and with ingest.uncertain = hold. TestTheLedgerDecidesAsTheStore checks that.
 type ledger struct {
 	session     deadletter.InboxSession
 	restartedAt int64 // Unix milliseconds
@@ -21,7 +21,7 @@ type ledger struct {
 // row is a letter.
 type row struct {
 	at   int64 // Unix milliseconds
-	twin int   // it may be a copy of; -1 = none
+	twin int   // row it may be a copy of; -1 = none
 }
 
 // page is a window of the journal.
@@ -79,7 +79,7 @@ func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Rec
 	return l.receive(w, nil), nil
 }
 
-// receive makes a row of each letter, a suspect one where it has a twin.
+// receive creates a row for each letter. The row is a suspect if the letter has a twin.
 func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
 	undone := map[deadletter.Fingerprint][]int{}
@@ -169,7 +169,7 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 	return deadletter.Receipt{Window: open.ID, Merged: len(entries)}, nil
 }
 
-// seen returns how many deliveries had a fingerprint.
+// seen returns the number of deliveries with a fingerprint.
 func (l *ledger) seen(f deadletter.Fingerprint) int {
 	n := 0
 	for _, p := range l.pages {
@@ -182,8 +182,8 @@ func (l *ledger) seen(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undone returns the rows that a restart of the broker may have brought back, oldest first: each
-// once in the aftermath of a restart.
+// undone returns the rows that a broker restart may have brought back, oldest first. Each row comes
+// back at most once in the aftermath of a restart.
 func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
 	spent, merged := map[int]bool{}, map[int]bool{}
 	found := map[deadletter.Fingerprint][]int{}

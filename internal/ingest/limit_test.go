@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The broker deletes letters whose deliveries are used up. Those that it deleted before they were
-// stored are counted, and told once.
+// The broker deletes letters that have used up their deliveries. Letters that it deleted before
+// they were stored are counted and reported once.
 func TestWhatADeliveryLimitDeletesIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The lag is that of the slowest inbox: of its open window so far, of its newest one for a minute.
+// The lag is that of the slowest inbox: its open window so far, or its newest window for a minute.
 func TestTheLagOfIngest(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1763625600, 0)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// office is one inbox with its queue, its store, and the processes of dlo that drain it one after
-// the other. It writes down what they do, and holds them to the window protocol (witness_test.go).
+// office is one inbox with its queue, its store, and the dlo processes that drain it one after the
+// other. It records what they do and checks that they keep the window protocol (witness_test.go).
 type office struct {
 	t       *testing.T
 	q       *queue
@@ -24,21 +24,21 @@ type office struct {
 	name    string // of the inbox
 	began   time.Time
 	options ingest.Options
-	stop    func() // tells the process that runs to stop
-	refused error  // why the queue cannot be drained once
-	surplus int    // letters that a window of a drain has beyond what is wanted
+	stop    func() // tells the running process to stop
+	refused error  // why the queue refuses to be drained once
+	surplus int    // letters that a window of a drain has beyond those wanted
 
 	mu   sync.Mutex
 	fate fate
 	log  []string
 
-	open     map[int64][]int // windows that are not settled, with the numbers of their letters
+	open     map[int64][]int // windows that are not settled, with their letters' numbers
 	times    map[int]int     // how often each letter was stored
 	rows     int
-	suspects int // of the rows
+	suspects int // suspect rows
 }
 
-// newOffice returns an office whose store is in memory.
+// newOffice returns an office with a store in memory.
 func newOffice(t *testing.T, b broker, f fate) *office {
 	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}}
 	o.q = &queue{
@@ -52,7 +52,7 @@ func newOffice(t *testing.T, b broker, f fate) *office {
 	return o
 }
 
-// destine replaces the fate, also while dlo runs.
+// destine replaces the fate, even while dlo runs.
 func (o *office) destine(f fate) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *office) note(format string, args ...any) {
 	o.log = append(o.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what happened since it was asked last.
+// course returns what happened since the last call.
 func (o *office) course() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +81,7 @@ func (o *office) course() string {
 	return text
 }
 
-// span writes numbers as "1-3 5".
+// span formats numbers as "1-3 5".
 func span(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
@@ -127,7 +127,7 @@ func (o *office) process() (ingest.Options, *inbox) {
 	return options, &inbox{queue: o.q, first: 4, limit: 16}
 }
 
-// survive runs a process and says whether it came to its end.
+// survive runs a process and reports whether it reached its end.
 func survive(run func()) (survived bool) {
 	defer func() {
 		if r := recover(); r != nil && r != errCrash {
@@ -138,7 +138,7 @@ func survive(run func()) (survived bool) {
 	return true
 }
 
-// drain drains the inbox until ctx ends. Whenever a process dies, the next one begins.
+// drain drains the inbox until ctx ends. Whenever a process dies, the next one starts.
 func (o *office) drain(ctx context.Context) {
 	for !survive(func() {
 		options, inbox := o.process()
@@ -147,7 +147,7 @@ func (o *office) drain(ctx context.Context) {
 	}
 }
 
-// once runs a process that drains the queue once, by Run or Resolve.
+// once runs a process that drains the queue once, using Run or Resolve.
 func (o *office) once(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
 	options, inbox := o.process()
 	inbox.once, inbox.refused, inbox.surplus = true, o.refused, o.surplus

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A queue that cannot be drained ends the drain with the reason, and nothing is taken. Anything
-// else that goes wrong is said, and tried again.
+// A queue that refuses to be drained ends the drain with the reason, and nothing is taken. Every
+// other error is reported and retried.
 func TestAQueueThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{deadletter.ErrNotFound, deadletter.ErrInvalid, deadletter.ErrConflict} {
@@ -31,7 +31,8 @@ func TestAQueueThatCannotBeDrained(t *testing.T) {
 	}
 }
 
-// The count is exact whatever interrupts a drain, and what is wrong meanwhile is said.
+// The count is exact however often a drain is interrupted, and problems in the meantime are
+// reported.
 func TestADrainIsInterrupted(t *testing.T) {
 	t.Parallel()
 	const all = "connect, fetch 1-3, commit 1-3, ack 1-3, fence, settle"
@@ -62,14 +63,14 @@ func TestADrainIsInterrupted(t *testing.T) {
 	}
 }
 
-// A drain that is stopped finishes the window in its hands, and takes no other.
+// A drain that is stopped finishes its open window and takes no other.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	const taken = "connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle"
 	for _, c := range []struct {
 		name   string
 		before string // how the drain before this one died
-		stop   string // the point at which the drain is told to stop
+		stop   string // the point at which the drain is stopped
 		course string
 		taken  int
 	}{
@@ -107,7 +108,7 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// A drain waits while there is no room, says so, and goes on by itself.
+// A drain waits while there is no room, reports that, and then continues automatically.
 func TestADrainWithoutRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,8 +126,8 @@ func TestADrainWithoutRoom(t *testing.T) {
 	})
 }
 
-// A drain is not over in the aftermath of a restart before the queue was empty for five seconds,
-// and not before that is recorded. What comes a second time is not counted a second time.
+// In the aftermath of a restart, a drain does not end before the queue has been empty for five
+// seconds and this has been recorded. Letters that come a second time are not counted again.
 func TestADrainInTheAftermathOfARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A drain that dies leaves a window open. The next drain begins with it, and the next start of dlo
-// only closes it: other letters go back to the queue. An empty queue has nothing that could come
+// A drain that dies leaves a window open. The next drain begins with this window. The next start of
+// dlo only closes it, and other letters go back to the queue. An empty queue cannot bring anything
 // back.
 func TestADrainLeavesAWindowOpen(t *testing.T) {
 	t.Parallel()
@@ -19,8 +19,8 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 		name    string
 		letters int
 		dies    string
-		closes  string // by which Resolve ends
-		goesOn  string // what a drain does then
+		closes  string // how Resolve ends
+		goesOn  string // what a drain does next
 		taken   int
 	}{
 		{"and it comes back", 3, "ingest: committed", "connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", ", fetch 3, commit 3, ack 3, fence, settle", 1},
@@ -53,7 +53,7 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 	}
 }
 
-// The window of a queue that is gone cannot come back. Where the queue is only refused, it may.
+// The window of a deleted queue cannot come back. If access to the queue is only refused, it may.
 func TestAnOpenWindowOfAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	for why, open := range map[error]int{deadletter.ErrNotFound: 0, deadletter.ErrConflict: 1} {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to drains, none takes more than was asked for, what one counts is stored, and in
-// the end each letter is stored or left in the queue.
+// Whatever happens to drains, none takes more letters than requested, every counted letter is
+// stored, and in the end each letter is either stored or still in the queue.
 func TestDrainsKeepTheirCount(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 300) {
@@ -24,8 +24,9 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 	}
 }
 
-// drains runs one drain after the other, and now and then closes what the one before left open. A
-// count bounds the first window, so on a quorum queue it may be too small for all that came back.
+// drains runs one drain after the other, and sometimes closes the window that the previous one left
+// open. A count limits the first window, so on a quorum queue the window may be too small for all
+// letters that came back.
 func drains(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// bodies returns n bodies of letters.
+// bodies returns n letter bodies.
 func bodies(n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -17,7 +17,8 @@ func bodies(n int) []string {
 	return list
 }
 
-// A drain takes as many letters as were asked for, or all that there are, and leaves the rest.
+// A drain takes as many letters as requested, or all letters if there are fewer, and leaves the
+// rest.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,15 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// broker is a kind of RabbitMQ. The tests of internal/rabbitmq have measured what it says.
+// broker is a kind of RabbitMQ. The tests of internal/rabbitmq have measured its behaviour.
 type broker struct {
 	name   string
-	quorum bool // What comes back is delivered after what came back before, and is counted.
+	quorum bool // Returned messages are delivered after those returned earlier, and are counted.
 	leaks  bool // A first delivery may be flagged redelivered.
-	tells  bool // The count of a delivery tells a return from a first delivery.
-	counts bool // It tells it of a letter that came without one.
+	tells  bool // A delivery's count distinguishes a return from a first delivery.
+	counts bool // It does so also for a letter that came without a count.
 
-	deletes int // its delivery limit: what came back more often is deleted; 0 = it has none
+	deletes int // delivery limit: messages returned more often are deleted; 0 = no limit
 }
 
 var (
@@ -31,13 +31,13 @@ var (
 	brokers = []broker{classic, quorum, leaking, halfway, counting}
 )
 
-// message is a dead-lettered message. Its number is the truth about it, which only the tests know.
+// message is a dead-lettered message. Its number is its true identity, which only the tests know.
 type message struct {
 	number  int
 	arrival deadletter.Arrival
-	returns int  // how often it went back to the queue; more than 0 flags it redelivered
-	leaked  bool // one of these was before it died
-	undone  bool // it was acknowledged, and a restart of the broker brought it back
+	returns int  // returns to the queue; more than 0 flags it redelivered
+	leaked  bool // it was returned before it died
+	undone  bool // it was acknowledged, and a broker restart brought it back
 }
 
 // queue is a dead-letter queue and its broker.
@@ -46,27 +46,27 @@ type queue struct {
 	t       *testing.T
 	fate    fate
 	note    func(format string, args ...any)
-	safe    func(number int) bool // whether a message may be acknowledged
+	safe    func(number int) bool // reports whether a message may be acknowledged
 	forgets func(acks int) int    // how many of the newest acks a restart undoes
-	tags    map[uint64]int        // the number of each delivery
-	tag     uint64                // of the newest delivery
+	tags    map[uint64]int        // message number by delivery tag
+	tag     uint64                // tag of the newest delivery
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed by the next change
-	returned []*message    // of a quorum queue: they are delivered before those that are ready
+	returned []*message    // of a quorum queue: delivered before the ready ones
 	ready    []*message
-	held     []*message // the window of the session
-	kept     []*message // the window of a session whose cluster node is gone
+	held     []*message // the session's window
+	kept     []*message // the window of a session whose cluster node died
 	acked    []*message // oldest first
 	session  *inbox     // nil = none
 	markers  map[string]bool
-	number   int // of the newest message
+	number   int // number of the newest message
 	restarts int
-	up       time.Time // when the broker is there again after a restart
+	up       time.Time // when the broker is back after a restart
 }
 
 // publish puts messages with these bodies into the queue, all at once. A body that begins with "m"
-// is its message id as well. One that begins with "r" was redelivered before it died.
+// is also the message id. A message whose body begins with "r" was redelivered before it died.
 func (q *queue) publish(bodies ...string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,13 +90,13 @@ func (q *queue) publish(bodies ...string) {
 	q.change()
 }
 
-// change wakes whoever waits for a change.
+// change wakes everything that waits for a change.
 func (q *queue) change() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// take moves the next message into the window of the session. It returns nil when there is none.
+// take moves the next message into the session's window. It returns nil if there is none.
 func (q *queue) take() *message {
 	from := &q.returned
 	if len(*from) == 0 {
@@ -111,7 +111,7 @@ func (q *queue) take() *message {
 	return m
 }
 
-// deliver returns a message as the session gets it.
+// deliver returns a message as the session receives it.
 func (q *queue) deliver(m *message) deadletter.Arrival {
 	q.tag++
 	q.tags[q.tag] = m.number
@@ -119,7 +119,7 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 	a.Tag, a.Redelivered = q.tag, m.returns > 0
 	if q.quorum && m.returns > 0 {
 		count := int64(m.returns)
-		if m.leaked && !q.tells { // it has 1 before and after its first return (4.0.5)
+		if m.leaked && !q.tells { // its count is 1 before and after its first return (4.0.5)
 			count = max(1, count-1)
 		}
 		a.Properties.Headers = deadletter.Table{"x-delivery-count": count}
@@ -144,8 +144,8 @@ func (q *queue) end() {
 	q.change()
 }
 
-// keep ends the session as the death of its cluster node does: a quorum queue keeps the window for
-// it.
+// keep ends the session as the death of its cluster node does: a quorum queue keeps the session's
+// window.
 func (q *queue) keep() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +154,7 @@ func (q *queue) keep() {
 	q.end()
 }
 
-// release gives back what the queue kept.
+// release gives back the kept messages.
 func (q *queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,8 +162,8 @@ func (q *queue) release() {
 	q.end()
 }
 
-// restart ends the session and every marker. It brings back the newest messages that were
-// acknowledged, and everything is where it was once.
+// restart ends the session and removes every marker. It brings back the newest acknowledged
+// messages and restores the original order.
 func (q *queue) restart() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +180,8 @@ func (q *queue) restart() {
 	q.up = time.Now().Add(3 * time.Second)
 }
 
-// has says whether a message is still in the queue that no restart brought back.
+// has reports whether a message is still in the queue without having been brought back by a
+// restart.
 func (q *queue) has(number int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,14 +189,14 @@ func (q *queue) has(number int) bool {
 	return slices.ContainsFunc(left, func(m *message) bool { return m.number == number && !m.undone })
 }
 
-// free says that no session holds the queue.
+// free reports whether no session holds the queue.
 func (q *queue) free() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.session == nil
 }
 
-// left returns how many messages are in the queue.
+// left returns the number of messages in the queue.
 func (q *queue) left() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A window is claimed in whatever order its letters come back: what was got one by one may be put
-// back before what was consumed.
+// A window is claimed in whatever order its letters come back: letters fetched one by one may be
+// returned ahead of consumed ones.
 func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	for _, b := range []broker{quorum, counting} {
@@ -36,8 +36,8 @@ func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Where nothing comes, nothing is known. The window stays open until a letter decides, whichever
-// process gets that letter.
+// Without any letter, nothing is known. The window stays open until a letter decides, whichever
+// process gets it.
 func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 }
 
 // Letters that equal an open window and come for the first time are not the window, unless the
-// broker says of them too that they were delivered before. Then they are rows of their own, and
-// held.
+// broker reports that they were delivered before. In that case they become rows of their own and
+// are held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,9 +93,10 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-// Letters that equal an open window, and that a session got and could not store, come back to the
-// next session like the window itself. Nothing tells them apart, so they are rows of their own, and
-// held. So is a window that came back itself after a session which may have had twins of it.
+// Letters that equal an open window, and that a session received but could not store, come back to
+// the next session just like the window itself. As they cannot be told apart, they become rows of
+// their own and are held. The window itself is also held if it comes back after a session that may
+// have received twins of it.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -144,13 +145,14 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// A window that does not take all that was given back leaves some of it behind, flagged. What is
-// left may equal the window, and is not taken for it: in an inbox where nobody knows how much it
-// was, in a drain that wants no more, and in one that got more than it wants.
+// A window that does not take all returned letters leaves some of them behind, flagged. These may
+// equal the window, but must not be taken for it. This happens in an inbox that does not know how
+// many letters were returned, in a drain that wants no more letters, and in a drain that got more
+// than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }
-	smaller := func(o *office) { // The setting ingest.letters is.
+	smaller := func(o *office) { // ingest.letters is now smaller.
 		o.store.(*ledger).session = deadletter.InboxSession{Number: 1, Prefetch: 32}
 		unknown(o)
 	}
@@ -165,7 +167,7 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		had     int // letters that somebody had and gave back
+		had     int // letters that somebody received and gave back
 		surplus int
 		then    func(o *office)
 		course  string
@@ -195,9 +197,9 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// Large bodies make the next window smaller. What was given back is as much as the one before:
-// twins that came in its place are not all in the first window of the next session, unless that
-// knows of it.
+// Large bodies make the next window smaller. As many letters are given back as the previous window
+// had. Twins that come in its place are then not all in the next session's first window, unless
+// that session knows the number.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -212,7 +214,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 				time.Sleep(time.Minute)
 			})
 		}},
-		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // which gives the twins back by itself
+		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // which gives back the twins on its own
 			for range 3 {
 				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)
@@ -248,7 +250,8 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 	}
 }
 
-// Where first deliveries are flagged, a flag says nothing of what is behind a window that took all.
+// If first deliveries are flagged, a flag says nothing about the letters behind a window that took
+// all of them.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){
@@ -276,7 +279,7 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	}
 }
 
-// A window that took all that the session before may have had leaves none of it behind.
+// A window that took everything the previous session may have received leaves none of it behind.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

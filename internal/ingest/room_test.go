@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Where there is no room, or the store is away, dlo looks again once a second. Meanwhile it fetches
-// nothing and no session holds the queue, so the letters stay in the broker.
+// If there is no room or the store is unavailable, dlo checks again once a second. Meanwhile it
+// fetches nothing and no session holds the queue, so the letters stay in the broker.
 func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		broken []string // what does not work for a while
-		window string   // what becomes of the window that comes first
+		broken []string // what fails for a while
+		window string   // what happens to the first window
 		looks  string
 		later  string
 	}{

@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever happens to dlo, its store, its connection and its broker, in whatever order: each letter
-// is stored once, and the witness (witness_test.go) sees every step of the window protocol kept.
+// is stored once, and the witness (witness_test.go) sees no violation of the window protocol.
 func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -22,7 +22,7 @@ func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	}
 }
 
-// schedule lets letters come in bursts into an inbox on any broker, with accidents all the while.
+// schedule publishes bursts of letters to an inbox on any broker, with accidents all the while.
 func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]
@@ -31,7 +31,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	if change != nil {
 		change(o)
 	}
-	coming := rand.New(rand.NewPCG(seed, 1)) // Letters come whatever dlo does.
+	coming := rand.New(rand.NewPCG(seed, 1)) // Letters arrive whatever dlo does.
 	for range 1 + coming.IntN(5) {
 		bodies := bodiesOf(coming)
 		time.AfterFunc(time.Duration(coming.Int64N(int64(20*time.Second))), func() { o.q.publish(bodies...) })
@@ -40,7 +40,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		o.destine(accidents())
-		o.q.publish("m the last one") // It decides about a window that is still open.
+		o.q.publish("m the last one") // It decides a window that is still open.
 		time.Sleep(time.Minute)
 	})
 	o.check()
@@ -51,7 +51,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	return course
 }
 
-// bodiesOf draws the bodies of a burst. A third of them are twins.
+// bodiesOf generates the bodies of a burst at random. A third of them are twins.
 func bodiesOf(random *rand.Rand) []string {
 	bodies := make([]string, 1+random.IntN(12))
 	for i := range bodies {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What was fetched is finished also when dlo is to stop: it is committed, acknowledged, fenced and
-// settled. What was not fetched stays in the queue.
+// Fetched letters are finished even if dlo is stopping: they are committed, acknowledged, fenced
+// and settled. All others stay in the queue.
 func TestAStopFinishesTheWindow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -18,7 +18,7 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		accident string // before the stop
-		stop     string // the point at which dlo is told to stop
+		stop     string // the point at which dlo is stopped
 		course   string
 	}{
 		{"fetched", "", "cut after the fetch", begin + finished},
@@ -52,7 +52,7 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 	}
 }
 
-// A process that has nothing in hand stops at once, whatever it waits for.
+// A process without an open window stops immediately, whatever it waits for.
 func TestAStopEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The classifier is woken and the breakers are told in the moment of the commit, and not of a
-// commit that failed.
+// The classifier and the breakers are notified immediately after the commit, and not if the commit
+// failed.
 func TestACommitIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

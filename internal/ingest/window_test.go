@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spy is a store that keeps the windows it was given, and says of some letters that they came back.
+// spy is a store that keeps the windows it receives and reports that some letters came back.
 type spy struct {
 	ingest.Store
 	windows  []deadletter.Window
@@ -25,8 +25,8 @@ func (s *spy) Receive(ctx context.Context, w deadletter.Window) (deadletter.Rece
 	return r, err
 }
 
-// A window tells the store all that it needs to judge the letters: where they come from, how the
-// configuration wants doubtful ones, and what the broker cannot be trusted to say.
+// A window passes everything to the store that is needed to judge its letters: their source, how
+// doubtful letters are configured to be treated, and where the broker's reports cannot be trusted.
 func TestWhatAWindowTells(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// An office is the store of ingest. It passes everything on to its own store, and knows which
+// office implements the Store of ingest. It passes everything on to its own store and knows which
 // letters are meant.
 
 var errStore = errors.New("the store is away")
 
-// fails says why the store does not do something now.
+// fails returns an error if the store fails at this point.
 func (o *office) fails(ctx context.Context, what string) error {
 	if ctx.Err() != nil {
-		return ctx.Err() // Whoever asked does not wait for the store any more.
+		return ctx.Err() // The caller no longer waits for the store.
 	}
 	if o.strikes("fail to " + what) {
 		o.note("fail to %s", what)
@@ -57,8 +57,8 @@ func (o *office) Calm(ctx context.Context, broker, vhost, inbox, marker string) 
 	return o.store.Calm(ctx, broker, vhost, inbox, marker)
 }
 
-// made holds that a marker is made before the store remembers it. Otherwise the next session would
-// see a restart that did not happen.
+// made checks that a marker is created before the store records it. Otherwise the next session
+// would see a restart that did not happen.
 func (o *office) made(marker string) {
 	o.q.mu.Lock()
 	defer o.q.mu.Unlock()
@@ -86,8 +86,8 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 	return open, err
 }
 
-// Receive holds that at most one window is open, and that no letter is stored twice. After a
-// restart of the broker a letter may come back, and check counts the rows.
+// Receive checks that at most one window is open and that no letter is stored twice. After a broker
+// restart a letter may come back; check counts the rows.
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err
@@ -108,8 +108,7 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	return r, nil
 }
 
-// Claim holds that a window is claimed whole, and that its own letters are claimed, not others that
-// look like them.
+// Claim checks that a window is claimed whole, with its own letters and not with lookalikes.
 func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
@@ -136,7 +135,7 @@ func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadle
 	return r, nil
 }
 
-// book writes down a window that was committed.
+// book records a committed window.
 func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	numbers := o.q.numbers(w.Arrivals)
 	if got := len(r.New) + r.Merged; got != len(numbers) {
@@ -154,8 +153,7 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	}
 }
 
-// Settle holds that nothing of a window can come back, unless a restart of the broker brings it
-// back.
+// Settle checks that nothing of the window can come back, unless a broker restart brings it back.
 func (o *office) Settle(ctx context.Context, window int64) error {
 	if err := o.fails(ctx, "settle"); err != nil {
 		return err
@@ -170,12 +168,12 @@ func (o *office) Settle(ctx context.Context, window int64) error {
 	return o.store.Settle(ctx, window)
 }
 
-// safe says whether a letter may be acknowledged.
+// safe reports whether a letter may be acknowledged.
 func (o *office) safe(number int) bool { return o.times[number] > 0 }
 
-// check holds that all letters are out of the queue and in the store, each with one row. Where the
-// broker restarted, or its flag says nothing, a letter may have more rows. All but one are
-// suspects.
+// check checks that all letters are out of the queue and in the store, each with one row. If the
+// broker restarted, or its flag proves nothing, a letter may have more rows. All but one of them
+// are suspects.
 func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number

@@ -11,50 +11,49 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Waiters reads the letters that wait for their retry, and records what is decided again about
-// them.
+// Waiters reads letters that wait for a retry and records new decisions about them.
 type Waiters interface {
-	// Waiting returns the next letters of a query that wait, in the order of their ids, whole;
-	// until is the serial before which they were received.
+	// Waiting returns the next waiting letters that match a query, complete and ordered by id. It
+	// returns only letters received before the serial until.
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
-	// DecideAnew records decisions in one commit, and says which were recorded: what is not as it
-	// was read is left alone.
+	// DecideAnew records decisions in one transaction and reports which were recorded. Letters that
+	// have changed since they were read are left alone.
 	DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error)
-	// Record appends an event to the audit.
+	// Record appends an event to the audit log.
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// Decider decides by the rules in use.
+// Decider applies the current rules.
 type Decider interface {
 	Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error)
 	Applied(recorded []deadletter.Anew)
 }
 
-// ApplyRequest asks that the rules in use decide again about letters that wait for their retry.
+// ApplyRequest requests that the current rules decide again about letters waiting for a retry.
 type ApplyRequest struct {
-	Query  query.Query // of those that wait; empty: all
+	Query  query.Query // among waiting letters; empty = all
 	DryRun bool
 	Reason string // for the audit; may be empty
 }
 
-// Applied is what rules that are applied change, or would change.
+// Applied is what applying the rules changed, or would change.
 type Applied struct {
-	Looked    int // letters that wait
+	Looked    int // waiting letters
 	Unchanged int
-	Left      map[string]int  // letters that are left alone, by reason
+	Left      map[string]int  // letters left alone, by reason
 	Changes   []AppliedChange // most letters first
-	Stopped   bool            // the caller went away, or dlo stops: the rest of the letters is as it was
+	Stopped   bool            // the caller disconnected or dlo stops: the remaining letters are unchanged
 }
 
-// AppliedChange is a number of letters that change alike. From and to may be equal: then the delays
-// of the rule, or its severity, have changed.
+// AppliedChange counts letters with the same change. From and To may be equal if the rule's delays
+// or its severity have changed.
 type AppliedChange struct {
 	From, To Decided
 	Letters  int
 	Examples []deadletter.ID // up to 3, the oldest
 }
 
-// Decided is what a rule makes of a letter.
+// Decided is a rule's decision about a letter.
 type Decided struct {
 	Rule    string
 	Outcome deadletter.RuleOutcome
@@ -62,9 +61,10 @@ type Decided struct {
 
 const appliedExamples = 3
 
-// Apply decides by the rules in use about letters that wait for their retry, and records it, unless
-// it is a dry run. Those whose due time a person chose, and those that an operation has released,
-// are left alone. One call works at a time. When ctx ends, it says how far it came.
+// Apply applies the current rules to letters that wait for a retry and records the new decisions,
+// unless it is a dry run. It leaves alone letters whose due time was chosen by a person and letters
+// released by an operation. Only one call runs at a time. If ctx ends, the result covers the
+// letters processed so far.
 func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
 	if len(r.Reason) > maxReason {
 		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
@@ -72,7 +72,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if d.decider == nil {
 		return Applied{}, deadletter.ErrNotFound
 	}
-	if by != deadletter.Local { // who may do all needs no look at half a million letters
+	if by != deadletter.Local { // with all rights, no need to survey half a million letters
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
 			return Applied{}, err
@@ -110,7 +110,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	return a.Applied, err
 }
 
-// applying is a call of Apply on its way.
+// applying is a running call of Apply.
 type applying struct {
 	Applied
 	by    deadletter.Principal
@@ -118,9 +118,9 @@ type applying struct {
 	kinds map[[2]Decided]*AppliedChange
 }
 
-// apply goes through the letters in batches.
+// apply processes the letters in batches.
 func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
-	until := deadletter.SerialAt(d.now()) + 1<<12 // those of this millisecond too
+	until := deadletter.SerialAt(d.now()) + 1<<12 // includes this millisecond
 	for after := deadletter.ID(""); ; {
 		letters, err := d.store.Waiting(ctx, q, after, until)
 		if err != nil || len(letters) == 0 {
@@ -128,7 +128,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 		}
 		after = letters[len(letters)-1].ID
 		for i := range letters {
-			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Origin); err != nil { // one that came meanwhile
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Origin); err != nil { // for one that arrived since the survey
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 	}
 }
 
-// record commits a batch, and counts it.
+// record commits a batch and counts it.
 func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Anew) error {
 	var changes []deadletter.Anew
 	left := map[string]int{}
@@ -198,7 +198,7 @@ func (a *applying) count(one deadletter.Anew) {
 	}
 }
 
-// act is the row of the audit: of how many letters it was asked, and how many it decided otherwise.
+// act returns the audit entry, with the number of letters processed and of decisions changed.
 func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.words(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
 	for _, c := range a.Changes {
@@ -207,7 +207,7 @@ func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	return act
 }
 
-// words says in the audit what was done.
+// words describes in the audit log what was done.
 func (a *applying) words(r *ApplyRequest, failed error) string {
 	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {

@@ -18,12 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ruled is an office whose letters are classified by rules that can be put in place of others.
+// ruled is an office whose letters are classified by replaceable rules.
 type ruled struct {
 	*office
 	book       *rules.Book
 	classifier *classify.Classifier
-	waits      int // letters that arrive before their verdict
+	waits      int // letters that arrive before they are classified
 }
 
 func openRuled(t *testing.T, set *rules.Set) *ruled {
@@ -36,7 +36,7 @@ func openRuled(t *testing.T, set *rules.Set) *ruled {
 	return o
 }
 
-// wait stores letters that died in a queue, and has them decided a little later.
+// wait stores letters that died in a queue and has them classified a little later.
 func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	o.t.Helper()
 	o.waits++
@@ -84,8 +84,8 @@ func set(list ...rules.Rule) *rules.Set {
 
 func queues(names ...string) rules.Match { return rules.Match{Queue: names} }
 
-// Letters wait by the old rules; a dry run says exactly what the new ones then do, and a second
-// time they change nothing.
+// Letters wait according to the old rules. A dry run reports exactly what the new rules then do,
+// and a second run changes nothing.
 func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -93,7 +93,7 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if a := o.apply("", false); a.Looked != 350 || a.Unchanged != 350 || len(a.Changes) != 0 || len(a.Left) != 0 {
 		t.Fatalf("rules that have not changed: %+v", a)
 	}
-	// A person chose when two are due, an operation released one, and one is to go at once.
+	// A person chose the due time of two, an operation released one, and one is due immediately.
 	due := o.at.Add(90 * time.Minute)
 	o.start(operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: sms[:2]}, DueAt: due})
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: email[:1]}, Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
@@ -153,7 +153,8 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 }
 
-// A delay that is over is due now, and not in the past; a letter that came back counts from then.
+// A delay that has already passed makes a letter due now, not in the past. The delay of a letter
+// that came back counts from its return.
 func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -171,7 +172,7 @@ func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	}
 }
 
-// A query narrows what is looked at to letters that wait; it cannot widen it.
+// A query narrows the selection to some of the waiting letters; it cannot widen it.
 func TestApplyByQuery(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -192,7 +193,7 @@ func TestApplyByQuery(t *testing.T) {
 	}
 }
 
-// stopping ends the context after some batches.
+// stopping ends the context after a number of batches.
 type stopping struct {
 	*classify.Classifier
 	cancel func()

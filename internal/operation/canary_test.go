@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// A worker that is still broken costs the canary and no more. After the fix the operation goes on
-// with another canary.
+// A worker that is still broken costs only the canary. After the fix the operation continues with
+// another canary.
 func TestTheCanaryStopsIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -33,8 +33,8 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
 }
 
-// It stops in the middle as well, when the worker breaks there; what came back before the canary
-// was judged is not forgotten.
+// The operation also stops in the middle if the worker breaks there. Letters that came back before
+// the canary was judged still count.
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -50,7 +50,7 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	}
 }
 
-// A canary that waits for a deep queue stays the same canary.
+// A canary that waits for a deep queue remains the same canary.
 func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -67,8 +67,8 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
 }
 
-// What was sent before a person resumed an operation, and comes back after, says nothing about the
-// new canary.
+// Letters that were sent before a person resumed an operation and come back afterwards do not count
+// against the new canary.
 func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)

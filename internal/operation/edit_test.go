@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// patched adds the patch to what a letter is now; what ends with 3 cannot be edited.
+// patched appends the patch to the letter's current body. Letters whose body ends with 3 cannot be
+// edited.
 func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	p, body := l.Current()
 	if !reveal {
@@ -23,8 +24,8 @@ func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revisi
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
 }
 
-// An edit goes as a requeue does, with a canary and a verdict, and each letter is edited once: also
-// when the process ends in the middle, and when what was edited comes back.
+// An edit is sent like a requeue, with a canary and a verdict. Each letter is edited only once,
+// even if the process ends in the middle and if the edited letter comes back.
 func TestAnEditIsSent(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -54,7 +55,7 @@ func TestAnEditIsSent(t *testing.T) {
 	if err != nil || len(skipped) != 3 || skipped[0].Reason != "line 1: there is nothing at /template" {
 		t.Errorf("%+v %v", skipped, err)
 	}
-	// What came back is sent as it was edited, when it is requeued.
+	// When a letter that came back is requeued, it is sent as edited.
 	o.broken, o.sent = false, nil
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
 	o.pass(time.Minute)
@@ -88,7 +89,7 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 	}
 }
 
-// The right to reveal is asked for by the name of who started the edit.
+// The right to reveal is checked for the person who started the edit.
 func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -102,8 +103,8 @@ func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	}
 }
 
-// One letter is edited and sent; the same request again is the same revision and the same requeue,
-// and what was sent is what was edited.
+// One letter is edited and sent. Repeating the request returns the same revision and the same
+// requeue, and the letter is sent as edited.
 func TestOneLetterIsEdited(t *testing.T) {
 	t.Parallel()
 	o := open(t)

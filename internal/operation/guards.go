@@ -7,17 +7,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Guards keeps what holds automatic retries back.
+// Guards stores what holds automatic retries back.
 type Guards interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)
-	// Pause fills in what is known of the queue or the group; ErrNotFound, or ErrConflict when it
-	// is paused.
+	// Pause fills in what is known about the queue or the group. It returns ErrNotFound if that
+	// does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	Resume(ctx context.Context, g deadletter.Guard) error // ErrNotFound, or ErrConflict when nothing keeps them back
+	Resume(ctx context.Context, g deadletter.Guard) error // ErrNotFound, or ErrConflict if nothing holds retries back
 }
 
-// PauseRetries keeps the automatic retries of a queue back, or of the group that g names. What
-// people requeue still goes. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
+// PauseRetries pauses the automatic retries of a queue, or of the group that g names. People can
+// still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error) {
 	if err := guardable(by, g); err != nil {
 		return g, err
@@ -26,8 +26,8 @@ func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g dead
 	return d.store.Pause(ctx, g)
 }
 
-// ResumeRetries lets them go on, slowly at first where a breaker had tripped. Errors are those of
-// PauseRetries.
+// ResumeRetries resumes automatic retries, slowly at first if a breaker had tripped. It returns the
+// same errors as PauseRetries.
 func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if err := guardable(by, g); err != nil {
 		return err

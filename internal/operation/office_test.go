@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk with one clock, and what stands around them: a dispatcher, a broker
-// and its workers, in a few lines.
+// office is a store and a desk with one clock, and minimal versions of their surroundings: a
+// dispatcher, a broker and its workers.
 type office struct {
 	t      *testing.T
 	at     time.Time
@@ -26,13 +26,13 @@ type office struct {
 	depth  map[string]int // of queues
 	facts  *deadletter.QueueFacts
 	gone   map[string]bool
-	broken bool                       // the workers reject all they get
+	broken bool                       // the workers reject everything
 	error  func(deadletter.ID) string // what a letter died of
 	away   string                     // why nothing can be sent
-	retry  bool                       // what arrives is retried once, at once
+	retry  bool                       // arriving letters are retried once, immediately
 	window int64
-	sent   []deadletter.Due // in the order of sending
-	back   []deadletter.Due // died again, not stored yet
+	sent   []deadletter.Due // in sending order
+	back   []deadletter.Due // died again but not stored yet
 }
 
 func open(t *testing.T) *office {
@@ -47,7 +47,7 @@ func open(t *testing.T) *office {
 	return o
 }
 
-// restart makes a new desk, which knows only what is stored.
+// restart creates a new desk, which knows only what is stored.
 func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
@@ -70,7 +70,7 @@ func (o *office) must(err error) {
 	}
 }
 
-// arrive stores letters that died in a queue, and decides that they are dead.
+// arrive stores letters that died in a queue and classifies them as dead.
 func (o *office) arrive(queue string, n int) []deadletter.ID {
 	o.t.Helper()
 	o.at = o.at.Add(time.Second)
@@ -119,8 +119,8 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 	}
 }
 
-// pass lets time go by in steps of at least 100 ms, in which the desk, the dispatcher, the broker
-// and its workers do what they do.
+// pass lets time pass in steps of at least 100 ms, in which the desk, the dispatcher, the broker
+// and its workers do their work.
 func (o *office) pass(d time.Duration) {
 	o.t.Helper()
 	for end := o.at.Add(d); o.at.Before(end); {
@@ -138,7 +138,7 @@ func (o *office) pass(d time.Duration) {
 	}
 }
 
-// dispatch sends what is due.
+// dispatch sends the due letters.
 func (o *office) dispatch() {
 	o.t.Helper()
 	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false }})
@@ -159,7 +159,7 @@ func (o *office) dispatch() {
 	o.must(o.store.Mark(o.t.Context(), marks, deadletter.Noted{}))
 }
 
-// bringBack stores what the workers rejected again.
+// bringBack stores the letters that the workers rejected again.
 func (o *office) bringBack() {
 	o.t.Helper()
 	var arrivals []deadletter.Arrival
@@ -208,7 +208,7 @@ func (o *office) operation(id deadletter.OperationID) deadletter.Operation {
 	return op
 }
 
-// stands fails unless an operation is where it should be.
+// stands fails the test if an operation does not have the given state, phase and counts.
 func (o *office) stands(id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any) deadletter.Operation {
 	o.t.Helper()
 	op := o.operation(id)

@@ -1,6 +1,7 @@
-// Package operation runs actions on frozen selections of letters: planned, held for a moment, begun
-// with a canary, paced, stopped when they come back, watched to a verdict, and cancelled without
-// loss. It moves letters between states; publishing them is the dispatcher's work.
+// Package operation runs actions on frozen selections of letters. An operation is planned, held for
+// a moment, started with a canary, paced, stopped if letters come back, watched to a verdict, and
+// can be cancelled without loss. This package moves letters between states; the dispatcher
+// publishes them.
 package operation
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is what the desk needs of the store.
+// Store is the part of the store that the desk needs.
 type Store interface {
 	Selections
 	Runs
@@ -30,16 +31,16 @@ type Store interface {
 	Copies
 }
 
-// Selections looks at selections and freezes them.
+// Selections surveys selections and freezes them.
 type Selections interface {
-	// Survey returns the letters of a selection in shares that are alike, and how many it left out
-	// because they changed after sel.Until.
+	// Survey returns the letters of a selection, grouped into shares of similar letters, and the
+	// number of letters it left out because they changed after sel.Until.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
-	AsOf(now time.Time) time.Time // of a selection whose letters are read next
+	AsOf(now time.Time) time.Time // the as-of time for a selection read next
 }
 
 // Desk starts operations and runs them.
@@ -58,27 +59,27 @@ type Desk struct {
 
 	edit     func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 	decider  Decider
-	applying chan struct{} // the one place for Apply
+	applying chan struct{} // one slot: only one Apply runs at a time
 }
 
 // Options are the parts of a Desk.
 type Options struct {
 	Targets *rules.Targets
-	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // of a queue of a broker
+	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // about a queue of a broker
 	Away    func(o deadletter.Origin) string                                     // why nothing can be sent to the broker of o now, "" when it can; nil: not known
-	MaxBody int                                                                  // bytes of a body that is published; 0 = any
-	Now     func() time.Time                                                     // time.Now when nil
+	MaxBody int                                                                  // maximum body size in bytes; 0 = no limit
+	Now     func() time.Time                                                     // nil = time.Now
 	Log     *slog.Logger
-	Crash   func(point string) // called at the named points; nil in the product
-	Moved   func()             // called after letters were released; wakes the dispatcher
-	Decider Decider            // for Apply; nil: nothing is decided anew
-	// Edit makes a revision of a letter, whole, by an RFC 6902 patch on its decoded body, and with
-	// reveal of one with something masked too; an error is why it cannot, in words. nil: nothing is
-	// edited.
+	Crash   func(point string) // called at the named points; nil in production
+	Moved   func()             // called after letters are released; wakes the dispatcher
+	Decider Decider            // for Apply; nil = decisions stay as they are
+	// Edit returns a complete revision of a letter, by applying an RFC 6902 patch to its decoded
+	// body. With reveal it also edits letters that contain masked values. Its error says in words
+	// why the letter cannot be edited. If Edit is nil, no letters can be edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 
-// New returns a Desk; Run works.
+// New returns a Desk. Its Run does the work.
 func New(store Store, o Options) *Desk {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -101,36 +102,36 @@ func New(store Store, o Options) *Desk {
 	}
 }
 
-// Request asks for an operation.
+// Request is a request for an operation.
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int                      // how many letters the person was shown: more than that are not acted on; 0 = not said
-	First     int                      // only so many, in the order of sending; 0 = all
-	To        string                   // requeue to this queue instead of the origin
-	DueAt     time.Time                // of a reschedule: when the letters are due
-	DueIn     time.Duration            // how long from when the person chose it, where it was said so: two clicks are one request
-	Reset     bool                     // of a requeue: what comes back has all its retries again
-	Restored  bool                     // also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored asks for it too
-	TakesOver []deadletter.OperationID // halted operations whose rest is cancelled, so that their letters can be acted on
-	Patch     []byte                   // of an edit: RFC 6902, on the decoded body of each letter
+	Expect    int                      // number of letters the person was shown; no more are acted on; 0 = not given
+	First     int                      // limit on the number of letters, in sending order; 0 = all
+	To        string                   // queue to requeue to, instead of the origin
+	DueAt     time.Time                // when rescheduled letters are due
+	DueIn     time.Duration            // delay chosen by the person, if given as such, so that two clicks are one request
+	Reset     bool                     // requeue: letters that come back get all retries again
+	Restored  bool                     // include letters that may have been sent since the restored copy was made; a query for doubt:restored implies it
+	TakesOver []deadletter.OperationID // halted operations to cancel, so that their remaining letters are free
+	Patch     []byte                   // for an edit: RFC 6902, applied to each decoded body
 	Pace      Pace                     // of a requeue
 	Reason    string                   // for the audit; may be empty
 	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
 }
 
-// Pace is how a requeue is to be sent. What is nil is the default.
+// Pace says how a requeue is sent. A nil field means the default.
 type Pace struct {
 	Rate       *float64 // letters per second
-	Canary     *int     // letters that go first and are watched; 0 = none
+	Canary     *int     // letters sent first and watched; 0 = none
 	CanaryWait *time.Duration
-	StopAt     *float64 // per cent that came back; 0 = never
-	MaxDepth   *int     // of a target queue; 0 = no limit
-	Newest     bool     // newest received first, else oldest
+	StopAt     *float64 // per cent of letters that came back; 0 = never stop
+	MaxDepth   *int     // messages in a target queue; 0 = no limit
+	Newest     bool     // newest first by time received, else oldest first
 	Hold       *time.Duration
 }
 
-// The pace of a requeue that asks for none.
+// The defaults for the pace of a requeue.
 const (
 	DefaultRate       = 50.0
 	DefaultCanary     = 10
@@ -143,13 +144,13 @@ const (
 	maxReason = 500 // bytes
 	maxKey    = 200 // bytes
 	maxPatch  = 64 << 10
-	maxIDs    = 10_000 // of a selection by ids, and of its exceptions
+	maxIDs    = 10_000 // selected by id, and excluded
 	maxRate   = 1e6    // letters per second
 	maxWait   = 24 * time.Hour
 	maxHold   = time.Hour
 )
 
-// check says what is wrong with a request, and returns its pace with the defaults filled in.
+// check validates a request and returns its pace with the defaults filled in.
 func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	invalid := func(format string, args ...any) (deadletter.Pace, error) {
 		return deadletter.Pace{}, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrInvalid}, args...)...)
@@ -231,9 +232,9 @@ func set[T any](into *T, v *T) {
 	}
 }
 
-// Start freezes an operation and begins it. The same key by the same principal is the same
-// operation. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict, and then nothing was
-// stored.
+// Start freezes an operation and begins it. A principal that repeats a key gets the operation
+// already started with it. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; in
+// that case nothing was stored.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -265,7 +266,7 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	return op.ID, nil
 }
 
-// hash is what makes two requests the same.
+// hash returns a hash that is equal for equal requests.
 func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	q := ""
 	if r.Selection.Query != nil {
@@ -275,16 +276,16 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	if r.DueIn > 0 {
 		at = time.Time{}
 	}
-	// Text and numbers always encode.
+	// Text and numbers can always be encoded.
 	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, r.TakesOver, string(r.Patch), pace})
 	return sha256.Sum256(text)
 }
 
-// gate passes every origin of a selection through the one gate, and refuses a redirect that no
-// letter could take.
+// gate checks the caller's rights on every origin of a selection. It also rejects a redirect that
+// is allowed for none of the letters.
 func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
 	if by == deadletter.Local && r.To == "" {
-		return nil // who may do all needs no look at half a million letters
+		return nil // with all rights, no need to survey half a million letters
 	}
 	shares, _, err := d.store.Survey(ctx, r.Selection, d.maxBody)
 	if err != nil {
@@ -293,7 +294,7 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 	return d.allowed(by, r, shares)
 }
 
-// gateTaken passes each queue of the operations that a request takes over through the gate.
+// gateTaken checks the caller's rights on each queue of the operations that a request takes over.
 func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
 	for _, id := range r.TakesOver {
 		op, err := d.store.Operation(ctx, id)
@@ -338,25 +339,25 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	return nil
 }
 
-// Cancel stops an operation: what was not sent goes back to what it was. ErrConflict when there is
-// nothing to cancel.
+// Cancel stops an operation. Letters that were not sent return to their previous state. It returns
+// ErrConflict if there is nothing to cancel.
 func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.CancelOperation(ctx, id, by.Name) })
 }
 
-// Pause keeps an operation from sending more, until Resume. ErrConflict when it has nothing to
-// send.
+// Pause stops an operation from sending more letters until Resume. It returns ErrConflict if there
+// is nothing left to send.
 func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.PauseOperation(ctx, id, by.Name) })
 }
 
-// Resume lets a paused or stopped operation go on; one that stopped by itself begins with a canary
-// again. ErrConflict when it is neither.
+// Resume continues a paused or stopped operation. An operation that stopped automatically starts
+// again with a canary. It returns ErrConflict if the operation is neither paused nor stopped.
 func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
 }
 
-// Rate changes how many letters per second an operation sends.
+// Rate changes the number of letters per second that an operation sends.
 func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error {
 	if !(rate > 0 && rate <= maxRate) {
 		return fmt.Errorf("%w: rate is above 0 and at most %g letters per second, not %g; pause the operation to send nothing", deadletter.ErrInvalid, maxRate, rate)
@@ -364,7 +365,7 @@ func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.
 	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
 }
 
-// control changes a running operation, when by may act on each of its queues.
+// control changes a running operation if by may act on each of its queues.
 func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, do func() error) error {
 	op, err := d.store.Operation(ctx, id)
 	if err != nil {

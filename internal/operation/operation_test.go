@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A requeue is held for a moment, sends its canary, watches it, sends the rest at its rate, and is
-// done when the verdict on each letter is known.
+// A requeue is held for a moment, sends its canary, watches it, sends the rest at the given rate,
+// and is done once the verdict on each letter is known.
 func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -51,8 +51,8 @@ func TestTheWayOfARequeue(t *testing.T) {
 	}
 }
 
-// Pause and cancel in every phase: nothing more leaves, what did not leave is what it was, and no
-// letter stays with the operation.
+// Pause and cancel work in every phase: no more letters are sent, unsent letters return to their
+// previous state, and no letter stays with the operation.
 func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 		t.Run(string(c.phase), func(t *testing.T) {
 			t.Parallel()
 			o := open(t)
-			o.arrive("sms", 600) // too many for one commit
+			o.arrive("sms", 600) // too many for one transaction
 			dead := o.store
 			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
 			o.pass(c.after)
@@ -110,7 +110,7 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 	}
 }
 
-// An operation waits by itself while a target queue is too deep.
+// An operation automatically waits while a target queue is too deep.
 func TestItWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -129,7 +129,7 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
-// A queue that is deleted in the middle costs its own letters alone: they are held, and can be sent
+// A queue that is deleted midway affects only its own letters. They are held and can be sent
 // elsewhere.
 func TestATargetThatGoesAway(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 	}
 }
 
-// Operations of all rates leave side by side.
+// Operations with different rates send side by side.
 func TestOperationsShareFairly(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -179,7 +179,7 @@ func TestOperationsShareFairly(t *testing.T) {
 	o.stands(large, deadletter.OperationRunning, deadletter.PhaseSending)
 }
 
-// While an operation changes many letters, what arrives is stored between its chunks.
+// While an operation changes many letters, arriving letters are stored between its chunks.
 func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -215,7 +215,7 @@ func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, chunks*500)
 }
 
-// damaged is a store in which one operation cannot be moved on.
+// damaged is a store in which one operation cannot progress.
 type damaged struct {
 	operation.Store
 	id deadletter.OperationID
@@ -228,7 +228,7 @@ func (d *damaged) Advance(ctx context.Context, id deadletter.OperationID, n int,
 	return d.Store.Advance(ctx, id, n, allow)
 }
 
-// An operation that cannot go on is no obstacle to those after it.
+// An operation that cannot continue does not block the operations after it.
 func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -243,8 +243,8 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 }
 
-// TestADiscardThatWasTakenBackIsNoEvidence: the digest suggests what was done with a group before,
-// unless it was undone.
+// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests what was done with a
+// group before, unless that was undone.
 func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	o := open(t)

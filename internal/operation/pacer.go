@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	rampTime  = 10 * time.Second // after a canary the rate grows to its full height
-	rampFrom  = 0.1              // of the rate
-	lookEvery = time.Second      // how often the depth of target queues is asked
-	burst     = time.Second      // what a rate may catch up at most
+	rampTime  = 10 * time.Second // time until the rate is full after a canary
+	rampFrom  = 0.1              // fraction of the rate
+	lookEvery = time.Second      // interval between checks of the target queues' depth
+	burst     = time.Second      // maximum backlog that a rate may catch up on
 )
 
-// pacer holds an operation to its rate. It lives in memory: a new process begins with none saved
-// up.
+// pacer keeps an operation to its rate. Its state is only in memory: a new process begins with no
+// unused allowance.
 type pacer struct {
 	tokens    float64
-	at        time.Time // of the last allowance
-	rampAt    time.Time // begin of a ramp; zero = none
-	lookAgain time.Time // at target queues
+	at        time.Time // time of the last allowance
+	rampAt    time.Time // start of a ramp; zero = none
+	lookAgain time.Time // when to check the target queues again
 }
 
 func (d *Desk) pacer(op *deadletter.Operation) *pacer {
@@ -31,16 +31,16 @@ func (d *Desk) pacer(op *deadletter.Operation) *pacer {
 	return p
 }
 
-// ramp makes the rate grow from now on.
+// ramp starts a gradual increase of the rate.
 func (p *pacer) ramp(now time.Time) { p.rampAt = now }
 
-// allow says how many letters may go now.
+// allow returns the number of letters that may be sent now.
 func (p *pacer) allow(rate float64, now time.Time) int {
 	if share := float64(now.Sub(p.rampAt)) / float64(rampTime); !p.rampAt.IsZero() && share < 1 {
 		rate *= max(rampFrom, share)
 	}
 	if p.at.IsZero() || now.Before(p.at) {
-		p.at, p.tokens = now, 1 // the first goes at once
+		p.at, p.tokens = now, 1 // the first letter goes immediately
 	}
 	p.tokens = min(p.tokens+rate*now.Sub(p.at).Seconds(), max(1, rate*burst.Seconds()))
 	p.at = now
@@ -49,5 +49,5 @@ func (p *pacer) allow(rate float64, now time.Time) int {
 
 func (p *pacer) spend(n int) { p.tokens -= float64(n) }
 
-// rest lets the time pass without saving anything up.
+// rest lets time pass without accumulating allowance.
 func (p *pacer) rest(now time.Time) { p.at = now }

@@ -12,16 +12,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Plan is what an operation would do: a dry run.
+// Plan is the result of a dry run: what an operation would do.
 type Plan struct {
 	Action   deadletter.Verb
-	Until    time.Time // the selection is as of this instant: what arrives or changes later is not in it
-	Total    int       // letters that the selection has, exact
+	Until    time.Time // the selection is as of this time and excludes later arrivals and changes
+	Total    int       // exact number of selected letters
 	Eligible int
-	First    int         // only so many of the eligible go; 0 = all
+	First    int         // limit on the eligible letters; 0 = all
 	Queues   []PlanQueue // of the eligible letters, most first
 	Skipped  []PlanSkip  // most first
-	Warnings []string    // what to think about first, besides those of single queues
+	Warnings []string    // warnings that do not belong to a single queue
 	To       string
 	Pace     deadletter.Pace
 }
@@ -29,31 +29,31 @@ type Plan struct {
 // PlanQueue is the part of a plan that concerns one origin queue.
 type PlanQueue struct {
 	Broker, VHost, Queue string
-	Target               string // where its letters go: the queue itself, or that of a redirect
+	Target               string // where its letters go: the queue itself or a redirect's target
 	Letters              int
-	CameBack             int                    // of the letters: people requeued them before, and they came back
-	Last                 deadletter.OperationID // the last operation after which one of them came back; 0 = none
+	CameBack             int                    // letters that people requeued before and that came back
+	Last                 deadletter.OperationID // the last operation after which a letter came back; 0 = none
 	LastAt               time.Time
-	Facts                deadletter.QueueFacts // what the broker says of the target now
-	Leaves               bool                  // letters of it are sent, now or once they are due
+	Facts                deadletter.QueueFacts // what the broker reports about the target now
+	Leaves               bool                  // its letters are sent, now or once they are due
 	Away                 string                // why they cannot be sent now; "" = they can
 	Warning              string                // what to think about first; "" = nothing
 }
 
-// PlanSkip is a reason for which letters would be left alone.
+// PlanSkip is a reason why letters would be left alone.
 type PlanSkip struct {
 	Reason    string
 	Letters   int
 	Examples  []deadletter.ID           // up to 5
-	Operation deadletter.OperationID    // that has them; 0 = none
+	Operation deadletter.OperationID    // operation that holds the letters; 0 = none
 	Halted    deadletter.OperationState // of that operation, whose rest can be taken over: paused or stopped; "" = it cannot
 	HaltedAt  time.Time
 }
 
 const examples = 5
 
-// Plan says what a request would do, as the letters stand now, and changes nothing. Its counts are
-// exact.
+// Plan reports what a request would do with the letters in their current state, and changes
+// nothing. Its counts are exact.
 func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadlett
 	return out, err
 }
 
-// takes refuses a request that takes over what is not halted.
+// takes rejects a request to take over an operation that is not halted.
 func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
 	for _, id := range r.TakesOver {
 		if halted[id] == nil {
@@ -188,24 +188,24 @@ func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) 
 	return nil
 }
 
-// searches says whether a query asks for what only the index of words knows.
+// searches reports whether a query needs the text index.
 func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 
-// trigger is what a request does to the letters of a share.
+// trigger returns what a request does to the letters of a share.
 func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
-// due says whether a request lets the retries of a share leave: what is made due, or released to
-// what it was, leaves as what is requeued does.
+// due reports whether a request lets the retries of a share be sent: letters that are made due, or
+// released to a due state, are sent just like requeued letters.
 func (r *Request) due(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// refuse says why an action would leave letters alone; "" when it would not.
+// refuse returns the reason why an action would leave letters alone, or "" if it would not.
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker
@@ -237,7 +237,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	return s.Unpublishable
 }
 
-// warnings are what to think about before letters go to a queue.
+// warnings returns what to consider before letters are sent to a queue.
 func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 	var list []string
 	f := q.Facts

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// A plan says of each target queue what to think about first, and unknown is unknown.
+// A plan shows the warnings for each target queue, and does not guess what is unknown.
 func TestWhatAPlanWarnsOf(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -39,8 +39,8 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysThatTheBrokerIsAway: once, before what nobody can say then, and of all that sends
-// letters, now or once they are due.
+// TestAPlanSaysThatTheBrokerIsAway checks that the warning appears once, for every action that
+// sends letters, now or once they are due.
 func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -66,8 +66,9 @@ func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhatCameBackOfPeople: a retry of dlo's own that came back says nothing of a requeue
-// by people. One that people asked for does, with its operation and time.
+// TestAPlanSaysWhatCameBackOfPeople checks that only a requeue by people that came back is
+// reported, with its operation and time. An automatic retry that came back says nothing about such
+// a requeue.
 func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -92,8 +93,8 @@ func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	}
 }
 
-// What a plan says is skipped is skipped, for the same reason, and stays what it was; a redirect of
-// a person counts for both.
+// Letters that a plan reports as skipped are skipped for the reported reason and stay unchanged.
+// Plan and operation both respect a person's redirect.
 func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -124,7 +125,7 @@ func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	}
 }
 
-// Who sends letters in doubt once more is told that a copy of them may live.
+// A plan that sends letters in doubt again warns that a copy of them may exist.
 func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -150,8 +151,8 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// In a restored store a plan leaves out what its operation leaves out: what would be sent, and
-// nothing else.
+// In a restored store a plan leaves out exactly what its operation leaves out: letters that would
+// be sent, and nothing else.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{

@@ -8,17 +8,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Redirects keeps the redirects that people save.
+// Redirects stores the redirects that people save.
 type Redirects interface {
 	Overrides(ctx context.Context) ([]deadletter.Override, error)
-	// AddOverride fills in id and time; ErrConflict when the queue has a redirect.
+	// AddOverride fills in id and time. It returns ErrConflict if the queue already has a redirect.
 	AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error)
-	RemoveOverride(ctx context.Context, id int64, by string) error // ErrNotFound when there is none
+	RemoveOverride(ctx context.Context, id int64, by string) error // ErrNotFound if there is none
 }
 
-// Redirect saves that letters of a queue go to another queue of its broker and vhost, and returns
-// it with its id. Errors wrap ErrInvalid (a queue that letters may not be sent to, or that they are
-// in), ErrForbidden or ErrConflict.
+// Redirect saves a redirect of a queue's letters to another queue of its broker and vhost, and
+// returns it with its id. Errors wrap ErrInvalid (the target may not receive letters, or is the
+// queue itself), ErrForbidden or ErrConflict.
 func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
 		return o, err
@@ -43,7 +43,7 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	if !errors.Is(err, deadletter.ErrConflict) {
 		return saved, err
 	}
-	// The same redirect again is the same redirect.
+	// Repeating a redirect returns the existing one.
 	list, readErr := d.store.Overrides(ctx)
 	if readErr != nil {
 		return o, readErr
@@ -56,7 +56,7 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	return o, err
 }
 
-// Unredirect takes a redirect away. Errors wrap ErrNotFound or ErrForbidden.
+// Unredirect removes a redirect. Errors wrap ErrNotFound or ErrForbidden.
 func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64) error {
 	list, err := d.store.Overrides(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64
 	return deadletter.NoSuch("redirect %d", id)
 }
 
-// redirected returns where letters of queues go that a person redirected, by origin.
+// redirected returns the target queue of every redirect, by origin.
 func (d *Desk) redirected(ctx context.Context) (map[deadletter.Origin]string, error) {
 	list, err := d.store.Overrides(ctx)
 	to := make(map[deadletter.Origin]string, len(list))

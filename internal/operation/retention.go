@@ -10,18 +10,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retention says how long letters are kept in a state before they are purged; 0 = for ever.
+// Retention says how long letters are kept in a state before they are purged. 0 means forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// RetentionStore is what retention needs of the store.
+// RetentionStore is the part of the store that retention needs.
 type RetentionStore interface {
 	Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error)
 	ExpireTrials(ctx context.Context, before time.Time) error
 	Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error)
 }
 
-// Keeper purges letters that have been in a state for long enough, and warns before that meets any
-// that a person has not decided on.
+// Keeper purges letters that have been in a state for long enough. It warns before it purges
+// letters that no person has decided on.
 type Keeper struct {
 	store   RetentionStore
 	keep    Retention
@@ -30,7 +30,7 @@ type Keeper struct {
 	warning atomic.Pointer[string]
 }
 
-// NewKeeper returns a Keeper; Run works. now is time.Now when nil.
+// NewKeeper returns a Keeper. Its Run does the work. If now is nil, it uses time.Now.
 func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
 	if now == nil {
 		now = time.Now
@@ -40,12 +40,12 @@ func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *
 
 const (
 	keepEvery = time.Minute
-	keepChunk = 200                // letters of one commit
+	keepChunk = 200                // letters per transaction
 	warnAhead = 7 * 24 * time.Hour // before an undecided letter is purged
-	warnUpTo  = 10_000             // letters that a warning counts
+	warnUpTo  = 10_000             // maximum count in a warning
 )
 
-// Run purges what is old enough, every minute, until ctx ends.
+// Run purges expired letters every minute until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		if err := k.Step(ctx); err != nil && ctx.Err() == nil {
@@ -59,7 +59,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Step purges what is old enough now.
+// Step purges the letters that have expired by now.
 func (k *Keeper) Step(ctx context.Context) error {
 	now := k.now()
 	for _, of := range []struct {
@@ -110,7 +110,8 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Warning says what will be purged soon although nobody decided on it; "" when nothing will.
+// Warning describes what will be purged soon although nobody decided on it. It returns "" if there
+// is nothing.
 func (k *Keeper) Warning() string {
 	if text := k.warning.Load(); text != nil {
 		return *text

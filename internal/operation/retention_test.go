@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// TestDeadLettersThatAreAboutToAgeOut are warned of until they are decided on, and logged once.
+// TestDeadLettersThatAreAboutToAgeOut checks that the warning lasts until people decide on the
+// letters, and that it is logged once.
 func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatCameBackSaysOfWhat: two of five letters come back with the error that they had, and three
-// with another one. Each row says its error of now and whether it is the old one, and the operation
-// says how many letters came back with which.
+// TestWhatCameBackSaysOfWhat covers two of five letters that come back with their old error and
+// three with another one. Each row shows its current error and whether it is the old one. The
+// operation shows how many letters came back with each error.
 func TestWhatCameBackSaysOfWhat(t *testing.T) {
 	t.Parallel()
 	o := open(t)

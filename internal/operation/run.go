@@ -11,18 +11,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Runs moves operations on. Each method is one commit, and changes nothing where the operation is
-// not as it was.
+// Runs advances operations. Each method is one transaction. It changes nothing if the operation has
+// changed in the meantime.
 type Runs interface {
-	// ActiveOperations returns the operations that are not over, oldest first: also those that an
-	// earlier process began.
+	// ActiveOperations returns the unfinished operations, oldest first, including those that an
+	// earlier process started.
 	ActiveOperations(ctx context.Context) ([]deadletter.Operation, error)
 	LayOut(ctx context.Context, id deadletter.OperationID) (more bool, err error)
-	// Advance acts on the next n letters; those for whose queue allow has an error are skipped with
-	// it.
+	// Advance acts on the next n letters. If allow returns an error for a letter's queue, it skips
+	// the letter with that error.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
-	// PendingLetters returns the next n letters that Advance would act on, complete with body;
-	// Revised acts on those for which revisions were made.
+	// PendingLetters returns the next n letters that Advance would act on, complete with their
+	// bodies. Revised acts on letters for which revisions were made.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
@@ -35,15 +35,15 @@ type Runs interface {
 }
 
 const (
-	chunk    = 500 // letters of one commit, so that ingest never waits long
+	chunk    = 500 // letters per transaction, so that ingest never waits long
 	inFlight = 1000
 	tick     = 100 * time.Millisecond // while an operation is active
 	idle     = time.Second
-	judged   = 10 // sent letters below which a share that came back says nothing, but for a canary
+	judged   = 10 // sent letters needed to judge the share that came back, except for a canary
 )
 
-// Run moves the active operations on in turn, one chunk each, until ctx ends: also those that an
-// earlier process began.
+// Run advances the active operations in turn, one chunk each, until ctx ends. These include
+// operations that an earlier process started.
 func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		busy, active, err := d.Step(ctx)
@@ -66,8 +66,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step moves each active operation on by one chunk. busy says that one has more to do at once,
-// active that any may have soon.
+// Step advances each active operation by one chunk. It returns busy if one of them has more to do
+// immediately, and active if any of them may have more to do soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 		op := &list[i]
 		known[op.ID] = true
 		more, err := d.step(ctx, op)
-		if err != nil { // the others go on
+		if err != nil { // the others continue
 			failed = append(failed, fmt.Errorf("%s: %w", op.ID, err))
 			continue
 		}
@@ -90,7 +90,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	return busy, active, errors.Join(failed...)
 }
 
-// step moves one operation on.
+// step advances one operation.
 func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, err error) {
 	switch {
 	case op.Phase == deadletter.PhaseSelecting || op.State == deadletter.OperationCancelled && op.Counts[deadletter.ResultPending] > 0:
@@ -136,8 +136,8 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	return false, nil
 }
 
-// canary sends the first letters, and has them watched once the broker has answered for all of
-// them: they are judged together.
+// canary sends the first letters. Once the broker has responded for all of them, they are watched,
+// and then judged together.
 func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
 	c := op.Counts
 	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
@@ -150,14 +150,14 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// quiet says that the verdict on each letter that was sent is known: a canary need not be watched
-// for longer.
+// quiet reports whether the verdict on each sent letter is known, so that a canary need not be
+// watched any longer.
 func quiet(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
-// judge stops an operation of whose letters too many came back, out of those that it sent since its
-// last canary began: at least so many.
+// judge stops an operation if too many of its letters came back. It counts the letters sent since
+// the last canary began, and needs at least atLeast of them.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {
@@ -169,7 +169,8 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 	return true, d.store.StopOperation(ctx, op.ID, why)
 }
 
-// send releases as many letters as the rate allows, at most n, unless a target queue is too deep.
+// send releases at most n letters, and no more than the rate allows, unless a target queue is too
+// deep.
 func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
 	p := d.pacer(op)
 	if why := d.deep(ctx, op, p, now); why != op.Why {
@@ -201,7 +202,8 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deep says which target queue of an operation is too deep for more; "" when none is known to be.
+// deep describes which target queue of an operation is too deep for more letters. It returns "" if
+// none is known to be.
 func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why
@@ -209,7 +211,7 @@ func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now
 	p.lookAgain = now.Add(lookEvery)
 	redirected, err := d.redirected(ctx)
 	if err != nil {
-		return op.Why // the store says so where it matters
+		return op.Why // a lasting store error is reported elsewhere
 	}
 	for _, q := range op.Queues {
 		if q.Counts[deadletter.ResultPending] == 0 {

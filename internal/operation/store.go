@@ -7,15 +7,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Copies records whether the store is current, or an older copy.
+// Copies records whether the store is current or an older copy.
 type Copies interface {
-	AnyUnproved(ctx context.Context) (bool, error) // whether anybody asks
+	AnyUnproved(ctx context.Context) (bool, error) // reports whether the question is open
 	Accept(ctx context.Context, by string) error
 	HoldCopy(ctx context.Context, by string) error
 }
 
-// AcceptStore records that the store is current, where nothing was left that shows it: what is due
-// is sent again. Errors wrap ErrForbidden, or ErrConflict where nobody asks.
+// AcceptStore records that the store is current, if no proof of that was left. Due letters are then
+// sent again. Errors wrap ErrForbidden, or ErrConflict if the question is not open.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err
@@ -23,8 +23,8 @@ func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	return d.store.Accept(ctx, by.Name)
 }
 
-// HoldCopy records that the store is an older copy: what may have been sent since is held. Errors
-// are those of AcceptStore.
+// HoldCopy records that the store is an older copy. Letters that may have been sent since then are
+// held. It returns the same errors as AcceptStore.
 func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err

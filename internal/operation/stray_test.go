@@ -15,8 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured gives an office another configuration: the broker main is there no more, or with
-// another vhost.
+// configured changes an office's configuration: the broker main is removed, or has another vhost.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})
@@ -33,9 +32,9 @@ func (o *ruled) steps() {
 	}
 }
 
-// TestNobodyPromisesWhatNobodyCanSend: letters of a broker that is not configured, or has another
-// vhost there, wait for nothing. What would make them leave is refused by the plan, and left undone
-// by the operation, with the same reason; all else can be done.
+// TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is no longer configured, or is
+// configured with another vhost. A plan rejects every action that would send them, and the
+// operation skips them for the same reason. All other actions work.
 func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	for _, where := range []struct{ broker, vhost, reason string }{
@@ -93,7 +92,8 @@ func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	}
 }
 
-// TestWhatIsReleasedToDeadNeedsNoBroker: it goes nowhere.
+// TestWhatIsReleasedToDeadNeedsNoBroker checks that such a letter can be released, as it is not
+// sent anywhere.
 func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set(rules.Rule{Name: "never", Retry: &rules.Retry{}}))
@@ -110,7 +110,8 @@ func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	}
 }
 
-// TestNewRulesLeaveWhatNobodyCanSend: a retry that a rule promises again would not come either.
+// TestNewRulesLeaveWhatNobodyCanSend checks that such letters are left alone, because a retry
+// promised by a new rule could not be sent either.
 func TestNewRulesLeaveWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// TendStore is what the Tender needs of the store.
+// TendStore is the part of the store that the Tender needs.
 type TendStore interface {
 	Tend(ctx context.Context) (changed int, err error)
 }
 
-// Tender lets groups go on with time: snoozes end, floods escalate and calm down, and what needs
-// nobody any more is closed.
+// Tender updates groups over time: snoozes end, floods escalate and calm down, and groups that need
+// nobody any more are closed.
 type Tender struct {
 	store TendStore
 	log   *slog.Logger
 	woken func() // called when something changed
 }
 
-// NewTender returns a Tender; Run works.
+// NewTender returns a Tender. Its Run does the work.
 func NewTender(store TendStore, log *slog.Logger, woken func()) *Tender {
 	return &Tender{store, log, woken}
 }

@@ -20,7 +20,7 @@ type Annotations struct {
 	Take func(ctx context.Context, list []deadletter.Annotation) error
 	// Refused is called for each annotation that cannot be read. The annotation is dropped.
 	Refused func()
-	Crash   func(point string) // called at the named points; nil in the product
+	Crash   func(point string) // called at the named points; nil in production
 
 	dropped int // refused since the last log line
 	told    time.Time

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheAPIIsNotAskedAboutNamesWithoutAnAddress: nothing goes out, and the queue is unknown, not
-// gone.
+// TestTheAPIIsNotAskedAboutNamesWithoutAnAddress checks that no request is sent for a name that no
+// URL can address. The queue is then unknown, not missing.
 func TestTheAPIIsNotAskedAboutNamesWithoutAnAddress(t *testing.T) {
 	t.Parallel()
 	asked := 0

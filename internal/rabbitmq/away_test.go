@@ -6,8 +6,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// A queue whose node is down is answered with the code of one that is gone. The words are those of
-// three brokers (cluster_test.go asks them).
+// For a queue whose node is down, the broker returns the same code as for a deleted queue. The
+// texts are those of three brokers (cluster_test.go checks them).
 func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

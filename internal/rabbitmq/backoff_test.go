@@ -11,8 +11,8 @@ import (
 )
 
 // TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as
-// a letter does that the client cannot read. What a session delivers before it ends must not make
-// the next one come sooner; only a window that is settled does.
+// a letter that the client cannot read would do. Deliveries before the end of a session must not
+// speed up the next one; only a settled window does.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -47,7 +47,7 @@ func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		window() // delivered, not settled
+		window() // delivered but not settled
 		open()
 		open() // nothing delivered
 	}

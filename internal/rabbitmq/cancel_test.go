@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter, while a quorum
-// queue has more on the way to the consumer: the cancel gives those back to the front of the queue,
-// flagged redelivered. Whatever it gave back has to be part of the window, or it would stand before
+// TestAWindowThatClosedEarlyComesBackFirst closes windows at their first letter while a quorum
+// queue is sending more to the consumer. The cancel returns these letters to the front of the
+// queue, flagged redelivered. They must all be part of the window. Otherwise they would be ahead of
 // it when the session dies (4.3.6: 15 of 40 windows of this test; never seen on 3.10.8 and 4.0.5).
 func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 			link := connect(t, rabbitmq.Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Exchange: "dlo.dlx", Inboxes: []string{queue}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			session := func() *rabbitmq.Inbox { // of an inbox of its own, which has no failures to wait for
+			session := func() *rabbitmq.Inbox { // with its own Inbox, so that no back-off applies
 				t.Helper()
 				inbox := link.Inbox(queue, rabbitmq.Limits{Letters: letters, Bytes: 1 << 20, Linger: time.Microsecond})
 				t.Cleanup(inbox.Close)

@@ -12,13 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests pin the behaviour of amqp091-go (v1.16.0) for which its recovery stays off and our
-// supervisor drops every object of a dead session. A failure here means that the client changed,
-// and that the choice is worth another look.
+// These tests pin the behaviour of amqp091-go (v1.16.0) that is the reason why its recovery stays
+// off and our supervisor drops every object of a dead session. If a test fails, the client has
+// changed, and the decision should be reviewed.
 
-// A delivery tag belongs to one session, but a recovered channel still takes those of the session
-// before. So a letter that was read before the cut and acknowledged after it acknowledges whichever
-// letter has that number now.
+// A delivery tag belongs to one session, but a recovered channel still accepts tags of the previous
+// session. If a letter was read before the connection was closed and is acknowledged afterwards,
+// the ack applies to whichever letter has that number now.
 func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -40,7 +40,7 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	link.Refuse(true)
 	link.Cut()
 	awaitReady(t, other, "inbox", 4)
-	takeOne(t, other, "inbox", "1") // the queue moves on while the client is away
+	takeOne(t, other, "inbox", "1") // the queue moves on while the client is disconnected
 	link.Refuse(false)
 	now := receive(t, deliveries, 3)
 	if got := bodies(now); !slices.Equal(got, []string{"2", "3", "4"}) {
@@ -59,7 +59,7 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	}
 }
 
-// Without recovery the channel of a delivery stays closed, and the letter returns to the queue.
+// Without recovery a delivery's channel stays closed, and the letter returns to the queue.
 func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -91,7 +91,7 @@ func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 	}
 }
 
-// openChannel returns a channel on a connection of its own, which closes with the test.
+// openChannel returns a channel on its own connection, which is closed at the end of the test.
 func openChannel(t *testing.T, url string, recovery *amqp.Recovery) *amqp.Channel {
 	t.Helper()
 	c, err := amqp.DialConfig(url, amqp.Config{Recovery: recovery})
@@ -106,8 +106,8 @@ func openChannel(t *testing.T, url string, recovery *amqp.Recovery) *amqp.Channe
 	return ch
 }
 
-// closeSession closes the channel; its letters are back in the queue, or acknowledged, when it
-// returns.
+// closeSession closes the channel. When it returns, the channel's letters are back in the queue or
+// acknowledged.
 func closeSession(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	if err := ch.Close(); err != nil {
@@ -143,7 +143,7 @@ func publishLetters(t *testing.T, ch *amqp.Channel, queue string, letters ...str
 	}
 }
 
-// consume starts a consumer with the tag "reader" and at most prefetch letters on their way.
+// consume starts a consumer with the tag "reader" and at most prefetch unacknowledged letters.
 func consume(t *testing.T, ch *amqp.Channel, queue string, prefetch int) <-chan amqp.Delivery {
 	t.Helper()
 	if err := ch.Qos(prefetch, 0, false); err != nil {
@@ -156,7 +156,7 @@ func consume(t *testing.T, ch *amqp.Channel, queue string, prefetch int) <-chan 
 	return deliveries
 }
 
-// patience ends a test whose letters do not come.
+// patience is the time after which a test fails if its letters do not arrive.
 const patience = 2 * time.Minute
 
 func receive(t *testing.T, deliveries <-chan amqp.Delivery, n int) []amqp.Delivery {
@@ -177,8 +177,8 @@ func receive(t *testing.T, deliveries <-chan amqp.Delivery, n int) []amqp.Delive
 	return got
 }
 
-// awaitReady waits until n letters of a classic queue are ready to be delivered. A quorum queue's
-// count lags.
+// awaitReady waits until n letters of a classic queue are ready for delivery. A quorum queue's
+// count lags behind.
 func awaitReady(t *testing.T, ch *amqp.Channel, queue string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -207,8 +207,8 @@ func takeOne(t *testing.T, ch *amqp.Channel, queue, want string) {
 	}
 }
 
-// drain removes all letters of a queue, by way of one more letter at its end, and returns their
-// bodies in order.
+// drain removes all letters from a queue and returns their bodies in order. It marks the end of the
+// queue with one more letter.
 func drain(t *testing.T, ch *amqp.Channel, queue string) []string {
 	t.Helper()
 	const end = "the end"
@@ -237,7 +237,7 @@ func bodies(letters []amqp.Delivery) []string {
 	return got
 }
 
-// numbered returns the bodies first to last, as text.
+// numbered returns the numbers from first to last as bodies.
 func numbered(first, last int) []string {
 	var letters []string
 	for i := first; i <= last; i++ {

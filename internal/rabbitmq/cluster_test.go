@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// clustered is an inbox in a cluster, and dlo's session on it, which comes in through a balancer.
+// clustered is an inbox in a cluster, with dlo's session on it connected through a balancer.
 type clustered struct {
 	*rabbitmq.Inbox
 	t        *testing.T
@@ -29,8 +29,8 @@ const (
 	clusterAll    = 50
 )
 
-// inCluster makes an inbox of 50 letters whose home (of a classic queue) or leader (of a quorum
-// queue) is one node, and whose session is on another.
+// inCluster creates an inbox of 50 letters. The home of a classic queue, or the leader of a quorum
+// queue, is on one node; its session is on another.
 func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clustered {
 	t.Helper()
 	vhost, url := c.Nodes[home].VHost(t)
@@ -48,7 +48,7 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clu
 	return &clustered{Inbox: inbox, t: t, c: c, vhost: vhost, balancer: balancer}
 }
 
-// open begins a session and says how long that took.
+// open begins a session and logs how long that took.
 func (c *clustered) open(marker string) deadletter.SessionFacts {
 	c.t.Helper()
 	began := time.Now()
@@ -69,8 +69,8 @@ func (c *clustered) openMarked() {
 	}
 }
 
-// fetch takes a window, which has to be the letters from first to last, each delivered again or
-// each for the first time.
+// fetch takes a window, which must contain the letters from first to last. again says whether all
+// are redelivered or all are delivered for the first time.
 func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -103,7 +103,7 @@ func (c *clustered) settle(w []deadletter.Arrival) {
 	}
 }
 
-// nothing waits for letters in vain.
+// nothing checks that no letter arrives within d.
 func (c *clustered) nothing(d time.Duration) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
@@ -113,7 +113,7 @@ func (c *clustered) nothing(d time.Duration) {
 	}
 }
 
-// moveTo has new connections go to a node, and ends those that are there.
+// moveTo directs new connections to a node and closes the existing ones.
 func (c *clustered) moveTo(node int) {
 	c.balancer.Lead(c.c.Nodes[node].AMQPAddr())
 	c.balancer.Cut()
@@ -126,8 +126,8 @@ func (c *clustered) restart(node int) {
 	}
 }
 
-// free waits until nobody has letters of the inbox: the fence does not wait for the leader of a
-// quorum queue on another node.
+// free waits until no consumer holds letters of the inbox. The fence does not wait for a quorum
+// queue's leader on another node.
 func (c *clustered) free() {
 	c.t.Helper()
 	for end := time.Now().Add(10 * time.Second); c.held(); time.Sleep(100 * time.Millisecond) {
@@ -146,7 +146,7 @@ func (c *clustered) held() bool {
 	return held
 }
 
-// lead moves the leader of the inbox.
+// lead moves the inbox's leader to a node.
 func (c *clustered) lead(node int) {
 	c.t.Helper()
 	if err := c.c.Lead(c.t.Context(), c.vhost, clusterInbox, node); err != nil {
@@ -154,8 +154,8 @@ func (c *clustered) lead(node int) {
 	}
 }
 
-// TestAWindowInACluster is the experiment of window_return_test.go on three nodes: what becomes of
-// a window when a node is lost.
+// TestAWindowInACluster repeats the experiment of window_return_test.go on three nodes: what
+// happens to a window when a node is lost.
 func TestAWindowInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t)
@@ -204,8 +204,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 	})
 
-	// A quorum queue keeps what a cancelled consumer of that node had. The letters behind come
-	// first, and the window later.
+	// A quorum queue keeps the letters of a cancelled consumer on that node. The letters behind
+	// them come first, and the window later.
 	t.Run("the node of the connection is killed, quorum", func(t *testing.T) {
 		c := inCluster(t, cluster, "quorum", 1, 0)
 		c.openMarked()
@@ -221,7 +221,7 @@ func TestAWindowInACluster(t *testing.T) {
 		}
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 		c.restart(0)
-		if !cluster.Nodes[0].AtLeast("4.3") { // which gives it back after a minute, or with the node
+		if !cluster.Nodes[0].AtLeast("4.3") { // 4.3 gives it back after a minute, or with the node
 			c.nothing(3 * time.Second)
 			if !c.held() {
 				t.Error("with the node back: nothing says that the window is kept")
@@ -259,8 +259,9 @@ func TestAWindowInACluster(t *testing.T) {
 	})
 }
 
-// TestANodeIsCutOffFromItsCluster cuts the network around the node that dlo's connection is on,
-// where nodes without a majority pause. What dlo acknowledges there is fenced, and never arrives.
+// TestANodeIsCutOffFromItsCluster cuts off the node of dlo's connection from the network, in a
+// cluster where nodes without a majority pause. Acks that dlo sends there are fenced and never
+// arrive.
 func TestANodeIsCutOffFromItsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t, "cluster_partition_handling = pause_minority")

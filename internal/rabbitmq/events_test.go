@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatIsDeletedIsSaid deletes, between two sessions of an inbox, what dlo has declared. All of
-// it is declared again, and what was lost is a problem. A first session misses nothing.
+// TestWhatIsDeletedIsSaid deletes everything that dlo has declared between two sessions of an
+// inbox. All of it is declared again, and each loss is reported as a problem. A first session
+// reports nothing.
 func TestWhatIsDeletedIsSaid(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)

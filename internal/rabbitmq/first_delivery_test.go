@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatADeliveryTells asks the broker itself what a letter says when it is delivered first, and
-// when it comes back: dlo must not take the first for the second, and what it believes of a version
-// has to hold for each kind of source and inbox.
+// TestWhatADeliveryTells checks on a real broker how a letter looks when it is first delivered and
+// when it comes back. dlo must not mistake the first case for the second, and its assumptions about
+// a version must hold for each kind of source and inbox.
 func TestWhatADeliveryTells(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

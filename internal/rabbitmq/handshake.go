@@ -17,7 +17,8 @@ type outspoken struct {
 	properties amqp.Table // of the connection
 }
 
-// Response adds the capability to those that the client sends together with the response.
+// Response adds the capability to the client's own capabilities, which are sent together with the
+// response.
 func (a outspoken) Response() string {
 	if capabilities, ok := a.properties["capabilities"].(amqp.Table); ok {
 		capabilities["authentication_failure_close"] = true

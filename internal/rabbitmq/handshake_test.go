@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatEndsAHandshake: the broker is blamed for what it says, and for nothing else. A network
-// that cuts the handshake is no wrong password.
+// TestWhatEndsAHandshake checks that the broker is blamed only for what it says. A network failure
+// during the handshake must not be reported as a wrong password.
 func TestWhatEndsAHandshake(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

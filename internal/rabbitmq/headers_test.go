@@ -14,13 +14,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// hostile are properties that RabbitMQ takes, and what they are read as. What other fields it
-// refuses, it refuses their publisher (541; 3.10.8, 4.0.5, 4.3.6): unknown types, fields and tables
-// that end early, bytes after the last property, floats that are no number.
+// hostile lists properties that RabbitMQ accepts, and what they are read as. RabbitMQ rejects other
+// fields when they are published (541; 3.10.8, 4.0.5, 4.3.6): unknown types, truncated fields and
+// tables, bytes after the last property, and floats that are not numbers.
 var hostile = []struct {
 	name, properties string
 	want             deadletter.Properties
-	unread           string // why the header x is not read
+	unread           string // why the header x cannot be read
 }{
 	{"of 130,900 bytes", headers("x", "S"+longString(strings.Repeat("e", 130_900))), headersOf("x", strings.Repeat("e", 130_900)), ""},
 	{"nested 33 deep", headers("x", nestedArrays(33)), headersOf("x", arrays(33)), ""},
@@ -51,7 +51,7 @@ func arrays(n int) any {
 	return v
 }
 
-// readingInbox is an inbox of a link of its own, on a queue of any kind.
+// readingInbox returns an inbox with its own link, on a queue of any kind.
 func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	t.Helper()
 	_, inbox := linked(t, Broker{URL: url, Inboxes: []string{"inbox"}, AcceptLimited: []string{"inbox"}}, limits)
@@ -61,7 +61,7 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads windows, acknowledges them, and stops at the letter whose body is last.
+// takeAll reads windows, acknowledges them, and stops at the letter with the body last.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -82,9 +82,9 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 	return all, windows
 }
 
-// TestHeadersThatNoClientReads has properties that RabbitMQ takes and passes on as they are, or
-// encodes again when their letter dies. amqp091-go ends its connection over half of them. They are
-// read in the session they come in, between other letters, each header by itself.
+// TestHeadersThatNoClientReads covers properties that RabbitMQ accepts and passes on unchanged, or
+// encodes again when their letter dies. amqp091-go closes its connection because of half of them.
+// dlo reads them in the session in which they arrive, among other letters, each header separately.
 func TestHeadersThatNoClientReads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -127,7 +127,7 @@ func TestHeadersThatNoClientReads(t *testing.T) {
 	}
 }
 
-// check compares what a publisher wrote.
+// check compares the properties read with those published.
 func check(t *testing.T, name string, got, want deadletter.Properties, unread string) {
 	t.Helper()
 	headers := deadletter.Table{}
@@ -152,7 +152,8 @@ func check(t *testing.T, name string, got, want deadletter.Properties, unread st
 	}
 }
 
-// everyType are headers of every type that RabbitMQ knows, and properties are all that AMQP has.
+// everyType contains headers of every type that RabbitMQ knows, and properties contains every
+// property of AMQP.
 var (
 	everyType = headers(
 		"V", "V", "t", "t\x05", "b", "b\xff", "B", "B\xff", "s", "s\xff\xfe", "u", "u\xff\xfe", "I", "I\xff\xff\xff\xfe", "i", "i\xff\xff\xff\xfe", "l", "l\xff\xff\xff\xff\xff\xff\xff\xfe",
@@ -163,8 +164,8 @@ var (
 		"\x00\x00\x00\x00\x60\x00\x00\x00" + shortString("type") + shortString("app")
 )
 
-// TestWhatTheClientReadsIsReadAlike compares our reading with the client's, where it reads at all:
-// a window that a dlo from before left open has to be known again.
+// TestWhatTheClientReadsIsReadAlike compares our decoding with the client's, if the client can
+// decode the headers at all. A window that an earlier dlo left open must be recognised.
 func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -196,8 +197,9 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	}
 }
 
-// readByTheClient returns the fingerprint of the first letter of the inbox as the client reads it,
-// and gives the letter back; false when the client ends its connection over it.
+// readByTheClient returns the fingerprint of the inbox's first letter as decoded by the client, and
+// returns the letter to the queue. It returns false if the client closes its connection because of
+// it.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()
 	conn, err := amqp.Dial(url)
@@ -229,7 +231,7 @@ func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	return print, true
 }
 
-// ofClient is a field as the client has it, with our types.
+// ofClient converts the client's value of a field to our types.
 func ofClient(v any) any {
 	switch v := v.(type) {
 	case amqp.Table:
@@ -250,8 +252,8 @@ func ofClient(v any) any {
 	return v
 }
 
-// TestALargeHeaderAmongGoodLetters has one letter whose headers are larger than a frame among a
-// thousand. It takes no session of its own.
+// TestALargeHeaderAmongGoodLetters places one letter with headers larger than a frame among a
+// thousand others. The letter does not need a session of its own.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -281,9 +283,9 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	}
 }
 
-// TestWindowsOfLargeHeadersAreSmall counts what headers take in memory among the bytes of a window,
-// their values included: of an array of nothing but V a client has 16 bytes for each byte of the
-// frame.
+// TestWindowsOfLargeHeadersAreSmall checks that the bytes of a window include the memory used by
+// headers and their values. For an array of nothing but V, a client needs 16 bytes for each byte of
+// the frame.
 func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	t.Parallel()
 	for name, field := range map[string]string{
@@ -309,7 +311,8 @@ func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationWithALargeHeader is taken in as any other, and ends no session.
+// TestAnAnnotationWithALargeHeader checks that it is stored like any other and does not end the
+// session.
 func TestAnAnnotationWithALargeHeader(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -13,9 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheQueueOfTheTurnTakesNothing publishes to the queue by which a session has its turn, as
-// whoever may write to the default exchange can. A message out of it would take a delivery tag of
-// the channel, and the window that has a gap would be given back for ever.
+// TestTheQueueOfTheTurnTakesNothing publishes to the queue that decides which session has its turn,
+// as anybody with write permission on the default exchange can. A message delivered from that queue
+// would use up a delivery tag of the channel, and the window with the gap would be given back
+// forever.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

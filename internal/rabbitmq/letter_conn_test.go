@@ -19,13 +19,14 @@ type streamConn struct {
 
 func (c streamConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// contentHeader is a content header frame of a class.
+// contentHeader returns a content header frame of the given class.
 func contentHeader(class byte, properties string) string {
 	return wireFrame(2, "\x00"+string([]byte{class})+"\x00\x00"+"\x00\x00\x00\x00\x00\x00\x00\x04"+properties)
 }
 
-// TestALetterConnPassesWhatIsNotForIt gives the client every frame as it came, but the content
-// headers of messages, of which it gets a number, however the stream is cut into reads.
+// TestALetterConnPassesWhatIsNotForIt checks that the client gets every frame as received, except
+// the content headers of messages. These are replaced by a number, however the stream is divided
+// into reads.
 func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	const number = "\x00\x80\x01"
@@ -51,8 +52,8 @@ func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	}
 }
 
-// TestALetterConnEndsWithItsConnection in the middle of a frame, and over headers that are too
-// large.
+// TestALetterConnEndsWithItsConnection covers connections that end in the middle of a frame, and
+// headers that are too large.
 func TestALetterConnEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	whole := contentHeader(60, "\x20\x00"+longString(""))

@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// said collects lines of a log.
+// said collects log lines.
 type said struct {
 	mu    sync.Mutex
 	lines strings.Builder
@@ -32,10 +32,10 @@ func (s *said) String() string {
 	return s.lines.String()
 }
 
-// TestAnInboxWithoutALimitAfterARestart: a policy takes the delivery limit of an inbox away. After
-// a restart of the broker the management API does not show that yet, or does not answer. The inbox
-// is drained once it does; it is not refused for a limit, which would be looked at again much
-// later.
+// TestAnInboxWithoutALimitAfterARestart removes an inbox's delivery limit by a policy. After a
+// broker restart the management API does not show the policy yet, or does not respond. The inbox is
+// drained as soon as it does. It must not be refused because of a limit, as that is checked again
+// only much later.
 func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)

@@ -27,7 +27,7 @@ func connect(t *testing.T, b rabbitmq.Broker) *rabbitmq.Link {
 	return link
 }
 
-// declare makes durable queues with arguments.
+// declare declares durable queues with the given arguments.
 func declare(t *testing.T, url string, queues map[string]amqp.Table) {
 	t.Helper()
 	ch := openChannel(t, url, nil)
@@ -38,7 +38,8 @@ func declare(t *testing.T, url string, queues map[string]amqp.Table) {
 	}
 }
 
-// TestFactsOfAQueue: what its arguments and its policies make of a queue, on this broker version.
+// TestFactsOfAQueue checks the facts that result from a queue's arguments and policies on this
+// broker version.
 func TestFactsOfAQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -80,7 +81,7 @@ func TestFactsOfAQueue(t *testing.T) {
 		want, expected := known, want
 		expected(&want)
 		var got deadletter.QueueFacts
-		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the figures of a fresh queue come late, and until then they are unknown
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the figures of a new queue come late and are unknown until then
 			got = link.Facts(t.Context(), name)
 			if got == want || time.Now().After(deadline) {
 				break
@@ -112,8 +113,8 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestAQueueThatOnlyTheAPIDoesNotKnow: the URL of the API leads to another broker. The broker
-// itself is believed, so that no letter is held for a queue that is there.
+// TestAQueueThatOnlyTheAPIDoesNotKnow covers an API URL that leads to another broker. dlo believes
+// the AMQP broker, so that no letter is held for a queue that exists.
 func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)
@@ -142,15 +143,15 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	}
 }
 
-// silent is what is known of a queue while the management API does not say it.
+// silent returns what is known about a queue while the management API does not respond.
 func silent() deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	f.Silent = true
 	return f
 }
 
-// TestASilentManagementAPIIsNotAskedForEveryQueue: a plan asks about many queues, and a broker that
-// is away must not hold it up by each.
+// TestASilentManagementAPIIsNotAskedForEveryQueue checks that an unavailable API does not delay a
+// plan once per queue.
 func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -14,7 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestWhereAQueueLeads: what this broker version says of queues in which letters expired.
+// TestWhereAQueueLeads checks what this broker version reports about queues in which letters
+// expired.
 func TestWhereAQueueLeads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -105,7 +106,7 @@ func TestWhereAQueueLeads(t *testing.T) {
 		{strings.Repeat("n", 256), "k", why("the management API cannot be asked for a queue of that name")},
 	} {
 		var got deadletter.Onward
-		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the figures of a fresh queue come late, and until then they are unknown
+		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the figures of a new queue come late and are unknown until then
 			if got = link.Onward(t.Context(), c.queue, c.key, deadletter.Route{}); got == c.want || time.Now().After(deadline) {
 				break
 			}
@@ -116,8 +117,8 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 }
 
-// TestWhereAQueueLeadsWithoutAnAnswer: what came through the exchange of dlo had died where it was;
-// of the rest nobody knows.
+// TestWhereAQueueLeadsWithoutAnAnswer checks that a letter that came through dlo's exchange ended
+// there, and that for other letters the destination is unknown, with the reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -276,7 +276,7 @@ func ownPolicy(vhost, queue string) string {
 	return setPolicy(vhost, 1000, ownPolicyName(queue), pattern, `{"overflow":"drop-head"}`)
 }
 
-// ownPolicyName is the name of that policy.
+// ownPolicyName returns the name of the policy that ownPolicy sets.
 func ownPolicyName(queue string) string {
 	if deadletter.OwnQueue(queue) {
 		return "dlo-own"

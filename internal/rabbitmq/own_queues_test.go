@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// seen connects to a broker, and returns the problems of its queues once enough says that they are
+// seen connects to a broker and returns its queues' problems once enough reports that they are
 // complete.
 func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
@@ -36,7 +36,7 @@ func managed(node *testenv.Node, address string) rabbitmq.Broker {
 	}
 }
 
-// ownInbox are the arguments by which dlo declares its inbox.
+// ownInbox returns the arguments with which dlo declares its inbox.
 func ownInbox(node *testenv.Node) amqp.Table {
 	args := amqp.Table{"x-queue-type": "quorum"}
 	if node.AtLeast("4.0") {
@@ -45,7 +45,7 @@ func ownInbox(node *testenv.Node) amqp.Table {
 	return args
 }
 
-// awaitPolicy waits until the management API shows the policies of a queue.
+// awaitPolicy waits until the management API shows, or no longer shows, a queue's policies.
 func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, there bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -62,9 +62,9 @@ func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, the
 	}
 }
 
-// TestAPolicyThatDeletesLettersIsFound gives all queues a length, an expiry and a time to live, as
-// sites do. Each queue of dlo is named with what deletes its messages, and the command that is
-// shown puts it right for all of them, beside the policy of the site.
+// TestAPolicyThatDeletesLettersIsFound gives all queues a length limit, an expiry and a time to
+// live, as real sites do. dlo names each of its queues with the setting that deletes its messages.
+// The command it shows fixes all of them and leaves the site's policy in place.
 func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -117,7 +117,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
-				// Whoever ran the command for a policy for all queues is not told to run it again.
+				// After running the command for a policy on all queues, nobody is asked to run it
+				// again.
 				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
 				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
 					t.Fatal(err)
@@ -149,7 +150,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	}
 }
 
-// TestADeliveryLimitIsFoundWhileAnInboxIsRead: also when its session began before there was one.
+// TestADeliveryLimitIsFoundWhileAnInboxIsRead covers a limit that is set after the session began.
 func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -173,8 +174,8 @@ func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	}
 }
 
-// TestABindingThatIsGoneIsMadeAgain deletes the way from dying letters to the inbox. It is made
-// again within a minute, and said.
+// TestABindingThatIsGoneIsMadeAgain deletes the binding that leads dying letters to the inbox. dlo
+// restores it within a minute and reports it.
 func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -195,8 +196,8 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestAPolicyIsFoundWhileAnInboxIsRead: it is set while dlo has long been connected, and found by
-// the look of each minute, which the test waits for: a length in bytes, and a delivery limit.
+// TestAPolicyIsFoundWhileAnInboxIsRead sets a limit in bytes and a delivery limit while dlo is
+// connected. The check that runs every minute finds them; the test waits for it.
 func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

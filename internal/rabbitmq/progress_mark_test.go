@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// marking returns a link that publishes, and a channel of somebody else.
+// marking returns a publishing link and an independent channel.
 func marking(t *testing.T) (*Link, *amqp.Channel) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -37,8 +37,9 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 	return link, ch
 }
 
-// TestAMarkIsKept: what is noted is read again, however often, over this connection and others, and
-// the newest counts. A queue of 4.0 and later deletes a message that it has delivered 20 times.
+// TestAMarkIsKept checks that a mark can be read any number of times, over this connection and
+// others, and that the newest one counts. From 4.0 on, a queue deletes a message that was delivered
+// 20 times.
 func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -66,8 +67,8 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 }
 
-// TestAMarkUnderAPolicy: a site that lets full queues refuse messages does not keep a mark from
-// being replaced.
+// TestAMarkUnderAPolicy checks that a mark can still be replaced if a policy makes full queues
+// reject messages.
 func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -81,15 +82,15 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 		if err := link.WriteMark(t.Context(), link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: n + 1, At: time.Now()}); err != nil {
 			t.Fatalf("mark %d: %v", n+1, err)
 		}
-		time.Sleep(20 * time.Millisecond) // quorum queues notice some later that they are full
+		time.Sleep(20 * time.Millisecond) // quorum queues notice with a delay that they are full
 	}
 	if p, err := link.ReadMark(t.Context(), "s1", false); err != nil || p == nil || p.Claims != 20 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// TestAMarkSurvivesItsReader: one that takes the mark and dies gives it back, and who expects it
-// waits for that.
+// TestAMarkSurvivesItsReader checks that a reader that takes the mark and dies gives it back, and
+// that a caller that expects the mark waits for it.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -112,8 +113,8 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone: it is written all the same, and only over the connection that is
-// meant.
+// TestAMarkWhoseQueueIsGone checks that the mark is still written, and only over the given
+// connection.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -135,8 +136,8 @@ func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoMark: what somebody else put into the queue of a mark counts as none, and is taken
-// away with the next one.
+// TestWhatIsNoMark checks that a foreign message in a mark's queue does not count as a mark, and
+// that the next mark removes it.
 func TestWhatIsNoMark(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)

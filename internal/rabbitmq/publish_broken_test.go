@@ -15,13 +15,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// publisher returns a link whose publishing connection is open.
+// publisher returns a link with an open publishing connection.
 func publisher(t *testing.T, url string, inFlight int) *rabbitmq.Link {
 	t.Helper()
 	return publisherThatWaits(t, url, inFlight, 30*time.Second)
 }
 
-// publisherThatWaits returns a publisher that waits so long for a confirm.
+// publisherThatWaits returns a publisher with the given confirm timeout.
 func publisherThatWaits(t *testing.T, url string, inFlight int, confirm time.Duration) *rabbitmq.Link {
 	t.Helper()
 	link := running(t, rabbitmq.Broker{URL: url, InFlight: inFlight, ConfirmTimeout: confirm})
@@ -68,9 +68,9 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 	return count
 }
 
-// TestAConnectionThatBreaksRefusesNoMessage cuts connections in the middle of a batch. The message
-// that was being sent is in doubt, those after it did not leave, and none of them is refused: a
-// refused letter would be held for good.
+// TestAConnectionThatBreaksRefusesNoMessage closes connections in the middle of a batch. The
+// message being sent is in doubt, and those after it were not sent. None of them counts as
+// rejected, because a rejected letter would be held permanently.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	t.Parallel()
 	const batch = 64
@@ -83,14 +83,14 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		relay.Slice(0)
 		relay.Delay(0)
 		link := publisher(t, node.AMQPURLVia(relay.Addr(), vhost), batch)
-		if got := kinds(link.Publish(t.Context(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // so that its channel is open
+		if got := kinds(link.Publish(t.Context(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // opens the channel
 			t.Fatal(got)
 		}
 		before, err := observer.QueueDeclarePassive("work", true, false, false, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		relay.Slice(4 << 10) // a line so slow that the batch cannot be over
+		relay.Slice(4 << 10) // a line so slow that the batch cannot have ended
 		relay.Delay(10 * time.Millisecond)
 		sent := make(chan []deadletter.Outcome, 1)
 		go func() { sent <- link.Publish(t.Context(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10))) }()
@@ -109,8 +109,8 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	}
 }
 
-// TestAMessageThatCannotBeEncodedIsRefusedAlone: it is found before a byte of it is written, so the
-// others of its batch are confirmed on the same channel.
+// TestAMessageThatCannotBeEncodedIsRefusedAlone checks that the error is found before a byte of the
+// message is written, so that the rest of its batch is confirmed on the same channel.
 func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

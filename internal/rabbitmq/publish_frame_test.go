@@ -9,15 +9,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAMessageThatFitsIntoNoFrame is refused by itself, with the header that is too large, where
-// the broker takes smaller frames than usual. Sent, it would end the connection (501).
+// TestAMessageThatFitsIntoNoFrame checks that only this message is rejected, with the name of the
+// header that is too large, if the broker's frames are smaller than usual. Sending it would end the
+// connection (501).
 func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})
 	_, url := node.VHost(t)
 	declare(t, url, map[string]amqp.Table{"work": nil})
 	link := publisher(t, url, 16)
-	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // what a frame and a content header take, and the other properties
+	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // sizes of the frame and content header overhead and the other properties
 	for _, c := range []struct {
 		size int
 		want deadletter.OutcomeKind

@@ -10,9 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// rawPublisher publishes messages whose properties are any bytes.
+// rawPublisher publishes messages whose properties are arbitrary bytes.
 type rawPublisher struct {
-	wire net.Conn // under the client, which sends nothing meanwhile
+	wire net.Conn // the client's connection, on which it sends nothing meanwhile
 	ch   *amqp.Channel
 }
 
@@ -34,7 +34,7 @@ func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	return p
 }
 
-// declare declares a durable queue; what is published to one that leads on dies at once.
+// declare declares a durable queue. With dying arguments, messages published to it die immediately.
 func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	t.Helper()
 	if _, err := p.ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
@@ -42,12 +42,13 @@ func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	}
 }
 
-// dying are the arguments of a queue whose letters die at once, and go to another.
+// dying returns the arguments of a queue whose letters die immediately and go to another queue.
 func dying(to string) amqp.Table {
 	return amqp.Table{"x-message-ttl": int32(0), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
 }
 
-// publish sends a message with properties as they are in a content header, flags first.
+// publish sends a message. properties are the raw bytes of a content header, starting with the
+// flags.
 func (p *rawPublisher) publish(t *testing.T, queue, properties, body string) {
 	t.Helper()
 	method := "\x00\x3c\x00\x28\x00\x00" + shortString("") + shortString(queue) + "\x00"
@@ -71,7 +72,8 @@ func longString(s string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-// headers are properties that have nothing but a table of headers; each is a name and a field.
+// headers returns properties that contain only a table of headers. Each field is a name and a
+// value.
 func headers(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -80,7 +82,7 @@ func headers(fields ...string) string {
 	return "\x20\x00" + longString(b.String())
 }
 
-// nestedArrays is a field of n arrays, each in the one before.
+// nestedArrays returns a field of n nested arrays.
 func nestedArrays(n int) string {
 	s := ""
 	for range n {

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheMarkerTellsARestart pins what the restart rule rests on, for this broker version: the
+// TestTheMarkerTellsARestart verifies the basis of the restart rule on this broker version: the
 // marker survives a lost connection, and is gone after a kill and after a clean stop.
 func TestTheMarkerTellsARestart(t *testing.T) {
 	t.Parallel()

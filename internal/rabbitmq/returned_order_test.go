@@ -9,11 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhatComesBackStandsBehindWhatCameBackBefore pins why the first window of a session takes all
-// that earlier sessions may have had out. A session dies with 32 letters in its hands, the next one
-// with the first 16 of them. A classic queue puts those back where they were. A quorum queue puts
-// them behind the other 16, so that a window of 16 would not come back first. Taken whole, all 32
-// come first and in order on both.
+// TestWhatComesBackStandsBehindWhatCameBackBefore verifies why a session's first window takes all
+// letters that earlier sessions may have held. One session dies with 32 unacknowledged letters, the
+// next one with the first 16 of them. A classic queue returns those 16 to their original position.
+// A quorum queue puts them behind the other 16, so a window of 16 would not come back first. If all
+// 32 are taken, they come first and in order on both.
 func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rights returns the problem of the rights of a link; nil = none is refused.
+// rights returns the problem with a link's rights, or nil if none is missing.
 func rights(link *rabbitmq.Link) *deadletter.Problem {
 	status := link.Status()
 	for _, p := range status.Problems() {
@@ -36,9 +36,9 @@ func soon(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestARightThatIsMissingHoldsNoLetter has a user that may not publish, from the start or from some
-// time on. Nothing is sent and nothing is refused; the problem names the right and the command that
-// grants it, and all goes on by itself after that.
+// TestARightThatIsMissingHoldsNoLetter covers a user without the right to publish, from the start
+// or later. Nothing is sent and no letter is rejected. The problem names the right and the command
+// that grants it, and everything continues automatically once it is granted.
 func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -73,7 +73,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	soon(t, "the right is taken away", func() bool { // 4.0.5 knows it on fresh channels alone
+	soon(t, "the right is taken away", func() bool { // 4.0.5 applies it to new channels only
 		got := link.Publish(t.Context(), one)[0]
 		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
 			t.Errorf("%+v", got)
@@ -89,8 +89,8 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatMayNotBeRead is not drained, and not called drained, until its user may read it.
-// To ask for the right takes no letter out of it.
+// TestAnInboxThatMayNotBeRead checks that an inbox is neither drained nor shown as drained until
+// its user may read it. Checking the right takes no letter out of it.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -143,8 +143,8 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestAMarkerWithoutAMessageIsDeleted: where dlo may declare a marker and its message does not get
-// there, it would read as one that a restart of the broker has emptied.
+// TestAMarkerWithoutAMessageIsDeleted checks that a marker is deleted if dlo may declare it but
+// cannot put a message into it. Such a marker would look as if a broker restart had emptied it.
 func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -185,7 +185,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	})
 }
 
-// TestAManagementAPIThatRefusesTheUserIsAProblem: with a wrong password, and without a tag.
+// TestAManagementAPIThatRefusesTheUserIsAProblem covers a wrong password and a missing tag.
 func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestDeliveriesThatRunOutAreTold takes letters of a queue whose delivery limit is accepted, and
-// loses the session each time. People are told when half of the deliveries are used up, and dlo
+// TestDeliveriesThatRunOutAreTold takes letters from a queue whose delivery limit is accepted, and
+// loses the session each time. People are notified when half of the deliveries are used up, and dlo
 // waits before it takes the last one.
 func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	t.Parallel()

@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestASilentQueuePutsNoOtherInDoubt sends to a quorum queue that answers nothing, as one without a
-// leader does, in one batch with healthy queues. The confirms of those come, and count, although
-// one before them is missing. The publisher has a channel for the next batch at once, though the
-// broker does not close the one that the silent queue blocks.
+// TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue that
+// does not respond, like a queue without a leader. The healthy queues' confirms arrive and count,
+// although an earlier one is missing. The publisher immediately has a channel for the next batch,
+// even though the broker does not close the channel blocked by the silent queue.
 func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -54,7 +54,8 @@ func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	}
 }
 
-// silence stops the process of a quorum queue until the test ends: it lives, and answers nothing.
+// silence suspends a quorum queue's process until the end of the test: it is alive but does not
+// respond.
 func silence(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	do := func(what string) error {

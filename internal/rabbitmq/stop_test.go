@@ -10,8 +10,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAStopDoesNotWaitForABroker stops an inbox whose broker lives and answers nothing, as a queue
-// without a leader does.
+// TestAStopDoesNotWaitForABroker stops an inbox whose broker is alive but does not respond, like a
+// queue without a leader.
 func TestAStopDoesNotWaitForABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -23,9 +23,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxOverTLS reads a letter with a header that is larger than a frame from a broker behind
-// TLS, which asks for a certificate of the client. What a URL says of TLS counts as it does for the
-// client.
+// TestAnInboxOverTLS reads a letter with a header larger than a frame from a broker behind TLS that
+// requires a client certificate. The TLS options in a URL work as they do for the client.
 func TestAnInboxOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -56,7 +55,7 @@ func TestAnInboxOverTLS(t *testing.T) {
 	}{
 		"of an authority that nobody knows": {"cacertfile", "unknown authority"},
 		"of another name":                   {"server_name_indication", "127.0.0.1"},
-		"and none of the client":            {"certfile", ""}, // which TLS 1.3 says after the handshake, to nobody in particular
+		"and none of the client":            {"certfile", ""}, // TLS 1.3 reports this after the handshake, without an address
 	} {
 		values := url.Values{}
 		for k, v := range ours {
@@ -74,7 +73,7 @@ func TestAnInboxOverTLS(t *testing.T) {
 	}
 }
 
-// certificateOf makes a certificate that is its own authority.
+// certificateOf creates a self-signed certificate.
 func certificateOf(t *testing.T, host string) (cert tls.Certificate, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -107,7 +106,7 @@ func certificateOf(t *testing.T, host string) (cert tls.Certificate, certFile, k
 	return cert, certFile, keyFile
 }
 
-// tlsRelay passes what comes in over TLS on to target.
+// tlsRelay forwards what arrives over TLS to target.
 func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", config)

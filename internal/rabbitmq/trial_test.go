@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxWhoseSessionsDieIsNotRead has sessions that are opened, and end before they settle a
-// window. The inbox is not read until one of them does, or lives for a while.
+// TestAnInboxWhoseSessionsDieIsNotRead opens sessions that end before they settle a window. The
+// inbox does not count as read until a session settles one, or lives for a while.
 func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

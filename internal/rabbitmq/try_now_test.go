@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTryNow tries a broker that is away before its time, not more than twice a second, and leaves
-// one alone that is connected.
+// TestTryNow checks that an unavailable broker can be tried ahead of time, but no more than twice a
+// second, and that a connected broker is left alone.
 func TestTryNow(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,8 @@ func TestTryNow(t *testing.T) {
 	link.TryNow(t.Context()) // returns
 }
 
-// TestAskingEndsTheWait and begins the back-off again; without that it lasts as long as it has to.
+// TestAskingEndsTheWait checks that a request ends the wait and restarts the back-off. Without a
+// request the wait takes its full time.
 func TestAskingEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

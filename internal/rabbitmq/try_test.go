@@ -15,13 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// trialOf is the message of a trial.
+// trialOf returns a trial's message.
 func trialOf(id string) deadletter.TrialMessage {
 	return deadletter.TrialMessage{Properties: deadletter.Properties{MessageID: id, DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderTrial: "mark"}}, Body: []byte("hello")}
 }
 
-// TestATrialGoesThroughItsQueue: rejected once, dead-lettered to the exchange of dlo, taken when it
-// comes again. Then the queue is gone, and it would have expired.
+// TestATrialGoesThroughItsQueue checks that the message is rejected once, dead-lettered to dlo's
+// exchange, and accepted when it comes again. Afterwards the queue is deleted; it would have
+// expired anyway.
 func TestATrialGoesThroughItsQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -58,7 +59,7 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 		t.Errorf("%+v", queue)
 	}
 	left := amqp.Publishing{MessageId: "earlier", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("left")}
-	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // is taken away
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // left behind; the trial removes it
 		t.Fatal(err)
 	}
 	publishLetters(t, openChannel(t, url, nil), "dlo.try", "a stranger")
@@ -95,7 +96,8 @@ func take(t *testing.T, ch *amqp.Channel, queue string) amqp.Delivery {
 	return d
 }
 
-// TestATrialThatMayNotBe says what is missing, with the command that helps.
+// TestATrialThatMayNotBe checks that the error names the missing right and the command that grants
+// it.
 func TestATrialThatMayNotBe(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -8,8 +8,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheEndOfASessionIsSaidOnce puts what the client says, which nests its errors in one another,
-// into words that stand on a page.
+// TestTheEndOfASessionIsSaidOnce checks that the client's nested errors are turned into a text that
+// fits on a page.
 func TestTheEndOfASessionIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	const byHand = "): take the first message out of the queue by hand, for example with Get messages of the management page, and report it to the makers of dlo"

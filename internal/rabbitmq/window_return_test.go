@@ -12,18 +12,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// window is the number of letters of one window here, and behind the number of those that wait
-// after it.
+// window is the number of letters in a window of these tests. behind is the number of letters that
+// wait after it.
 const (
 	window = 200
 	behind = 50
 )
 
-// TestWindowReturnsWholeOrNotAtAll is what ingest's claim rule rests on, asked of the broker
-// itself with a plain client. A window is taken with consume and cancel, and then its connection
-// dies. Not acknowledged, it comes back whole, before all others and in its old order, every letter
-// flagged redelivered. Acknowledged with one frame, it comes back whole or not at all, and never in
-// part, however soon after the frame the connection dies. After the fence nothing comes back.
+// TestWindowReturnsWholeOrNotAtAll verifies the basis of ingest's claim rule on a real broker with
+// a plain client. It takes a window with consume and cancel, and then the connection dies. An
+// unacknowledged window comes back whole, ahead of all other letters, in its original order, with
+// every letter flagged redelivered. A window acknowledged with one frame comes back whole or not at
+// all, and never in part, however soon after the frame the connection dies. After the fence nothing
+// comes back.
 func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -59,7 +60,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 		}, []string{whole, gone}},
 		{"acknowledged, cut after the fence", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
 			ackWindow(t, ch, last)
-			if err := ch.Qos(1, 0, false); err != nil { // a round trip: the channel has worked off the frame before
+			if err := ch.Qos(1, 0, false); err != nil { // a round trip: the channel has processed the previous frame
 				t.Fatal(err)
 			}
 			link.Cut()
@@ -70,7 +71,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 			t.Parallel()
 			args := amqp.Table{"x-queue-type": kind}
 			if kind == "quorum" && node.AtLeast("4.0") {
-				args["x-delivery-limit"] = -1 // their default of 20 deletes letters; on 3.x -1 means 0
+				args["x-delivery-limit"] = -1 // the default of 20 deletes letters; on 3.x -1 means 0
 			}
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -87,11 +88,11 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. While the broker
-// takes a dead session for alive, because the network swallows everything and no heartbeat was
-// missed yet, a new session gets the letters behind the window first. So the first letters of a new
-// session tell nothing about the window until the broker has ended the old one; an exclusive queue
-// of the old session tells when that is.
+// TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. If the network
+// swallows everything and no heartbeat has been missed yet, the broker takes a dead session for
+// alive. A new session then gets the letters behind the window first. The first letters of a new
+// session therefore prove nothing about the window until the broker has ended the old session. An
+// exclusive queue of the old session shows when that happens.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"
@@ -123,15 +124,15 @@ func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	}
 }
 
-// cuts is how often each case is tried.
+// cuts is the number of attempts for each case.
 const cuts = 4
 
-// death acknowledges a window up to its last tag, or not, and ends its connection. cut counts from
-// 0.
+// death closes a window's connection, and may first acknowledge the window up to its last tag. cut
+// counts from 0.
 type death func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link)
 
-// cutWindow fills an inbox, takes a window of it, has the connection die, and returns how the
-// window came back: "whole", "not at all", or what else was found.
+// cutWindow fills an inbox, takes a window from it and kills the connection. It returns how the
+// window came back: "whole", "not at all", or a description of something else.
 func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die death) string {
 	t.Helper()
 	const inbox = "inbox"
@@ -152,7 +153,7 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	<-closed
 	awaitSessionEnd(t, url)
 
-	// All that is left, up to a letter published now.
+	// Everything that is left, up to a letter published now.
 	publishLetters(t, observer, inbox, "the end")
 	var left []amqp.Delivery
 	deliveries := consume(t, observer, inbox, 0)
@@ -166,8 +167,8 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	return describeReturn(left)
 }
 
-// takeWindow takes the first letters of an inbox as ingest does: consume, and cancel when the
-// window is full, so that nothing more can be delivered.
+// takeWindow takes the first letters of an inbox as ingest does. It consumes, and cancels when the
+// window is full so that nothing more can be delivered.
 func takeWindow(t *testing.T, ch *amqp.Channel, inbox string) []amqp.Delivery {
 	t.Helper()
 	deliveries := consume(t, ch, inbox, window)
@@ -188,7 +189,7 @@ func ackWindow(t *testing.T, ch *amqp.Channel, last uint64) {
 	}
 }
 
-// describeReturn says how the window came back, from the letters that the inbox holds after it.
+// describeReturn describes how the window came back, based on the letters now in the inbox.
 func describeReturn(left []amqp.Delivery) string {
 	got := bodies(left)
 	switch {
@@ -205,9 +206,9 @@ func describeReturn(left []amqp.Delivery) string {
 	return "whole"
 }
 
-// sessionLock is a queue that only the reader's connection may use. It goes when the broker has
-// noticed the end of that connection, and not before, so another connection can tell by it. A new
-// session that is faster than the broker would see the letters behind the window first.
+// sessionLock is a queue that only the reader's connection may use. It is deleted only when the
+// broker has noticed the end of that connection, which another connection can therefore detect. A
+// new session that is faster than the broker would see the letters behind the window first.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {
@@ -217,8 +218,8 @@ func lockSession(t *testing.T, ch *amqp.Channel) {
 	}
 }
 
-// tryLock returns nil when no connection holds the lock; it then lies with a connection that closes
-// with the test.
+// tryLock returns nil if no connection holds the lock. The lock is then held by a connection that
+// is closed at the end of the test.
 func tryLock(t *testing.T, url string) error {
 	t.Helper()
 	_, err := openChannel(t, url, nil).QueueDeclare(sessionLock, false, false, true, false, nil)
@@ -230,7 +231,7 @@ func isLocked(err error) bool {
 	return errors.As(err, &refused) && refused.Code == amqp.ResourceLocked
 }
 
-// awaitSessionEnd waits until the reader's connection has ended for the broker as well.
+// awaitSessionEnd waits until the broker has also ended the reader's connection.
 func awaitSessionEnd(t *testing.T, url string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// accidents happen once each, at their first opportunity. One that is listed twice happens twice.
+// accidents makes each accident happen once, at its first opportunity. An accident listed twice
+// happens twice.
 func accidents(points ...string) func(point string) bool {
 	left := slices.Clone(points)
 	return func(point string) bool {
@@ -20,7 +21,7 @@ func accidents(points ...string) func(point string) bool {
 	}
 }
 
-// dice are random numbers for several goroutines.
+// dice is a random source for several goroutines.
 type dice struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -36,7 +37,7 @@ func (d *dice) below(n int) int {
 
 func (d *dice) within(most time.Duration) time.Duration { return time.Duration(d.below(int(most))) }
 
-// luck lets up to most accidents happen, at any points.
+// luck makes accidents happen at random points, no more than the given number.
 func (d *dice) luck(most int) func(point string) bool {
 	return func(string) bool {
 		if most == 0 || d.below(40) > 0 {

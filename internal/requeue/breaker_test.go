@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// lab is the breaker of group 7 of a queue "sms", with a clock that the test moves.
+// lab is the breaker of group 7 in queue "sms", with a clock controlled by the test.
 type lab struct {
 	t    *testing.T
 	b    *breakers
@@ -51,8 +51,8 @@ func (l *lab) want(s deadletter.GuardState) {
 	}
 }
 
-// A breaker trips when almost all of the last letters came back, and not before it has seen so
-// many.
+// A breaker trips when almost all of the recent letters came back, and not before it has seen
+// enough letters.
 func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	}
 }
 
-// What was sent after the newest letter that came back has not met its worker yet, so it says
-// nothing.
+// Letters sent after the newest one that came back do not count, because they have not reached
+// their worker yet.
 func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -93,7 +93,7 @@ func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// What came back too late, or never reached its queue, is not counted.
+// Letters that came back too late or never reached their queue are not counted.
 func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -110,8 +110,8 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	l.want("")
 }
 
-// A night: the dependency is down for eight hours. The queue is probed ever more seldom, there is
-// one notice, and in the morning the rate rises.
+// A dependency is down for eight hours at night. The queue is probed less and less often, one
+// notice is sent, and in the morning the rate rises.
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -178,7 +178,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 	}
 }
 
-// While the rate rises fewer letters decide, and the rest is longer than the last.
+// While the rate rises, fewer letters are enough to trip the breaker, and the next rest is longer.
 func TestARelapseTripsSooner(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -196,8 +196,8 @@ func TestARelapseTripsSooner(t *testing.T) {
 	}
 }
 
-// A new process takes over what is recorded; a probe whose letters it does not know counts as none.
-// A person's resume makes a tripped queue rise slowly.
+// A new process takes over the recorded state. A probe whose letters it does not know does not
+// count. After a person's resume, a tripped queue's rate rises slowly.
 func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -218,7 +218,7 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	l.want("")
 }
 
-// A clock that is set back does not make a queue rest for longer than the longest rest.
+// A clock that is set back does not make a queue rest longer than the maximum rest.
 func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -230,7 +230,7 @@ func TestABreakerOutlivesAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// A breaker of 0 per cent never trips, and holds nothing back that tripped before.
+// A breaker of 0 per cent never trips. If it had tripped before, it holds nothing back.
 func TestABreakerCanBeOff(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -246,8 +246,8 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.want("")
 }
 
-// The clock alone does not close a breaker: letters have to be sent and to stay away, unless a
-// whole window passes without any.
+// Time alone does not close a breaker: letters must be sent and must not come back, unless a whole
+// window passes without any letters.
 func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {
@@ -271,12 +271,12 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	l.want(deadletter.GuardRamping)
 	l.tick(10 * time.Second)
 	l.want("")
-	// What came back before it closed says nothing any more.
+	// Letters that came back before it closed no longer count.
 	l.b.back(l.send(1, false), l.now)
 	l.want("")
 }
 
-// What waits in the broker is no letter that stayed away.
+// A letter that waits in the broker does not count as one that stayed away.
 func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -288,7 +288,7 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A letter counts once, however often it was sent and came back: few letters keep their exact
+// A letter counts once, however often it was sent and came back. A few letters keep their exact
 // schedule.
 func TestABreakerCountsLetters(t *testing.T) {
 	t.Parallel()
@@ -307,7 +307,7 @@ func TestABreakerCountsLetters(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A group that fails holds back no other group of its queue, unless five of them have tripped.
+// A failing group holds back no other group of its queue, unless five groups have tripped.
 func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -360,8 +360,8 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	}
 }
 
-// A breaker that holds no letter back any more is closed when its probe is due; one that does waits
-// for it.
+// A breaker that no longer holds back any letter is closed when its probe is due. Otherwise it
+// waits for the probe.
 func TestABreakerOfNothingCloses(t *testing.T) {
 	t.Parallel()
 	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {

@@ -9,16 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one process: the store and the broker of its dispatcher. Once it is dead, nothing that
-// it does has an effect.
+// clerk is one process: the store and broker of its dispatcher. After its death, nothing it does
+// has any effect.
 type clerk struct {
 	requeue.Store
 	*desk
 	dispatcher *requeue.Dispatcher
 	stop       context.CancelFunc
 	dead       bool
-	failed     bool // to record what became of letters
-	out        int  // messages without an answer
+	failed     bool // to record the outcomes of letters
+	out        int  // messages without a response
 }
 
 var (
@@ -26,7 +26,7 @@ var (
 	errStore = errors.New("the store is away")
 )
 
-// die ends the process as kill -9 does.
+// die ends the process as kill -9 would.
 func (c *clerk) die() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *clerk) die() {
 	c.stop()
 }
 
-// drop takes everything out of the hands of a process that has ended.
+// drop releases everything that an ended process holds.
 func (c *clerk) drop() {
 	for n, who := range c.hands {
 		if who == c {
@@ -60,7 +60,7 @@ func (c *clerk) strikes(point string) bool {
 	return !c.dead && c.fate(point)
 }
 
-// fails says why the store does not do something now.
+// fails returns an error if the store fails at this point.
 func (c *clerk) fails(ctx context.Context, what string) error {
 	if time.Since(c.began) > 24*time.Hour {
 		panic("dlo does not stop")
@@ -74,11 +74,11 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 		c.note("fail to %s", what)
 		return errStore
 	}
-	return ctx.Err() // Whoever asked does not wait for the store any more.
+	return ctx.Err() // The caller no longer waits for the store.
 }
 
-// ClaimDue holds that a claimed letter is in nobody's hand, and that a person did not pause its
-// retries.
+// ClaimDue checks that no process holds a claimed letter and that its retries were not paused by a
+// person.
 func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim"); err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func (c *clerk) took(claimed []deadletter.Due) {
 	}
 }
 
-// Publish holds that at most in_flight messages of a process have no answer, that the broker has a
-// mark of the claim of each, that a copy of one
-// that may have arrived goes out alone under its token, and that a letter gets another token only
-// when no copy under the last one can have arrived.
+// Publish checks that at most in_flight messages of a process have no response, and that the broker
+// has a mark of each message's claim. It also checks that a copy of a message that may have arrived
+// is sent alone and under its token, and that a letter gets another token only if no copy under the
+// last one can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {
@@ -154,7 +154,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	}
 	before := c.wire.of(last)
 	switch {
-	case before.arrived == 0 && !before.doubted: // what was refused, or did not leave, may go as if for the first time
+	case before.arrived == 0 && !before.doubted: // a rejected or unsent message may go as if for the first time
 	case p.Token == last && !p.Alone:
 		c.t.Errorf("letter %d is sent again, and not alone", n)
 	case p.Token != last:
@@ -173,7 +173,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	c.note("send %d%s", n, how)
 }
 
-// Mark holds that each claim has one end, and that a letter is requeued only with a confirm.
+// Mark checks that each claim ends once, and that a letter is requeued only with a confirm.
 func (c *clerk) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	if err := c.fails(ctx, "mark"); err != nil {
 		c.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// desk is a store and a broker, with the processes of dlo between them one after the other. It
-// writes down what they do, and holds them to what docs/reliability.md says (clerk_test.go).
+// desk is a store and a broker, and the dlo processes that run between them one after the other. It
+// records what they do and checks it against docs/reliability.md (clerk_test.go).
 type desk struct {
 	t       *testing.T
 	books   books
@@ -24,22 +24,22 @@ type desk struct {
 	options requeue.Options
 	rules   rules.Set
 	began   time.Time
-	fate    func(point string) bool // whether the accident of a point happens now
+	fate    func(point string) bool // reports whether a point's accident happens now
 
 	mu      sync.Mutex
-	now     *clerk // the process that runs
+	now     *clerk // the running process
 	numbers map[deadletter.ID]int
 	letters []*item        // by number, from 1
-	hands   map[int]*clerk // who has a letter in hand
+	hands   map[int]*clerk // the process that holds a letter
 	tokens  map[int][]deadletter.Token
-	claims  map[int]int64   // with which each letter was claimed last
+	claims  map[int]int64   // the claim that last took each letter
 	used    map[int]int     // confirmed attempts
 	paused  map[string]bool // queues whose retries are paused
 	stopped map[int]bool    // groups whose retries are paused
 	log     []string
 }
 
-// books are the store of a desk.
+// books is a desk's store.
 type books interface {
 	requeue.Store
 	open() // begins a process
@@ -47,8 +47,7 @@ type books interface {
 	look(i *item) (state deadletter.State, attempts int)
 }
 
-// newDesk returns a desk whose store is in memory, and holds letters that are due one after the
-// other.
+// newDesk returns a desk with a store in memory and letters that become due one after the other.
 func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{
@@ -80,7 +79,7 @@ func newDesk(t *testing.T, letters ...*item) *desk {
 
 func (d *desk) shelf() *shelf { return d.books.(*shelf) }
 
-// letters returns n letters that are due.
+// letters returns n due letters.
 func letters(n int) []*item {
 	list := make([]*item, n)
 	for i := range list {
@@ -93,7 +92,7 @@ func (d *desk) note(format string, args ...any) {
 	d.log = append(d.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what happened since it was asked last.
+// course returns what happened since the last call.
 func (d *desk) course() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +101,7 @@ func (d *desk) course() string {
 	return text
 }
 
-// open begins a process.
+// open starts a process.
 func (d *desk) open() *clerk {
 	d.books.open()
 	c := &clerk{Store: d.books, desk: d, stop: func() {}}
@@ -112,7 +111,7 @@ func (d *desk) open() *clerk {
 	return c
 }
 
-// doubt lets a process die that has all letters on their way.
+// doubt makes a process die while it has sent all letters.
 func (d *desk) doubt() {
 	c := d.open()
 	ctx, stop := context.WithCancel(d.t.Context())
@@ -123,7 +122,7 @@ func (d *desk) doubt() {
 	d.course()
 }
 
-// run lets a process work until ctx ends or it is killed.
+// run runs a process until ctx ends or the process is killed.
 func (d *desk) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -142,7 +141,7 @@ func (d *desk) run(ctx context.Context) {
 	c.drop()
 }
 
-// kill ends the process that runs.
+// kill ends the running process.
 func (d *desk) kill() {
 	d.mu.Lock()
 	c := d.now
@@ -152,7 +151,7 @@ func (d *desk) kill() {
 	}
 }
 
-// pause keeps the retries of a queue back, or those of a group of it, or lets them go on.
+// pause pauses or resumes the retries of a queue, or of one of its groups.
 func (d *desk) pause(queue string, group int, on bool) {
 	d.books.pause(queue, group, on)
 	d.mu.Lock()
@@ -164,7 +163,7 @@ func (d *desk) pause(queue string, group int, on bool) {
 	}
 }
 
-// done says that all letters are requeued or held.
+// done reports whether all letters are requeued or held.
 func (d *desk) done() bool {
 	return !slices.ContainsFunc(d.letters, func(i *item) bool {
 		state, _ := d.books.look(i)
@@ -172,8 +171,8 @@ func (d *desk) done() bool {
 	})
 }
 
-// check holds that each letter is requeued or held, that it arrived where it is requeued, under one
-// token only, and that its attempts are those that were confirmed.
+// check checks that each letter is requeued or held. A requeued letter must have arrived, under one
+// token only, and its attempts must be the confirmed ones.
 func (d *desk) check() {
 	for _, i := range d.letters {
 		state, attempts := d.books.look(i)

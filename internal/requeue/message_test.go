@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A message says which letter and which attempt it is. What would do harm is left out, and the
-// history says so. Of what a person edited, the expiration stays too.
+// A message identifies its letter and attempt. Harmful properties are left out, and the history
+// says so. If a person edited the properties, the expiration stays too.
 func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
 	deaths := []any{deadletter.Table{"queue": "sms", "reason": "rejected", "count": int64(2), "exchange": "events", "routing-keys": []any{"k"}}}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Attempts are counted by their outcomes. One that never left is none.
+// Attempts are counted by outcome. An attempt that was never sent does not count.
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// People are told of a letter that its queue has refused three times in a row, and of a queue that
-// has refused everything for an hour. Once the queue takes a letter, its hour begins again.
+// People are notified of a letter that its queue has rejected three times in a row, and of a queue
+// that has rejected everything for an hour. Once the queue accepts a letter, its hour starts again.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestRefusalsAreTold(t *testing.T) {
 			}
 			got = append(got, told)
 		}
-		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is taken after 90 minutes, and the rest is
-		// later.
+		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is accepted after 90 minutes, and the rest
+		// follow later.
 		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)

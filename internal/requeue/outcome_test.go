@@ -12,22 +12,22 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// end is what became of a letter.
+// end is what becomes of a letter.
 type end struct {
 	State    deadletter.State
-	In       time.Duration // until it is due, or sent again, or its watch is over
+	In       time.Duration // time until it is due, sent again, or no longer watched
 	Attempts int           // used
 	Nacks    int
 }
 
-// What an answer of the broker does to a letter, as the table of docs/reliability.md says.
+// A broker's response affects a letter as the table in docs/reliability.md says.
 func TestWhatAnAnswerDoes(t *testing.T) {
 	t.Parallel()
-	const first, second, most = 10 * time.Second, 20 * time.Second, time.Minute // of the back-off
+	const first, second, most = 10 * time.Second, 20 * time.Second, time.Minute // back-off delays
 	for _, c := range []struct {
 		name   string
 		rule   rules.Rule
-		hold   bool // what is in doubt
+		hold   bool // hold letters in doubt
 		nacks  int  // before
 		doubt  bool // an earlier copy is in doubt
 		answer deadletter.OutcomeKind

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// Letters that a breaker has held back for too long are given up, in commits of 500, by the
-// dispatcher that runs; where the breaker is off, or is to give up nothing, none is.
+// The running dispatcher gives up letters that a breaker has held back for too long, in
+// transactions of 500. It gives up none if the breaker is off or is configured not to.
 func TestTheDispatcherGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

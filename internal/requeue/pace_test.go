@@ -10,19 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Automatic retries leave a queue at its rate, a fifth of a second's letters at once, and a time
-// without letters saves nothing up. A rule may have a rate of its own. What people requeue, and
-// what is sent again because it is in doubt, is not held back.
+// Automatic retries leave a queue at its rate, with bursts of a fifth of a second's letters. A time
+// without letters does not accumulate allowance. A rule may have its own rate. Requeues by people,
+// and letters sent again because they are in doubt, are not held back.
 func TestTheRateOfAQueue(t *testing.T) {
 	t.Parallel()
 	ten := 10.0
 	for _, c := range []struct {
 		name    string
 		rate    float64
-		rule    *float64 // of every other letter
-		people  int      // of how many letters one is requeued by people; 0 = none
+		rule    *float64 // rate of every other letter's rule
+		people  int      // people requeue one of every n letters; 0 = none
 		doubted bool
-		sent    string // at once, after 0.1 s, after a second, after ten
+		sent    string // immediately, after 0.1 s, after 1 s, after 10 s
 	}{
 		{"ten a second", 10, nil, 0, false, "2 1 2 2"},
 		{"one in two seconds", 0.5, nil, 0, false, "1 0 0 1"},

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// A pause keeps the automatic retries of a queue or of a group back until it is taken back. What
-// people requeue goes all the same, and what was on its way when the pause began is brought to its
-// end.
+// A pause holds back the automatic retries of a queue or group until it is lifted. Requeues by
+// people still go out, and letters already being sent when the pause began are finished.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

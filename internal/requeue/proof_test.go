@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// beside is the file that a store is noted in.
+// beside returns the path of the note beside a store.
 func beside(t *testing.T, path string) string {
 	t.Helper()
 	found, err := filepath.Glob(path + ".progress-????????")
@@ -40,7 +40,7 @@ func (s *station) closed() (file, note []byte, mark *deadletter.Progress) {
 	return file, note, s.broker.mark
 }
 
-// opened begins a process with the files of an earlier one.
+// opened starts a process with the files of an earlier one.
 func (s *station) opened(file, note []byte) {
 	s.t.Helper()
 	path := s.store.Path()
@@ -65,9 +65,9 @@ func (s *station) opened(file, note []byte) {
 	s.start()
 }
 
-// TestARestoredStoreNeverSendsSilently takes a copy of a store, goes on, and puts the copy back, or
-// takes away what was noted: the table of docs/reliability.md. A letter that people release goes
-// under the token of its first copy.
+// TestARestoredStoreNeverSendsSilently copies a store, continues, and then restores the copy or
+// removes the notes, following the table in docs/reliability.md. A letter released by people is
+// sent under the token of its first copy.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (
@@ -90,7 +90,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 		{true, gone, kept, false, true, ""},
 		{true, old, kept, false, true, ""},
 		{true, kept, gone, false, true, deadletter.ProblemBrokerReplaced},
-		{true, kept, old, false, true, ""}, // the copy remembers no later mark
+		{true, kept, old, false, true, ""}, // the copy knows no later mark
 		{false, kept, gone, true, false, deadletter.ProblemBrokerReplaced},
 		{false, kept, old, true, false, deadletter.ProblemBrokerReplaced},
 		{false, kept, mine, true, false, deadletter.ProblemBrokerReplaced},
@@ -147,7 +147,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	}
 }
 
-// answered answers whether a store that nothing is known of is a copy.
+// answered answers the question whether a store of unknown age is a copy.
 func (s *station) answered(copied bool) {
 	s.t.Helper()
 	before := len(s.broker.ids)
@@ -171,8 +171,8 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy, of which the first `before` had been sent, and the first
-// ten of these before the copy was made.
+// released releases all letters of a copy. Of these, the given number had been sent, the first ten
+// before the copy was made.
 func (s *station) released(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -192,7 +192,7 @@ func (s *station) released(before int) {
 	for i, id := range s.broker.ids[before:] {
 		under, was := s.broker.under[before+i], first[id]
 		switch {
-		case slices.Contains(s.broker.ids[:10], id): // the copy knows that attempt: this is the next one
+		case slices.Contains(s.broker.ids[:10], id): // the copy knows that attempt, so this is the next one
 			if under == was {
 				s.t.Errorf("letter %s is sent once more under the token of an attempt that was confirmed", id.Short())
 			}
@@ -208,9 +208,9 @@ func (s *station) released(before int) {
 	}
 }
 
-// TestLettersWaitForTheirMark: nothing is sent before the mark of a connection was read, and
-// nothing that was claimed before the mark says so. After half a minute without an answer the note
-// beside the store decides, where there is one.
+// TestLettersWaitForTheirMark checks that nothing is sent before a connection's mark was read, and
+// no letter before the mark covers its claim. After half a minute without a response, the note
+// beside the store decides, if it exists.
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -229,7 +229,7 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	if len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
 		t.Errorf("problems: %+v", list)
 	}
-	s.broker.session++ // a new connection is asked again
+	s.broker.session++ // a new connection is asked for the mark again
 	asked := s.broker.asked
 	s.run(10 * time.Second)
 	if n := len(s.broker.ids); n != 55 || s.broker.asked == asked {
@@ -245,7 +245,8 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	}
 }
 
-// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside: nothing is sent, and people are asked.
+// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks that nothing is sent and that
+// people are asked.
 func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -267,8 +268,8 @@ func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	}
 }
 
-// TestWithoutAnyNoteNothingIsSent: where neither the broker nor the disk takes a note, letters
-// wait.
+// TestWithoutAnyNoteNothingIsSent checks that letters wait if neither the broker nor the disk
+// accepts a note.
 func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

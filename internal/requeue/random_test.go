@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives, or is
-// held for a person, and the clerk (clerk_test.go) sees every rule of the way out kept.
+// Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives or is
+// held for a person, and the clerk (clerk_test.go) sees no rule for sending violated.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -25,10 +25,10 @@ func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	}
 }
 
-// calm is when the accidents of a schedule are over.
+// calm is the time after which a schedule has no more accidents.
 const calm = 5 * time.Second
 
-// schedule sends letters that become due one after the other, with any answers and any accidents.
+// schedule sends letters that become due one after the other, with random responses and accidents.
 func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	dice := newDice(seed)
 	waits := dice.below(3) == 0
@@ -52,14 +52,14 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.below(3)]
 	d.fate = dice.luck(dice.below(12))
 	d.wire.takes = waits
-	pauses := newDice(seed) // of their own: workers are alike, and it does not matter which one draws first
+	pauses := newDice(seed) // a separate source: workers are alike, so their order of drawing does not matter
 	d.wire.ready = func() time.Duration { return pauses.within(time.Millisecond) }
 	d.wire.latency = func() time.Duration { return dice.within(time.Second) }
 	d.wire.answer = func(*deadletter.Publishing) answer { return anyAnswer(dice) }
 	if change != nil {
 		change(d)
 	}
-	for range dice.below(3) { // A connection is lost, the retries of a queue or a group are paused, dlo is killed.
+	for range dice.below(3) { // A connection is lost, the retries of a queue or group are paused, or dlo is killed.
 		from := dice.within(calm)
 		to := from + dice.within(calm-from)
 		i := list[dice.below(len(list))]
@@ -100,7 +100,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	return course
 }
 
-// anyAnswer draws the answer to a message, of which two in three are confirmed.
+// anyAnswer picks a random response to a message. Two in three are confirms.
 func anyAnswer(dice *dice) answer {
 	kinds := []deadletter.OutcomeKind{
 		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,

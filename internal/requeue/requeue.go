@@ -88,7 +88,7 @@ type Options struct {
 	Targets  *rules.Targets
 	Now      func() time.Time
 	Log      *slog.Logger
-	Crash    func(point string) // called at the named points; nil in the product
+	Crash    func(point string) // called at the named points; nil in production
 	Metrics  *Metrics
 }
 

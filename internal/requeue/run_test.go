@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// during runs a process while fn runs, stops it, and returns how long it took to stop.
+// during runs a process while fn runs, stops the process, and returns how long the stop took.
 func (d *desk) during(fn func(c *clerk)) time.Duration {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
@@ -26,8 +26,8 @@ func (d *desk) during(fn func(c *clerk)) time.Duration {
 	return time.Since(stopped).Round(time.Millisecond)
 }
 
-// However many letters are due, and however long the answers take, at most in_flight messages have
-// no answer. A letter whose answer takes longer than its lease is not claimed again by the same
+// However many letters are due, and however long responses take, at most in_flight messages have no
+// response. A letter whose response takes longer than its lease is not claimed again by the same
 // process.
 func TestAnswersThatTakeLong(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestAnswersThatTakeLong(t *testing.T) {
 	}
 }
 
-// A process that is to stop waits for the answers under way, and claims nothing more.
+// A process that is stopping waits for outstanding responses and claims nothing more.
 func TestAStopWaitsForAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestAStopWaitsForAnswers(t *testing.T) {
 	})
 }
 
-// Answers that do not come before the process ends are in doubt, and the next process sends those
-// letters again, alone.
+// Letters whose responses do not arrive before the process ends are in doubt. The next process
+// sends them again, one at a time.
 func TestAStopWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	})
 }
 
-// While the broker is away nothing is claimed. What had no answer when it went is sent again, alone
-// and under the same token, and the attempt is used once.
+// While the broker is unavailable nothing is claimed. Letters without a response at the time of the
+// failure are sent again, alone and under the same token, and the attempt is used only once.
 func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// A store that is away is asked again every second. Nothing leaves before it has said which queues
-// are not to be sent to, and a watch begins with the answer, not with its record.
+// An unavailable store is tried again every second. Nothing is sent before it has reported which
+// queues must not be sent to. A watch begins with the response, not when it is recorded.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestTheStoreGoesAndComesBack(t *testing.T) {
 	}
 }
 
-// A dispatcher that rests is woken by a letter that becomes due.
+// A letter that becomes due wakes a resting dispatcher.
 func TestAWakeEndsTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// broker takes every message, and remembers when and of which letter.
+// broker accepts every message and records when it was sent and for which letter.
 type broker struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	facts deadletter.QueueFacts // of every queue
+	facts deadletter.QueueFacts // about every queue
 	away  bool
 	sent  []time.Time
 	ids   []deadletter.ID
@@ -28,8 +28,8 @@ type broker struct {
 
 	session int64 // further connections
 	mark    *deadletter.Progress
-	noMarks error // neither read nor written
-	asked   int   // for its mark
+	noMarks error // if set, marks cannot be read or written
+	asked   int   // how often its mark was requested
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -63,7 +63,7 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows sets what the broker shows of every queue, and whether it is away.
+// shows sets what the broker reports about every queue, and whether it is unavailable.
 func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *broker) Facts(context.Context, string) deadletter.QueueFacts {
 	return b.facts
 }
 
-// station is a dispatcher over a real store, with a clock that the test moves.
+// station is a dispatcher on a real store, with a clock controlled by the test.
 type station struct {
 	t      *testing.T
 	at     time.Time
@@ -108,7 +108,7 @@ func newStation(t *testing.T) *station {
 
 func (s *station) now() time.Time { return s.at }
 
-// start begins a new process.
+// start starts a new process.
 func (s *station) start() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
@@ -119,7 +119,8 @@ func (s *station) start() {
 	})
 }
 
-// wait stores letters that are due one after the other, step apart, the first after begin.
+// wait stores letters that become due one after the other: the first after begin, the others at
+// intervals of step.
 func (s *station) wait(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -160,7 +161,7 @@ func (s *station) wait(n int, begin, step time.Duration) {
 	}
 }
 
-// run lets time pass in steps of 100 ms, as the dispatcher ticks.
+// run lets time pass in steps of 100 ms, the dispatcher's tick.
 func (s *station) run(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(100 * time.Millisecond) {
@@ -176,7 +177,7 @@ func (s *station) run(d time.Duration) {
 	}
 }
 
-// spread holds what was sent to the rate: never more in any second than the rate and its burst.
+// spread checks the sent letters against the rate: no second exceeds the rate plus its burst.
 func (s *station) spread() {
 	s.t.Helper()
 	from := 0
@@ -190,7 +191,7 @@ func (s *station) spread() {
 	}
 }
 
-// After any downtime what is overdue leaves at the rate of its queue, in the order in which it was
+// After any downtime, overdue letters leave at their queue's rate, in the order in which they were
 // due, and not in one burst.
 func TestOverdueLettersAreSpread(t *testing.T) {
 	t.Parallel()
@@ -205,8 +206,9 @@ func TestOverdueLettersAreSpread(t *testing.T) {
 	s.spread()
 }
 
-// A clock that is set forward by a year makes everything due, and no more leaves than the rate
-// allows. Set back by an hour, nothing waits longer than the longest back-off.
+// If the clock is set forward by a year, everything becomes due, and letters still leave no faster
+// than the rate allows. If it is set back by an hour, nothing waits longer than the longest
+// back-off.
 func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {
@@ -233,7 +235,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 			t.Fatalf("%d letters are due although no clock was set (%v)", len(due), err)
 		}
 		s.at = s.at.Add(-time.Hour)
-		s.start() // it was set while dlo was down
+		s.start() // the clock was set while dlo was down
 		if err := s.d.OnTime(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +247,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	})
 }
 
-// Nothing leaves before it is due, and what is due leaves at once.
+// No letter leaves before it is due, and due letters leave immediately.
 func TestLettersLeaveWhenTheyAreDue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

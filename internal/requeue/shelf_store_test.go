@@ -16,7 +16,8 @@ import (
 )
 
 // The schedules run on a store in memory, because a thousand of them take too long on the real one.
-// Here some of them run on both, and take the same course: the shelf decides as the store does.
+// This test runs some of them on both and compares the outcomes: the shelf decides as the store
+// does.
 func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "empty.db")
@@ -53,14 +54,14 @@ func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	}
 }
 
-// file is a real store. Each process opens it again.
+// file is a real store that each process opens again.
 type file struct {
 	*store.Store
 	t      *testing.T
 	path   string
-	ids    map[int]deadletter.ID // of the letters by their numbers
+	ids    map[int]deadletter.ID // letter ids by number
 	groups map[int]deadletter.GroupID
-	mu     sync.Mutex // while the file is opened
+	mu     sync.Mutex // guards reopening the store
 }
 
 func (f *file) open() {
@@ -80,7 +81,7 @@ func (f *file) try(err error) {
 	}
 }
 
-// fill stores the letters of a desk, and classifies them.
+// fill stores and classifies a desk's letters.
 func (f *file) fill(d *desk) {
 	f.open()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute, HorizonRows: 1000, Uncertain: deadletter.UncertainHold}
@@ -118,7 +119,7 @@ func (f *file) pause(queue string, group int, on bool) {
 	} else {
 		err = f.Resume(f.t.Context(), g)
 	}
-	if !errors.Is(err, deadletter.ErrConflict) { // It is so already.
+	if !errors.Is(err, deadletter.ErrConflict) { // It is already in that state.
 		f.try(err)
 	}
 }

@@ -12,30 +12,30 @@ import (
 )
 
 // shelf is a store in memory for the letters of one broker. It decides as internal/store does;
-// TestTheShelfDecidesAsTheStore holds it to that.
+// TestTheShelfDecidesAsTheStore checks that.
 type shelf struct {
 	mu      sync.Mutex
-	epoch   int     // of the process that has it open
+	epoch   int     // of the process that has the store open
 	letters []*item // by number, from 1
 	paused  map[string]bool
 	stopped map[int]bool // groups whose retries are paused
 	marks   []deadletter.Mark
 	now     deadletter.Progress
 	marked  int64           // claims
-	beside  int64           // commits that are noted beside it
-	overdue int             // letters that a breaker has held back for too long
-	givenUp []time.Duration // after which time letters were given up, commit by commit
-	began   int             // the queue that the last claim began with, counted from 1 in the order in which they came
+	beside  int64           // commits noted beside the store
+	overdue int             // letters held back for too long by a breaker
+	givenUp []time.Duration // the limit passed to each transaction that gave up letters
+	began   int             // the queue with which the last claim began, numbered from 1 in order of arrival
 }
 
-// item is a letter: what it was classified as, and what became of it.
+// item is a letter: how it was classified, and what became of it.
 type item struct {
 	number     int
 	queue      string
 	rule       string
 	group      int
-	due        time.Time // scheduled: when; requeued: when its watch is over
-	waiter     string    // of the broker
+	due        time.Time // scheduled: due time; requeued: end of the watch
+	waiter     string    // in the broker
 	wait       time.Duration
 	operation  deadletter.OperationID
 	revision   int
@@ -46,19 +46,19 @@ type item struct {
 	attempts int
 	nacks    int
 	waitsIn  string
-	epoch    int       // of the process that has it in hand; 0 = none
-	again    time.Time // publishing and in nobody's hand: when it is sent again
+	epoch    int       // of the process that holds it; 0 = none
+	again    time.Time // publishing and not held: when it is sent again
 	tries    []*try
 }
 
-// try is an attempt, and where it is to wait first.
+// try is an attempt and the place where it waits first.
 type try struct {
 	deadletter.Attempt
 	waiter string
 	until  time.Time
 }
 
-// open begins a new process.
+// open starts a new process.
 func (s *shelf) open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,16 +84,16 @@ func (s *shelf) look(i *item) (deadletter.State, int) {
 
 func (i *item) id() deadletter.ID { return deadletter.NewID(int64(i.number), 1) }
 
-// of returns the letter of an id.
+// of returns the letter with an id.
 func (s *shelf) of(id deadletter.ID) *item {
 	number, _, _ := id.Split()
 	return s.letters[number-1]
 }
 
-// ms is a time as a store keeps it.
+// ms converts a time to a store's precision.
 func ms(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
-// scheduled returns the letters that wait in the store, in the order in which they are due.
+// scheduled returns the letters that wait in the store, ordered by due time.
 func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	var list []*item
 	for _, i := range s.letters {
@@ -105,7 +105,7 @@ func (s *shelf) scheduled(fits func(*item) bool) []*item {
 	return list
 }
 
-// free says that nothing keeps the automatic retry of a letter back.
+// free reports whether nothing holds back the automatic retry of a letter.
 func (s *shelf) free(i *item) bool {
 	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
 }
@@ -160,7 +160,7 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ ti
 	return claimed, nil
 }
 
-// turns are the queues that letters may leave for now, from the one on whose turn it is.
+// turns returns the queues whose letters may leave now, beginning with the queue whose turn it is.
 func (s *shelf) turns(now time.Time, waiters []string) []string {
 	var all, list []string
 	for _, i := range s.letters {
@@ -188,14 +188,14 @@ func (s *shelf) turns(now time.Time, waiters []string) []string {
 	return slices.Concat(list[first:], list[:first])
 }
 
-// waiting says that a letter of a queue may leave now.
+// waiting reports whether a letter of a queue may leave now.
 func (s *shelf) waiting(queue string, now time.Time, waiters []string) bool {
 	return len(s.scheduled(func(i *item) bool {
 		return i.queue == queue && s.free(i) && (!i.due.After(now) || slices.Contains(waiters, i.waiter))
 	})) > 0
 }
 
-// late says that a letter is too late for a queue in which all wait equally long.
+// late reports whether a letter is too late for a queue in which all letters wait equally long.
 func late(waiter string, wait time.Duration, due, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due.Sub(now) < wait-max(time.Second, wait/10)
 }
@@ -254,7 +254,7 @@ func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int,
 			break
 		}
 		t := i.tries[len(i.tries)-1]
-		if !t.until.After(now) { // its time is over
+		if !t.until.After(now) { // its wait is over
 			t.waiter = ""
 		} else if late(t.waiter, i.wait, t.until, now) {
 			i.epoch, i.again = 0, t.until
@@ -289,7 +289,7 @@ func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark, noted deadlette
 	return nil
 }
 
-// lineUp keeps a letter with an expiration of its own behind those in front of it in their queue.
+// lineUp keeps a letter with its own expiration behind the letters ahead of it in its queue.
 func (s *shelf) lineUp(i *item) {
 	for _, other := range s.letters {
 		if i.waitsIn == deadletter.WaitTTL && other.waitsIn == i.waitsIn && other.due.After(i.due) {
@@ -368,7 +368,8 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 	return 0, nil
 }
 
-// GiveUp gives up what is overdue for longer than after, of which the shelf only knows how many.
+// GiveUp gives up letters that have been overdue for longer than after. The shelf knows only their
+// number.
 func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

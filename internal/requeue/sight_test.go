@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestADelayQueueIsNeverQuiet: what people sent to a queue that lets messages expire counts as
-// settled where it ends there, and never where the queue only hands them on.
+// TestADelayQueueIsNeverQuiet checks letters that people sent to a queue in which messages expire.
+// Such a letter counts as settled if it ends there, and never if the queue only passes it on.
 func TestADelayQueueIsNeverQuiet(t *testing.T) {
 	t.Parallel()
 	empty := deadletter.QueueFacts{Known: true, Exists: true, TTL: time.Second}

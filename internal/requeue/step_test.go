@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Two workers share in_flight, so a step takes half of it, and at least one letter.
+// Two workers share in_flight, so a step takes half of it, but at least one letter.
 func TestAStepTakesItsShare(t *testing.T) {
 	t.Parallel()
 	for inFlight, want := range map[int]string{8: "4 4 2 0", 3: "1 1 1 1", 1: "1 1 1 1"} {
@@ -35,9 +35,9 @@ func TestAStepTakesItsShare(t *testing.T) {
 	}
 }
 
-// What an earlier process left on its way goes first and alone, under the token that it had. At
-// most sixteen letters go so at a time, and by one worker. The other worker sends what is due
-// meanwhile.
+// Letters that an earlier process was sending go first, one at a time, under their old tokens. At
+// most sixteen are taken at a time, by a single worker. The other worker sends due letters in the
+// meantime.
 func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	})
 }
 
-// A claim that fails gives the place back, so that the next step finds what is in doubt.
+// A failed claim releases its place, so that the next step finds the letters in doubt.
 func TestAClaimFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestAClaimFails(t *testing.T) {
 	})
 }
 
-// What is known of a letter that was sent is recorded, however long the store takes to be there
-// again. Until then the worker claims nothing more.
+// The known outcome of a sent letter is recorded, however long the store is unavailable. Until then
+// the worker claims nothing more.
 func TestAnOutcomeIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestAnOutcomeIsNotForgotten(t *testing.T) {
 	})
 }
 
-// What cannot be recorded before the process ends is in doubt for the next one.
+// An outcome that cannot be recorded before the process ends is in doubt for the next process.
 func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAnOutcomeThatCannotBeRecorded(t *testing.T) {
 	})
 }
 
-// A process that is to stop claims nothing more, and finishes what it claimed.
+// A process that is stopping claims nothing more, and finishes what it has claimed.
 func TestAStopInAStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ point, course string }{
@@ -164,8 +164,8 @@ func TestAStopInAStep(t *testing.T) {
 	}
 }
 
-// A batch that is not sent, as the mark before it cannot be written, passes no point of sending: a
-// test that waits at one waits for letters that are out.
+// A batch that is not sent, because its mark cannot be written, reaches none of the named points
+// for sending. A test that waits at such a point therefore waits for letters that were sent.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	})
 }
 
-// What cannot be published is held with the reason, and hinders nothing else.
+// A letter that cannot be published is held with the reason and blocks no others.
 func TestWhatCannotBePublished(t *testing.T) {
 	t.Parallel()
 	deep := deadletter.Table{}

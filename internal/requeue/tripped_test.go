@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// Where almost all letters of a queue come back, its breaker lets nothing leave but a probe, once a
-// minute has passed. Another queue is not concerned, and neither is what people requeue.
+// If almost all letters of a queue come back, its breaker lets only a probe leave, after a minute.
+// Other queues and requeues by people are not affected.
 func TestATrippedQueueSendsAProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestATrippedQueueSendsAProbe(t *testing.T) {
 }
 
 // Letters that reached their queue, or may have reached it, trip its breaker when they come back.
-// What did not leave says nothing about the queue.
+// Unsent letters say nothing about the queue.
 func TestWhatTripsAQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// An expiration that a person gave a revision does not end its wait in the broker.
+// An expiration set by a person in a revision does not end the letter's wait in the broker.
 func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -22,8 +22,8 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasAPlace, but the store. The dispatcher asks for the places of all waiters that
-// the rules name.
+// TestEveryWaiterHasAPlace checks every waiter except the store. The dispatcher asks for the places
+// of all waiters that the rules name.
 func TestEveryWaiterHasAPlace(t *testing.T) {
 	t.Parallel()
 	for _, name := range rules.Waiters {

@@ -11,19 +11,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// What an answer does to a letter that is to wait in the broker: confirmed, it waits there, and the
-// attempt is used. Not taken, it waits in the store as before. In doubt, it is sent again.
+// Responses affect a letter that should wait in the broker as follows. If it is confirmed, it waits
+// there and the attempt is used. If it is rejected, it waits in the store as before. If it is in
+// doubt, it is sent again.
 func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	t.Parallel()
 	const wait = 10 * time.Minute
 	for _, c := range []struct {
 		name   string
 		doubt  bool // an earlier copy is in doubt
-		hold   bool // what is in doubt
+		hold   bool // hold letters in doubt
 		answer deadletter.OutcomeKind
 		detail string
 		end    end
-		in     string // the queue of the broker
+		in     string // queue in the broker
 	}{
 		{"confirmed", false, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
 		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 is not there (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
@@ -71,7 +72,7 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 	}
 }
 
-// waiting returns a desk with one letter that is to wait in the broker.
+// waiting returns a desk with one letter that should wait in the broker.
 func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	d := newDesk(t, &item{waiter: string(w), wait: wait, due: ms(time.Now().Add(wait))})
 	d.rules.Default.Retry = &rules.Retry{Delays: []time.Duration{wait}, Waiter: w}
@@ -79,18 +80,18 @@ func waiting(t *testing.T, w rules.Waiter, wait time.Duration) *desk {
 	return d
 }
 
-// A letter that comes late waits for the rest of its time, or for the whole of it in a queue in
-// which all wait equally long. It does not wait in the broker where it is too late for such a
-// queue, where its time has come, or where the broker cannot let it wait.
+// A late letter waits for the rest of its time, or for the full time in a queue in which all
+// letters wait equally long. It does not wait in the broker if it is too late for such a queue, if
+// its time has come, or if the broker cannot make it wait.
 func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		waiter rules.Waiter
-		passes time.Duration // before the dispatcher looks
+		passes time.Duration // before the dispatcher checks
 		takes  bool
 		course string
-		late   time.Duration // beyond its time
+		late   time.Duration // past its due time
 	}{
 		{"in time", rules.WaiterQueue, 0, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 0},
 		{"a little later", rules.WaiterQueue, 59 * time.Second, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 59 * time.Second},

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch has the dispatcher look after what it requeued, second by second, for so long.
+// watch makes the dispatcher check its requeued letters second by second for d.
 func (s *station) watch(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(time.Second) {
@@ -19,7 +19,7 @@ func (s *station) watch(d time.Duration) {
 	}
 }
 
-// requeued sends a letter, and returns its id at the end of its watch.
+// requeued sends a letter and returns its id at the end of its watch.
 func (s *station) requeued() deadletter.ID {
 	s.t.Helper()
 	s.wait(1, 0, time.Second)
@@ -42,8 +42,8 @@ var (
 	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
 )
 
-// TestTheEndOfAWatch: what becomes of a letter that did not come back, by what two looks at its
-// queue show.
+// TestTheEndOfAWatch checks what becomes of a letter that did not come back, depending on what two
+// looks at its queue show.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {
@@ -57,7 +57,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 		name        string
 		first, then deadletter.QueueFacts
 		want        deadletter.State
-		why         string // of a letter that is held
+		why         string // of a held letter
 		unverified  bool
 	}{
 		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
@@ -110,8 +110,8 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}
 }
 
-// TestABrokerThatIsAwayShowsNoQueue: letters are not held for a queue that a broker which is
-// starting does not show.
+// TestABrokerThatIsAwayShowsNoQueue checks that letters are not held because a starting broker does
+// not show their queue yet.
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -128,8 +128,7 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen: a letter that was sent after a look is none of those that the
-// look was about.
+// TestALookIsOfWhatWasInTheQueueThen checks that a look says nothing about letters sent after it.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -151,11 +150,11 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 
 const lookAgain = 10 * time.Second // between two looks that count
 
-// TestAQueueThatIsGoneIsTold: many letters of it are held, their group hears of them, and each can
-// be sent again.
+// TestAQueueThatIsGoneIsTold checks that all letters of a deleted queue are held, that their group
+// is notified, and that each can be sent again.
 func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	t.Parallel()
-	const letters = 1100 // more than one commit takes
+	const letters = 1100 // more than one transaction handles
 	s := newStation(t)
 	s.wait(letters, 0, 0)
 	s.run(40 * time.Second)

@@ -10,11 +10,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wire is a broker as rabbitmq.Link publishes to it. It knows what arrived, whatever it answered.
+// wire is a broker to which rabbitmq.Link would publish. It knows what arrived, whatever it
+// responded.
 type wire struct {
 	answer  func(p *deadletter.Publishing) answer
-	latency func() time.Duration // until the answers
-	ready   func() time.Duration // until it says that it is ready
+	latency func() time.Duration // time until the responses
+	ready   func() time.Duration // time until it reports that it is ready
 	takes   bool                 // letters can wait in it
 
 	mu      sync.Mutex
@@ -26,13 +27,14 @@ type wire struct {
 	sent    map[deadletter.Token]*sent
 }
 
-// answer is what a broker says of a message, and whether the message arrived where it says nothing.
+// answer is a broker's response to a message. arrives says whether the message arrived if there is
+// no response.
 type answer struct {
 	kind    deadletter.OutcomeKind
 	arrives bool
 }
 
-// sent is what is known of the copies of an attempt.
+// sent records the copies of an attempt.
 type sent struct {
 	arrived   int
 	confirmed bool
@@ -48,7 +50,7 @@ var details = map[deadletter.OutcomeKind]string{
 }
 
 func newWire() *wire {
-	var asked atomic.Int64 // No two workers go on at the same moment, so that a test takes one course.
+	var asked atomic.Int64 // Workers never continue at the same moment, so that each test takes a single course.
 	return &wire{
 		answer:  func(*deadletter.Publishing) answer { return answer{kind: deadletter.OutcomeConfirmed} },
 		latency: func() time.Duration { return 0 },
@@ -57,7 +59,8 @@ func newWire() *wire {
 	}
 }
 
-// connect says whether the broker is there. What has no answer when it goes is in doubt.
+// connect makes the broker available or unavailable. Messages without a response at that time are
+// in doubt.
 func (w *wire) connect(there bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +77,7 @@ func (w *wire) state() (down bool, changed <-chan struct{}) {
 	return w.down, w.changed
 }
 
-// Session is 1 for the first connection.
+// Session returns 1 for the first connection.
 func (w *wire) Session() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +123,7 @@ func (w *wire) Ready(ctx context.Context) error {
 	}
 }
 
-// grace is how long answers are waited for once the program is to stop.
+// grace is how long a stopping program waits for responses.
 const grace = 5 * time.Second
 
 func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
@@ -136,7 +139,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 		}
 	}
 	if !down && !w.answered(ctx, changed) {
-		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their answers end one after the other.
+		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their responses end one after the other.
 		for i, a := range answers {
 			if a.kind != deadletter.OutcomeUnsent {
 				answers[i] = answer{deadletter.OutcomeInDoubt, a.arrives || a.kind == deadletter.OutcomeConfirmed}
@@ -163,7 +166,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// answered waits for the answers and says whether they came.
+// answered waits for the responses and reports whether they came.
 func (w *wire) answered(ctx context.Context, lost <-chan struct{}) bool {
 	late, stopping := time.After(w.latency()), ctx.Done()
 	var over <-chan time.Time

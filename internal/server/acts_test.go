@@ -36,13 +36,13 @@ masking: [{header: x-token}]
 schemas: {directory: %[1]s/schemas}
 `
 
-// ledger is a whole dlo that is not connected to any broker. Tests ask it for what is done and look
-// at what its audit says.
+// ledger is a whole dlo without any connection to a broker. Tests make it act and check its audit
+// log.
 type ledger struct {
 	*Server
 	t      *testing.T
 	window int64
-	newest int64 // act that was looked at
+	newest int64 // newest act already checked
 }
 
 func openLedger(t *testing.T) *ledger {
@@ -88,7 +88,7 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-// die lets n letters of a queue be dead in the group of a key.
+// die creates n dead letters of a queue in the group with the given key.
 func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID) {
 	l.t.Helper()
 	l.window++
@@ -124,7 +124,7 @@ func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID
 	return ids
 }
 
-// call is one request, by one of the ways, and its answer.
+// call makes one request in the given way and returns the response.
 func (l *ledger) call(way deadletter.Way, method, path, body string) map[string]any {
 	l.t.Helper()
 	kind := "application/json"
@@ -155,7 +155,7 @@ func (l *ledger) call(way deadletter.Way, method, path, body string) map[string]
 	return v
 }
 
-// step lets the operations do what they have to do now.
+// step makes the operations do what they can do now.
 func (l *ledger) step() {
 	l.t.Helper()
 	for range 5 {
@@ -165,7 +165,7 @@ func (l *ledger) step() {
 	}
 }
 
-// raw runs SQL beside the store, to make time pass.
+// raw runs SQL on the store's database, to make time pass.
 func (l *ledger) raw(text string, args ...any) {
 	l.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+l.cfg.Store+"?_pragma=busy_timeout(5000)")
@@ -178,7 +178,7 @@ func (l *ledger) raw(text string, args ...any) {
 	}
 }
 
-// acts are the acts since the last look, oldest first.
+// acts returns the acts since the last call, oldest first.
 func (l *ledger) acts() []deadletter.Act {
 	l.t.Helper()
 	list, _, err := l.store.Audit(l.t.Context(), query.Query{}, "", 100)
@@ -196,15 +196,14 @@ func (l *ledger) acts() []deadletter.Act {
 	return list
 }
 
-// TestEveryActIsRecordedWhole goes through everything that can be done, by people and by dlo
-// itself, and holds each row of the audit to who, by which way, what it was about, and what was
-// asked and done.
+// TestEveryActIsRecordedWhole does everything that people or dlo itself can do. It checks who each
+// audit entry names, the way used, the targets, and the numbers requested and done.
 func TestEveryActIsRecordedWhole(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
 	const page, api, cli, dlo = deadletter.WayPage, deadletter.WayAPI, deadletter.WayCLI, deadletter.WayService
 	seen := map[string]bool{}
-	// did holds what was written since the last call to rows such as "resolved page 1/1 group G-1".
+	// did compares the acts since the last call with rows such as "resolved page 1/1 group G-1".
 	did := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -227,7 +226,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			t.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	// What dlo did at its start, and what it does when it is told to read its file again.
+	// What dlo does at its start, and when it is told to reload its file.
 	did("broker renamed dlo 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
 	l.reload(t.Context())
@@ -282,7 +281,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(page, "POST", "/operations/"+strings.TrimPrefix(taken, "operation ")+"/cancel", "")
 	did("cancelled page 1/0 " + taken)
 
-	// Decisions on groups. G-1 is the one of the broker that has another name now.
+	// Decisions on groups. G-1 belongs to the broker that has been renamed.
 	l.call(page, "POST", "/triage", "do=snooze&for=4h&id=G-1")
 	l.call(api, "POST", "/groups/decisions", `{"groups":["G-1","G-2"],"resolve":{}}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"reopen":true}`)
@@ -297,7 +296,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1", "assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
 		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2", "split api 1/1 group G-2", "undone page 1/1 group G-1")
 
-	// What becomes of groups: one comes back, another grows, and calms down.
+	// What happens to groups: one comes back, another one grows and calms down.
 	l.die("main", "email", 2, 1)
 	did("regressed dlo 1/1 group G-2")
 	l.raw(`UPDATE groups SET first_at = first_at - 3 * 86400000 WHERE id = 2`)
@@ -415,7 +414,7 @@ func (l *ledger) letter(id deadletter.ID) deadletter.Letter {
 	return letter
 }
 
-// taking is a queue out of which three letters were taken so far.
+// taking is a queue from which three letters have been taken so far.
 type taking struct{ resolved chan struct{} }
 
 func (taking) Run(ctx context.Context) error   { <-ctx.Done(); return nil }
@@ -423,7 +422,7 @@ func (q taking) Resolve(context.Context) error { close(q.resolved); return nil }
 func (taking) Taken() int                      { return 3 }
 func (taking) Busy() bool                      { return false }
 
-// drains starts a drain and stops it, and resolves what another left open.
+// drains starts and stops a drain, and resolves a window that another one left open.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
 	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}
@@ -464,7 +463,7 @@ func (l *ledger) drains(between func(id string)) {
 	<-ended
 }
 
-// trial begins a trial, which goes no further than that here.
+// trial starts a trial, which cannot complete here.
 func (l *ledger) trial() {
 	l.t.Helper()
 	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))

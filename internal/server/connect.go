@@ -7,11 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// connectWait is how long people wait for the end of an attempt that they have asked for.
+// connectWait is how long people wait for the result of a connection attempt that they requested.
 const connectWait = 3 * time.Second
 
-// Connect tries at once to connect to a broker that is away. It returns when that was tried, or a
-// few seconds later. The error wraps ErrForbidden or ErrNotFound; that the attempt failed is none.
+// Connect immediately tries to connect to an unavailable broker. It returns after the attempt, or
+// after a few seconds. The error wraps ErrForbidden or ErrNotFound; a failed attempt is not an
+// error.
 func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker string) error {
 	for i, b := range s.cfg.Brokers {
 		if b.Name != broker {
@@ -29,5 +30,5 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 	return deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(broker))
 }
 
-// away says why nothing can be sent to the broker of an origin now.
+// away returns why nothing can be sent to an origin's broker now.
 func (s *Server) away(o deadletter.Origin) string { return deadletter.Away(s.brokers(), o) }

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// TestWhoMayNotConnectsToNoBroker, and nobody to one that is not in the configuration.
+// TestWhoMayNotConnectsToNoBroker also checks that nobody can connect to a broker that is not
+// configured.
 func TestWhoMayNotConnectsToNoBroker(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}

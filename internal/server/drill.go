@@ -19,7 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// Drill is dlo drill.
+// Drill is the command dlo drill.
 type Drill struct {
 	config.File
 	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
@@ -32,7 +32,7 @@ type Drill struct {
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// Run makes the failures and prints what was told of each.
+// Run causes the failures and prints what was reported for each.
 func (c Drill) Run(ctx context.Context, o Options) error {
 	if c.List {
 		return c.list(o.Out)
@@ -67,7 +67,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 	return verdict(&report)
 }
 
-// verdict is the error that stands for rows that did not pass.
+// verdict returns the error for rows that failed or were skipped.
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:
@@ -78,7 +78,7 @@ func verdict(r *drill.Report) error {
 	return nil
 }
 
-// options are those of the drill that is asked for.
+// options returns the options of the requested drill.
 func (c Drill) options(o Options) (drill.Options, error) {
 	options := drill.Options{VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
 	broker, err := c.broker(o.Getenv)
@@ -98,7 +98,8 @@ func (c Drill) options(o Options) (drill.Options, error) {
 	return options, nil
 }
 
-// broker is the one of the configuration that is drilled on, with the management API that is named.
+// broker returns the configured broker to drill on, with the management API named on the command
+// line.
 func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	path, err := c.Path(getenv)
 	if err != nil {
@@ -126,21 +127,21 @@ func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	return b, nil
 }
 
-// running is a dlo of the drill.
+// running is a dlo started by the drill.
 type running struct {
 	*Server
 	cancel context.CancelFunc
 	ended  chan error
 }
 
-// Stop stops it in order.
+// Stop stops the dlo in an orderly way.
 func (r running) Stop() error {
 	r.cancel()
 	return <-r.ended
 }
 
-// startOffice starts a dlo in this process. Its log goes beside its configuration; the environment
-// of this process does not concern it.
+// startOffice starts a dlo in this process. Its log is written beside its configuration, and it
+// ignores this process's environment.
 func (o Options) startOffice(ctx context.Context, path, amqp, management string) (drill.Running, error) {
 	nothing := func(string) string { return "" }
 	cfg, err := config.Load(path, nothing)
@@ -160,7 +161,7 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 		return nil, err
 	}
 	running := running{Server: s, ended: make(chan error, 1)}
-	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it ends when the drill stops it
+	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it ends only when the drill stops it
 	go func() {
 		defer log.Close()
 		running.ended <- s.Run(ctx)
@@ -168,7 +169,7 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 	return running, nil
 }
 
-// clean removes what earlier drills have left.
+// clean removes what earlier drills left behind.
 func clean(ctx context.Context, api drill.API, left []string, out io.Writer) error {
 	var errs []error
 	for _, name := range left {
@@ -203,7 +204,7 @@ func (c Drill) print(out io.Writer, r *drill.Report) error {
 	return r.Write(out)
 }
 
-// list prints what can be drilled, and what cannot.
+// list prints which failures can be drilled and which cannot.
 func (c Drill) list(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAILURE\tPROBLEM\tWHAT IS DONE")

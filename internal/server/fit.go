@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Each room declares what it needs; this is what it gets.
+// Each consumer declares the interface it needs; these are the implementations it gets.
 var (
 	_ annotation.Store         = (*store.Store)(nil)
 	_ classify.IndexStore      = (*store.Store)(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// linksOf makes the links to the brokers of the configuration, in its order. None is connected.
+// linksOf creates the links to the configured brokers, in order. None of them is connected yet.
 func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
@@ -25,7 +25,8 @@ func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	return links, nil
 }
 
-// reached tells the links which brokers were connected once since the store was made.
+// reached tells the links which brokers have been connected at least once since the store was
+// created.
 func (s *Server) reached(ctx context.Context) error {
 	reached, err := s.store.Reached(ctx)
 	for i, b := range s.cfg.Brokers {
@@ -36,7 +37,7 @@ func (s *Server) reached(ctx context.Context) error {
 	return err
 }
 
-// Ask connects to each broker of a configuration and says what it lets dlo do. It changes nothing
+// Ask connects to each configured broker and reports what it allows dlo to do. It changes nothing
 // there.
 func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
 	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))

@@ -13,12 +13,13 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// resolver returns the addresses of a name; net.Resolver.LookupNetIP is one.
+// resolver returns the addresses of a name, like net.Resolver.LookupNetIP.
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// addresses returns the addresses, host:port, that a listen address stands for, IPv4 first, each of
-// them a loopback address. A name is resolved here, once: what is listened on is what was looked
-// at. It refuses an address that others could reach, as there is no sign-in yet.
+// addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. All
+// are loopback addresses. A name is resolved only here, so that dlo listens on exactly the
+// addresses that were checked. Addresses that others could reach are rejected, as there is no
+// sign-in yet.
 func addresses(ctx context.Context, listen string, lookup resolver) ([]string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -52,8 +53,8 @@ func addresses(ctx context.Context, listen string, lookup resolver) ([]string, e
 	return list, nil
 }
 
-// listen takes the first of the addresses that this machine has. One that is in use is not passed
-// over: whoever opens the name would find the other program.
+// listen listens on the first address that this machine has. It does not skip an address that is in
+// use, because people who open the name would reach the other program.
 func listen(addresses []string) (net.Listener, error) {
 	var failed []error
 	for _, address := range addresses {
@@ -68,8 +69,8 @@ func listen(addresses []string) (net.Listener, error) {
 	return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", errors.Join(failed...))
 }
 
-// hostsOf is the Host allow list of a server that was told to listen on one address and does on
-// another, with the port that it got: a name that it was told is answered as well.
+// hostsOf returns the Host allow list of a server. The configured listen address may differ from
+// the actual address and its port; requests for the configured name are accepted too.
 func hostsOf(listen, address, publicURL string, configured []string) []string {
 	hosts := web.Hosts(address, publicURL, configured)
 	host, _, _ := net.SplitHostPort(listen)

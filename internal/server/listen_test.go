@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// names is a resolver that knows these names, and no other.
+// names returns a resolver that knows only these names.
 func names(known map[string][]string) resolver {
 	return func(_ context.Context, network, host string) ([]netip.Addr, error) {
 		if network != "ip" {
@@ -64,8 +64,8 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 	}
 }
 
-// TestWhatWasCheckedIsServed: the listener is at an address that was looked at, whatever a name has
-// become since.
+// TestWhatWasCheckedIsServed checks that the listener uses an address that was checked, even if the
+// name has changed since.
 func TestWhatWasCheckedIsServed(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

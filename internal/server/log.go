@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	logAlike = 5           // lines that differ in figures only are written so often
-	logLines = 20          // lines of one message are written so often
-	logFold  = time.Minute // in this time; what is left out is counted, and said at its end
+	logAlike = 5           // limit for lines that differ only in figures
+	logLines = 20          // limit for lines with one message
+	logFold  = time.Minute // period of the limits; its omitted lines are counted and reported
 )
 
-// newLog returns a log that folds lines which repeat, and what makes it say at once how many it has
-// left out.
+// newLog returns a log that folds repeated lines. flush makes it report immediately how many it has
+// omitted.
 func newLog(w io.Writer) (log *slog.Logger, flush func()) {
 	f := &folds{of: map[string]*fold{}}
 	return slog.New(&foldingHandler{folds: f, out: slog.NewTextHandler(w, nil)}), f.flush
 }
 
-// foldingHandler writes the first lines of each kind at once. Further ones are counted, and become
-// one line a minute, for as long as they come. So a change is in the log when it happens, and what
-// fails for each letter does not fill the disk.
+// foldingHandler writes the first lines of each kind immediately. It counts further lines and
+// writes one summary line a minute for as long as they continue. A change therefore appears in the
+// log when it happens, and a failure of every letter does not fill the disk.
 type foldingHandler struct {
 	folds *folds
 	out   slog.Handler
-	with  string // the attributes that out has already
+	with  string // the attributes already added to out
 }
 
-// folds are what is left out of a log, by level and message.
+// folds holds what was omitted from a log, by level and message.
 type folds struct {
 	mu sync.Mutex
 	of map[string]*fold
 }
 
-// fold is one message in the minute that runs.
+// fold is one message in the current minute.
 type fold struct {
 	lines   int            // written
-	alike   map[string]int // lines by their text without figures; at most logLines of them
-	before  map[string]int // the same of the minute before, if lines were left out in it
+	alike   map[string]int // written lines by text without figures; at most logLines
+	before  map[string]int // same for the previous minute, if lines were omitted in it
 	left    int            // out
-	last    slog.Record    // the last of these
-	handler slog.Handler   // of that one
+	last    slog.Record    // the last omitted line
+	handler slog.Handler   // the handler of last
 	timer   *time.Timer
 }
 
@@ -71,7 +71,7 @@ func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// leaves says whether a line is left out, and counts it.
+// leaves reports whether a line is omitted, and counts it.
 func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)
@@ -94,14 +94,14 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 		return false
 	}
 	if m.before[alike] > 0 {
-		m.alike[alike] = m.before[alike] // it goes on
+		m.alike[alike] = m.before[alike] // it continues
 	}
 	m.left++
 	m.last, m.handler = r.Clone(), h.out
 	return true
 }
 
-// turn ends the minute of a message. The next one begins at once if lines were left out.
+// turn ends a message's minute. The next one begins immediately if lines were omitted.
 func (f *folds) turn(message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +115,7 @@ func (f *folds) turn(message string) {
 	m.timer.Reset(logFold)
 }
 
-// say writes how many lines were left out since the last time, and the last of them.
+// say writes the number of lines omitted since the last time, and the last of them.
 func (m *fold) say() {
 	if m.left == 0 {
 		return
@@ -125,7 +125,7 @@ func (m *fold) say() {
 	m.left = 0
 }
 
-// flush says what is left out at the end of the process.
+// flush reports omitted lines at the end of the process.
 func (f *folds) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

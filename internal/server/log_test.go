@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// writer is a function that is written to.
+// writer is a function used as an io.Writer.
 type writer func([]byte) (int, error)
 
 func (w writer) Write(text []byte) (int, error) { return w(text) }
 
-// TestTheLogFoldsWhatRepeats: the first lines of a kind are written at once, the others are counted
-// and said each minute; what is new is written at once also in the middle of a flood.
+// TestTheLogFoldsWhatRepeats checks that the first lines of a kind are written immediately, and
+// that further ones are counted and reported each minute. New lines are written immediately even
+// during a flood.
 func TestTheLogFoldsWhatRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -55,7 +56,7 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 		if n := written(); n != logAlike+4 || !strings.Contains(last(), `msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last"`) {
 			t.Errorf("%d lines after a minute: %s", n, last())
 		}
-		for range 600 { // it goes on: one line a minute
+		for range 600 { // it continues: one line a minute
 			inbox.Warn("doubtful twins held", "letters", 1)
 			time.Sleep(time.Second)
 		}
@@ -66,14 +67,14 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 		if !strings.Contains(last(), "something else") {
 			t.Errorf("what is new waits: %s", last())
 		}
-		time.Sleep(3 * logFold) // it is over
+		time.Sleep(3 * logFold) // it has ended
 		before := written()
 		inbox.Warn("doubtful twins held", "letters", 1)
 		if n := written(); n != before+1 {
 			t.Errorf("%d lines of one that comes again after a while", n-before)
 		}
 		before = written()
-		for n := range 1000 { // each is another
+		for n := range 1000 { // each is different
 			inbox.Error("request failed", "path", "/"+strings.Repeat("x", n))
 		}
 		if n := written(); n != before+logLines {

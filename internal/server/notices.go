@@ -15,14 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// outbox is the outbox of the store, under the masks.
+// outbox is the store's outbox with masking applied.
 type outbox struct {
 	*notify.Aside
 	mask func(name, text string) (string, bool)
 }
 
-// Due returns deliveries of a channel, of which nothing masked is to be seen: also what was written
-// before a mask was configured.
+// Due returns due deliveries of a channel with masked values hidden, including those in notices
+// written before the mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
@@ -50,7 +50,7 @@ func (o outbox) hide(d *deadletter.Delivery) {
 	}
 }
 
-// telling makes the rooms that tell people.
+// telling creates the parts that notify people.
 func (s *Server) telling() error {
 	channels, err := channelsOf(s.cfg.Channels)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Server) telling() error {
 	return nil
 }
 
-// tell puts channels in use. What is still on its way to one that is gone fails, so that it is
-// seen.
+// tell puts channels into use. Notices still waiting for a removed channel fail, so that people see
+// them.
 func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
 		s.log.Error("notices", "err", err)
@@ -90,11 +90,11 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
 }
 
-// office is how this dlo names itself: where people reach it, and by what receivers tell it from
-// others.
+// office returns the identity of this dlo: the address where people reach it, and the name by which
+// receivers distinguish it from others.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
-	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // by the name that is configured, such as localhost: the Host check knows it
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // use the configured name, such as localhost, which the Host check allows
 		if _, port, err := net.SplitHostPort(address); err == nil {
 			address = net.JoinHostPort(host, port)
 		}
@@ -102,13 +102,13 @@ func (s *Server) office(cfg config.Config) notify.Office {
 	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+address), Name: s.name}
 }
 
-// Check says what is wrong with the channels of a configuration.
+// Check validates the channels of a configuration.
 func Check(cfg config.Config) error {
 	_, err := channelsOf(cfg.Channels)
 	return err
 }
 
-// channelsOf makes the senders of the configuration.
+// channelsOf creates the senders for the configured channels.
 func channelsOf(list []config.Channel) (map[string]notify.Channel, error) {
 	channels := map[string]notify.Channel{}
 	for _, c := range list {
@@ -138,7 +138,7 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
-// made is the channel of a sender.
+// made returns a sender's channel.
 func made[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
 	if err != nil {
 		return notify.Channel{}, err
@@ -158,15 +158,15 @@ func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
 	return notify.TimeOfDay{Hour: int(t) / 60, Minute: int(t) % 60}
 }
 
-// location is a zone that the configuration has checked.
+// location returns a zone that the configuration has validated.
 func location(name string) *time.Location {
-	zone, _ := time.LoadLocation(name) // nil where this machine does not know it: UTC
+	zone, _ := time.LoadLocation(name) // nil if unknown on this machine: UTC
 	return zone
 }
 
 const repeatEvery = 5 * time.Minute
 
-// repeats tells the Alertmanagers again what is open, since they forget it, until ctx ends.
+// repeats keeps resending open alerts to the Alertmanagers, which forget them, until ctx ends.
 func (s *Server) repeats(ctx context.Context) error {
 	for {
 		select {

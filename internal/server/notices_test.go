@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/notify"
 )
 
-// valid are values of the fields of the kinds of channels, by their names. Nobody listens at the
-// addresses, which are private.
+// valid holds valid values for the fields of every kind of channel, by name. The addresses are
+// private, and nobody listens there.
 var valid = map[string]any{
 	"URL": "http://127.0.0.1:1", "Secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "Key": "key",
 	"Host": "127.0.0.1", "Port": 1, "User": "dlo", "Password": "secret", "From": "dlo@example.com", "To": []string{"team@example.com"},
 }
 
-// TestEveryKindOfChannelHasASender: what the configuration can hold can be told, also at a private
-// address.
+// TestEveryKindOfChannelHasASender checks that every channel in a configuration has a sender, even
+// at a private address.
 func TestEveryKindOfChannelHasASender(t *testing.T) {
 	t.Parallel()
 	kinds, senders := 0, map[reflect.Type]string{}
@@ -58,7 +58,7 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 	}
 }
 
-// TestNothingMaskedIsTold: whatever a delivery knows of groups is masked before it is said.
+// TestNothingMaskedIsTold checks that everything a delivery says about groups is masked.
 func TestNothingMaskedIsTold(t *testing.T) {
 	t.Parallel()
 	const secret = "card 4111"
@@ -78,7 +78,7 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	}
 }
 
-// TestMachinesAreTheWebhooks of the configuration.
+// TestMachinesAreTheWebhooks checks that the store's machines are the configured webhooks.
 func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// pages makes the web server over the rooms.
+// pages creates the web server.
 func (s *Server) pages() {
 	s.web = web.New(web.Options{
 		Picker: s, Schemas: s.library, Bindings: s.bindings(),
@@ -42,8 +42,8 @@ func (s *Server) pages() {
 	s.http = s.web.Server()
 }
 
-// metrics serves /metrics. What cannot be read is left out and logged, so that a store that does
-// not answer takes nothing else with it.
+// metrics serves /metrics. Unreadable metrics are omitted and logged, so that an unresponsive store
+// does not affect the others.
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
@@ -55,8 +55,8 @@ func (s *Server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
-// setup is the example of the first run: the first broker that has a dead-letter exchange declared,
-// as a policy can lead there at once.
+// setup returns the example shown on first run. It uses the first broker with a dead-letter
+// exchange, because a policy can refer to that immediately.
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]

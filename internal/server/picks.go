@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks puts in use what people picked: bindings before those of the configuration, as people saw
-// what that made of their letters.
+// picks puts people's picks into use. Their bindings precede the configuration's, because people
+// saw the effect of their picks on their letters.
 func (s *Server) picks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Server) picks(ctx context.Context) error {
 	return nil
 }
 
-// bindings are those of the configuration.
+// bindings returns the configured bindings.
 func (s *Server) bindings() []payload.Binding {
 	var list []payload.Binding
 	for _, b := range s.cfg.Schemas.Bindings {
@@ -40,14 +40,14 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts is the decoder for what nobody looks at as JSON.
+// decoderOfVerdicts returns the decoder for bodies that nobody views as JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
 	d.NoJSON = true
 	return &d
 }
 
-// readAnew is called while no type can change, after letters have been read again.
+// readAnew is called after letters have been read again, while types cannot change.
 func (s *Server) readAnew() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {
@@ -62,19 +62,19 @@ func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 
 func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
 
-// AddPick saves a type that a person picked and puts it in use; letters that it is for are read
+// AddPick saves a person's pick of a type and puts it into use. The letters it applies to are read
 // again.
 func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
 	err := s.reader.Between(func() (err error) {
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
 			return err
 		}
-		return s.picks(context.WithoutCancel(ctx)) // what is stored is in use, also when nobody waits for the answer
+		return s.picks(context.WithoutCancel(ctx)) // a stored pick is used even if the caller no longer waits
 	})
 	return p, err
 }
 
-// RemovePick takes a pick away; letters that it was for are read again.
+// RemovePick removes a pick. The letters it applied to are read again.
 func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
 	return s.reader.Between(func() error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {

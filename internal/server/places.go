@@ -7,10 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// Several entries of the configuration may lead to one broker and vhost, its place.
+// Several entries of the configuration may point to one broker and vhost. That is called their
+// place.
 
-// inboxesAt returns the inboxes of a place, whichever entries name them: no letter is requeued to
-// one.
+// inboxesAt returns all inboxes of a place, whichever entries name them. No letter is requeued to
+// an inbox.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {
@@ -21,8 +22,8 @@ func inboxesAt(brokers []config.Broker, place string) []string {
 	return inboxes
 }
 
-// annotationsAt returns the queues of annotations of a place: no letter is requeued to one, and
-// none is drained.
+// annotationsAt returns the queues of annotations of a place. No letter is requeued to such a
+// queue, and none is drained.
 func annotationsAt(brokers []config.Broker, place string) []string {
 	var queues []string
 	for _, b := range brokers {
@@ -33,7 +34,7 @@ func annotationsAt(brokers []config.Broker, place string) []string {
 	return queues
 }
 
-// namesOf returns what a place is called in the configuration.
+// namesOf returns the names of a place in the configuration.
 func namesOf(brokers []config.Broker, place string) []string {
 	var names []string
 	for _, b := range brokers {
@@ -44,7 +45,7 @@ func namesOf(brokers []config.Broker, place string) []string {
 	return names
 }
 
-// named are the brokers as the store knows them.
+// named returns the brokers in the form the store uses.
 func named(brokers []config.Broker) []store.Broker {
 	list, first := make([]store.Broker, len(brokers)), map[string]string{}
 	for i, b := range brokers {

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// problems is what keeps dlo itself from its work; its brokers say what is theirs.
+// problems returns the problems that prevent dlo itself from working. Its brokers report their own.
 func (s *Server) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
@@ -38,7 +38,7 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
-// allProblems is that, and what the brokers say.
+// allProblems returns these problems and those of the brokers.
 func (s *Server) allProblems() []deadletter.Problem {
 	list := s.problems()
 	for _, b := range s.brokers() {
@@ -47,7 +47,7 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
-// problemChannels are where people are told of problems.
+// problemChannels returns the channels for problems.
 func (s *Server) problemChannels() []string {
 	if named := *s.told.Load(); len(named) > 0 {
 		return named
@@ -58,7 +58,7 @@ func (s *Server) problemChannels() []string {
 // problemsDesc describes dlo_problems.
 var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
-// problemCollector counts the problems there are when it is asked.
+// problemCollector counts the current problems whenever it is collected.
 type problemCollector struct{ *Server }
 
 func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsDesc }

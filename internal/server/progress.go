@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	noteEvery   = 10 * time.Second // how often it is noted beside the store how far it has got
-	restoreSaid = 24 * time.Hour   // how long it is said that the store was restored, at least
+	noteEvery   = 10 * time.Second // interval between notes of the store's progress
+	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noting notes beside the store how far it has got, also while nothing is sent: what people decide,
-// and what arrives, is found missing in a copy too.
+// noting notes the store's progress beside it, even while nothing is sent. If the store is later
+// replaced by a copy, missing decisions and arrivals are thus noticed too.
 func (s *Server) noting(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
@@ -30,15 +30,16 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history is what the store knows of its own past.
+// history is the store's knowledge of its own past.
 type history interface {
-	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = it never was
+	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = never restored
 	Strangers() []string
-	Unnoted() error // why it could not be noted last how far the store has got; nil = it was
-	Damaged() error // nil = no damage was met
+	Unnoted() error // why the last note of its progress failed; nil = it was written
+	Damaged() error // nil = no damage found
 }
 
-// storeProblems say that the store is a copy, or that another store was in its place.
+// storeProblems reports that the store is damaged, a restored copy or not noted, or that another
+// store was in its place.
 func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// reloads reads the configuration, and the schemas, again at each SIGHUP, until ctx ends.
+// reloads reloads the configuration and the schemas on each SIGHUP, until ctx ends.
 func (s *Server) reloads(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -30,9 +30,9 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// reload puts the rules of the configuration file in use, with its channels, quiet hours and
-// digest, whole or not at all: a file with a mistake changes nothing. Rules decide on letters
-// that are not decided yet; those that wait keep what was decided on them.
+// reload puts the configuration file's rules, channels, quiet hours and digest into use, all or
+// nothing: a file with a mistake changes nothing. The rules decide on letters that are not decided
+// yet. Letters already waiting keep their decision.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// room is a loop that works until its context ends, and its owner, who waits for it.
+// room runs loops until their context ends. Its owner waits for them.
 type room struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -28,14 +28,14 @@ func (r *room) stop() {
 	r.done.Wait()
 }
 
-// sendingStop is how long letters may be on their way when dlo stops. A broker under an alarm takes
-// nothing from a publisher, for hours if it must: what it has not taken or answered by then is sent
-// again after the next start, or held if it may have arrived.
+// sendingStop is how long dlo waits for letters being sent when it stops. A broker under an alarm
+// accepts nothing from publishers, possibly for hours. Letters that it has not accepted or
+// confirmed by then are sent again after the next start, or held if they may have arrived.
 const sendingStop = 5 * time.Second
 
-// Run works until ctx ends and then stops in order: no more actions, no more windows, no more
-// claims, and every commit, ack and confirm that is under way is waited for. So a stop makes no
-// duplicates while the broker answers.
+// Run works until ctx ends and then stops in order: it starts no more actions, windows or claims,
+// and waits for every transaction, ack and confirm in progress. A stop therefore causes no
+// duplicates as long as the broker responds.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flushLog()
 	var inboxes, dispatchers, links []func(context.Context) error
@@ -63,7 +63,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // at once: nothing written since can be trusted, and what is not stored waits in the broker
+		return failure // immediately: nothing written since is reliable, and unstored letters are still in the broker
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
@@ -85,11 +85,11 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(failure, s.store.Close())
 }
 
-// lookInPlace is how often the file of the store is looked for where it was.
+// lookInPlace is the interval between checks that the store's file is still in place.
 const lookInPlace = time.Second
 
-// inPlace ends dlo when the file of the store is replaced or moved away while it works: what it
-// goes on to store would be in a file that nobody finds again.
+// inPlace ends dlo if the store's file is replaced or moved while dlo runs. Otherwise dlo would go
+// on writing to a file that nobody finds again.
 func (s *Server) inPlace(ctx context.Context) error {
 	for {
 		if err := s.store.InPlace(); err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// schemas opens the library of types, by which bodies are read from now on. What cannot be read is
-// said, and the rest counts.
+// schemas opens the type library, which is used to decode bodies from then on. It reports types
+// that cannot be read and uses the rest.
 func (s *Server) schemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,
 		Between: func(change func() error) error {
-			if s.reader == nil { // at the start
+			if s.reader == nil { // at startup
 				return change()
 			}
 			return s.reader.Between(change)

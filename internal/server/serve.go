@@ -1,6 +1,6 @@
-// Package server puts dlo together: it makes the store, the brokers and every room that works, ties
-// them to each other, and starts and stops them in order. It holds the commands that open a file or
-// a broker.
+// Package server assembles dlo: it creates the store, the broker links and all other components,
+// connects them, and starts and stops them in order. It contains the commands that open a file or
+// connect to a broker.
 package server
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// Serve is dlo serve.
+// Serve is the command dlo serve.
 type Serve struct {
 	config.File
 	AcceptStore bool `name:"accept-store" help:"Say that the store is current, when nothing is left that proves it is not an older copy; letters that are due are then sent."`
@@ -27,7 +27,7 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 		return wrong("%w", err)
 	}
 	if path != "" {
-		path = kong.ExpandPath(path) // pages name the file, to people who do not know where dlo was started
+		path = kong.ExpandPath(path) // pages show the path to people who do not know dlo's working directory
 	}
 	cfg, err := config.Load(path, o.Getenv)
 	if err != nil {
@@ -42,17 +42,17 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 	return s.Run(ctx)
 }
 
-// Options are what a server takes from its process.
+// Options is what a server gets from its process.
 type Options struct {
 	Getenv      func(string) string
-	Log         io.Writer // lines of text, one an event
-	Out         io.Writer // what a command prints
+	Log         io.Writer // text, one line per event
+	Out         io.Writer // output of a command
 	Version     string
-	AcceptStore bool               // people say that the store is current
-	Crash       func(point string) // called at named points, for tests; nil in the product
+	AcceptStore bool               // a person says that the store is current
+	Crash       func(point string) // called at named points, for tests; nil in production
 }
 
-// refusedError is an error with the exit code that stands for it.
+// refusedError is an error with its exit code.
 type refusedError struct {
 	error
 	code int
@@ -61,17 +61,17 @@ type refusedError struct {
 func (e refusedError) ExitCode() int { return e.code }
 func (e refusedError) Unwrap() error { return e.error }
 
-// wrong is a mistake in the configuration that only the server finds.
+// wrong returns the error for a configuration mistake that only the server can find.
 func wrong(format string, args ...any) error {
 	return refusedError{fmt.Errorf("usage: "+format, args...), 2}
 }
 
 const (
-	collectAt   = 300       // per cent of growth: most of what a window allocates is gone with the next
-	softCeiling = 200 << 20 // bytes; near it the collector works as hard as it must. A larger body passes it for as long as it is in hand
+	collectAt   = 300       // per cent of growth: most memory of a window is free again with the next one
+	softCeiling = 200 << 20 // bytes; the collector works hard near this limit. A larger body exceeds it while it is in memory
 )
 
-// tuneMemory trades memory that nobody misses for processor time. GOGC and GOMEMLIMIT win.
+// tuneMemory uses spare memory to save processor time. GOGC and GOMEMLIMIT take precedence.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)

@@ -30,7 +30,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Server is every room of a running dlo.
+// Server is a running dlo with all its components.
 type Server struct {
 	cfg         config.Config
 	getenv      func(string) string
@@ -41,8 +41,8 @@ type Server struct {
 	space       *store.Space
 	Registry    *prometheus.Registry
 	links       []*rabbitmq.Link
-	decoder     atomic.Pointer[payload.Decoder]     // how bodies are read now
-	picked      atomic.Pointer[map[[32]byte]string] // types that people picked for groups
+	decoder     atomic.Pointer[payload.Decoder]     // the current decoder of bodies
+	picked      atomic.Pointer[map[[32]byte]string] // types picked by people for groups
 	masks       payload.Masks
 	library     *schemas.Library
 	rules       *rules.Book
@@ -58,24 +58,24 @@ type Server struct {
 	keeper      *operation.Keeper
 	tender      *operation.Tender
 	outbox      outbox
-	name        string // of the store, towards receivers of notices
+	name        string // of the store, for receivers of notices
 	notifier    *notify.Notifier
 	channels    atomic.Pointer[map[string]notify.Channel]
 	digester    *notify.Digester
 	watched     *notify.Problems
-	told        atomic.Pointer[[]string] // channels that the configuration names for problems
+	told        atomic.Pointer[[]string] // channels configured for problems
 	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool // letters were in groups of an older version at the start: what people picked for these goes with them
+	regroups    bool // letters were in groups of an older version at startup; people's picks for these groups move too
 	listener    net.Listener
 	web         *web.Web
 	http        *http.Server
-	broken      chan error // an fsync failed, or the file is another: end at once
+	broken      chan error // an fsync failed or the file was replaced: end immediately
 }
 
-// New makes the rooms and takes the store and the address; nothing runs yet.
+// New creates the components, opens the store and listens on the address. Nothing runs yet.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	at, err := addresses(ctx, cfg.Listen, net.DefaultResolver.LookupNetIP)
 	if err != nil {
@@ -126,10 +126,10 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is where the server listens, host:port.
+// Addr returns the address on which the server listens, host:port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Close gives up the store and the address of a server that is not to run.
+// Close closes the store and the listener of a server that will not run.
 func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
 
 // explainStore says what to do about a store that cannot be opened.
@@ -146,7 +146,7 @@ func explainStore(err error, path string) error {
 	return err
 }
 
-// rooms makes the working rooms and ties their wakes.
+// rooms creates the worker components and connects their wake-ups.
 func (s *Server) rooms() {
 	cfg := s.cfg
 	s.rules = rules.NewBook(&cfg.Rules)
@@ -184,19 +184,19 @@ func (s *Server) rooms() {
 	s.intake()
 }
 
-// cameBack tells the dispatchers of letters that came back.
+// cameBack notifies the dispatchers of letters that came back.
 func (s *Server) cameBack(letters []deadletter.ID) {
 	for _, d := range s.dispatch {
 		d.CameBack(letters)
 	}
 }
 
-// flooded says that letters wait in the broker to be stored.
+// flooded reports whether letters wait in the broker to be stored.
 func (s *Server) flooded() bool {
 	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
 }
 
-// facts asks the broker of an origin about its queue.
+// facts asks an origin's broker about its queue.
 func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker {
@@ -206,7 +206,8 @@ func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.Queu
 	return deadletter.UnknownQueue
 }
 
-// onward asks the broker of an origin whether its queue, in which a letter expired, only delays.
+// onward asks an origin's broker whether its queue, in which a letter expired, only delays
+// messages.
 func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker && s.links[i].VHost() == o.VHost {
@@ -216,7 +217,7 @@ func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadlett
 	return deadletter.Onward{Why: "its broker is not in the configuration"}
 }
 
-// given is the origin that the configuration gives to the letters of an inbox.
+// given returns the origin that the configuration assigns to letters of an inbox.
 func (s *Server) given(broker, vhost, inbox string) string {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == broker && s.links[i].VHost() == vhost {

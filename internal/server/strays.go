@@ -11,11 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// straysWait is how long a page waits for the store to say whose letters nobody sends.
+// straysWait is how long a page waits for the store to find letters that nobody sends.
 const straysWait = 2 * time.Second
 
-// strays are problems: letters of brokers and vhosts that the configuration does not have. While
-// the store does not answer they are not known, and /readyz says why.
+// strays reports letters of brokers and vhosts that are not configured as problems. They are
+// unknown while the store does not respond; /readyz then gives the reason.
 func (s *Server) strays() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
@@ -42,8 +42,7 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem says that nobody sends the letters of a broker, and what to write into the
-// configuration.
+// strayProblem reports that nobody sends a broker's letters, and what to add to the configuration.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"
@@ -59,8 +58,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	return p
 }
 
-// vhostProblem says that nobody sends the letters of a vhost, as their broker has another one in
-// the configuration.
+// vhostProblem reports that nobody sends a vhost's letters, because their broker is configured with
+// another vhost.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))
@@ -84,7 +83,7 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 	return p
 }
 
-// strayText says what becomes of the letters: nothing.
+// strayText describes what does not happen to the letters.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {
@@ -102,7 +101,7 @@ func strayText(s *deadletter.Stray) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// asYAML writes a name as it is in the configuration.
+// asYAML formats a name for the configuration.
 func asYAML(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// strayed is a server with these brokers, whose store has letters of others.
+// strayed returns a server with the given brokers, whose store has letters of other brokers.
 func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	t.Helper()
 	s := &Server{}
@@ -40,8 +40,8 @@ func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	return s
 }
 
-// TestLettersThatNobodySends are a problem that says how many, whose, and what to write: the line
-// that it names is one of the configuration.
+// TestLettersThatNobodySends checks that the problem shows the number of letters, their broker and
+// what to configure. The line it shows must be valid in a configuration.
 func TestLettersThatNobodySends(t *testing.T) {
 	t.Parallel()
 	counts := map[deadletter.State]int{deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1, deadletter.StateRequeued: 5}
@@ -121,7 +121,7 @@ func TestLettersThatNobodySends(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNotAnswerHasNoStrays: /readyz says that it does not answer.
+// TestAStoreThatDoesNotAnswerHasNoStrays covers an unresponsive store, which /readyz reports.
 func TestAStoreThatDoesNotAnswerHasNoStrays(t *testing.T) {
 	t.Parallel()
 	s := &Server{findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/trial"
 )
 
-// trying are the brokers as trials see them.
+// trying returns the brokers in the form that trials use.
 func (s *Server) trying() []trial.Broker {
 	var list []trial.Broker
 	for i := range s.cfg.Brokers {
@@ -18,7 +18,7 @@ func (s *Server) trying() []trial.Broker {
 	return list
 }
 
-// noTrial says why there can be no trial with the configuration of a broker; "" = there can.
+// noTrial returns why the configuration of a broker does not allow a trial; "" = it does.
 func noTrial(b *config.Broker) string {
 	name := deadletter.Visible(b.Name)
 	switch {
@@ -30,7 +30,7 @@ func noTrial(b *config.Broker) string {
 	return ""
 }
 
-// notYet says why a trial would go nowhere now; "" = it would not.
+// notYet returns why a trial could not arrive now; "" = it could.
 func notYet(b deadletter.BrokerStatus) string {
 	if away := b.Away(); away != "" {
 		return away

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// TestWhereNoTrialCanBe says why: a trial goes through the dead-letter exchange that the
-// configuration names, into the first inbox, and is told by the queue that its letter died in.
+// TestWhereNoTrialCanBe checks the reasons. A trial goes through the configured dead-letter
+// exchange into the first inbox, and is recognised by the queue in which its letter died.
 func TestWhereNoTrialCanBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -30,8 +30,8 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 	}
 }
 
-// TestATrialWaitsForItsInbox: until the broker is there and the inbox is read, its letter would
-// arrive nowhere.
+// TestATrialWaitsForItsInbox checks that a trial waits until the broker is connected and the inbox
+// is read. Before that, its letter would arrive nowhere.
 func TestATrialWaitsForItsInbox(t *testing.T) {
 	t.Parallel()
 	s := &Server{}

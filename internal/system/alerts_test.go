@@ -28,7 +28,7 @@ func alertRules(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// Each kind of problem is in the manual, with the alerts that fire for each of its severities.
+// The manual lists each kind of problem with the alerts that fire for each of its severities.
 func TestEachProblemHasAnAlert(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(monitoring + "README.md")
@@ -48,7 +48,7 @@ func TestEachProblemHasAnAlert(t *testing.T) {
 		}
 		return true
 	}
-	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"} // which ask another metric
+	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"} // these alerts use another metric
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([a-z, ]+) \\| ([`\\w, ]+) \\| .* \\|$")
 	told := map[deadletter.ProblemKind]bool{}
 	_, section, _ := strings.Cut(string(text), "\n## Problems\n")

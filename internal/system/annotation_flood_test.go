@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAFloodOfAnnotationsUnderKills has a consumer say 20,000 things while its letters die and dlo
-// is killed in the middle of them. Every letter is stored once, no annotation is lost or stored
-// twice, and those of the letters are theirs.
+// TestAFloodOfAnnotationsUnderKills publishes 20,000 annotations of a consumer while its letters
+// die, and kills dlo in the middle of them. Every letter is stored once, no annotation is lost or
+// stored twice, and each belongs to the right letter.
 func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)

@@ -15,7 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// say publishes annotations to their queue, confirmed: what is no map goes as it is.
+// say publishes annotations to their queue with confirms. A value that is not a map is sent as it
+// is.
 func (a *audit) say(list ...any) {
 	a.t.Helper()
 	ch := a.channel()
@@ -42,7 +43,7 @@ func (a *audit) say(list ...any) {
 	}
 }
 
-// reports waits until dlo has declared its queue of annotations.
+// reports waits until dlo has declared its annotations queue.
 func (a *audit) reports() {
 	a.t.Helper()
 	eventually(a.t, "the queue of annotations", func() bool {
@@ -76,8 +77,9 @@ const (
 	joinedMore  = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated' GROUP BY letter HAVING count(*) > 1)`
 )
 
-// TestAnAnnotationAndItsLetterMeet has consumers that say why they reject, before and after their
-// reject, with dlo stopped in between: out of the queue, through the API and by command line.
+// TestAnAnnotationAndItsLetterMeet covers consumers that give their reason before or after they
+// reject, with dlo stopped in between. The annotations arrive from the queue, through the API and
+// by command line.
 func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -141,7 +143,7 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	}
 }
 
-// reporting is a worker that rejects all and says why, and a dlo without retries.
+// reporting returns a worker that rejects everything with a reason, and a dlo without retries.
 func reporting(t *testing.T) (*audit, *child) {
 	t.Helper()
 	testenv.Broker(t)
@@ -155,8 +157,8 @@ func reporting(t *testing.T) (*audit, *child) {
 	return a, p
 }
 
-// TestAFloodOfAnnotations has as many annotations as letters, in no order: each letter ends with
-// its own error, whatever came first.
+// TestAFloodOfAnnotations publishes as many annotations as letters, in random order. Each letter
+// ends up with its own error, whichever came first.
 func TestAFloodOfAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -200,8 +202,8 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	}
 }
 
-// TestHostileAnnotations has the queue full of what is none: nothing of it is logged, nothing
-// blocks, and what stands behind it is joined.
+// TestHostileAnnotations fills the queue with invalid annotations. None of their content is logged,
+// none of them blocks the queue, and the annotations behind them are joined to their letters.
 func TestHostileAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -246,9 +248,8 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnnotationsSurviveKills kills dlo between the commit of annotations and their
-// acknowledgement, again and again, with letters before and after them: none is lost, and none is
-// joined twice.
+// TestAnnotationsSurviveKills kills dlo again and again between the commit of annotations and their
+// acknowledgement, with letters before and after them. No annotation is lost or joined twice.
 func TestAnnotationsSurviveKills(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -289,8 +290,8 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRightToAnnotations lets dlo run as a user that may not declare or read the queue,
-// which is said once; and without one, by configuration.
+// TestWithoutTheRightToAnnotations runs dlo as a user that may not declare or read the queue, which
+// is reported once. It also runs dlo with the queue disabled in the configuration.
 func TestWithoutTheRightToAnnotations(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// What the tests ask the file of a store, from outside and beside the program. The names of tables
-// are written here where that is enough; a condition that only one test has is written in that
-// test.
+// Queries that tests run on a store's file, independently of the program. Names of tables are used
+// only here if possible; a condition used by a single test is in that test.
 
-// letters returns how many letters are in one of the states; all without any.
+// letters returns the number of letters in the given states, or of all letters without any states.
 func (p *child) letters(states ...string) int {
 	p.t.Helper()
 	if len(states) == 0 {
@@ -20,13 +19,14 @@ func (p *child) letters(states ...string) int {
 	return p.count("letters", "state IN ('"+strings.Join(states, "', '")+"')")
 }
 
-// events returns how many events of a kind are in the history.
+// events returns the number of events of a kind in the history.
 func (p *child) events(kind string) int {
 	p.t.Helper()
 	return p.count("events", "kind = $1", kind)
 }
 
-// count returns how many rows of a table, or of a join, meet a condition; all where it is "".
+// count returns the number of rows of a table or join that meet a condition, or of all rows if
+// where is "".
 func (p *child) count(of, where string, args ...any) int {
 	p.t.Helper()
 	if where != "" {
@@ -35,7 +35,7 @@ func (p *child) count(of, where string, args ...any) int {
 	return p.ask(fmt.Sprintf("SELECT count(*) FROM %s%s", of, where), args...)
 }
 
-// leftBehind says where the letters and attempts of a store are when its test has failed.
+// leftBehind describes the state of a store's letters and attempts after its test has failed.
 func (p *child) leftBehind() string {
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {

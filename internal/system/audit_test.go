@@ -14,20 +14,20 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// audit is the outside checker of one origin queue: its own log of what was published and
-// confirmed, and a worker that rejects what is fresh, accepts what dlo sent back, and remembers
-// every copy. It never asks dlo.
+// audit is an independent check on one origin queue. It keeps its own log of published and
+// confirmed letters. Its worker rejects fresh letters, accepts letters that dlo sent back, and
+// records every copy. It never asks dlo.
 type audit struct {
 	t      testing.TB
 	conn   *amqp.Connection
 	queue  string
-	refuse func(d *amqp.Delivery) bool // nil: reject what has no dlo-attempt
-	to     string                      // publish there instead of to the queue
-	header amqp.Table                  // of what is published
+	refuse func(d *amqp.Delivery) bool // nil = reject everything without dlo-attempt
+	to     string                      // queue to publish to instead
+	header amqp.Table                  // of published messages
 
 	mu        sync.Mutex
 	published int
-	bodies    map[string]int            // sha-256 of a body -> how many were published
+	bodies    map[string]int            // sha-256 of a body -> number published
 	accepted  map[string]map[string]int // sha-256 -> token -> copies
 	rejected  int
 }
@@ -108,7 +108,7 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// publish sends letters, confirmed, and logs them. body gives the i-th.
+// publish sends letters with confirms and logs them. body returns the i-th letter.
 func (a *audit) publish(n int, body func(i int) (body string, messageID string)) {
 	a.t.Helper()
 	ch := a.channel()
@@ -138,7 +138,7 @@ func (a *audit) publish(n int, body func(i int) (body string, messageID string))
 	}
 }
 
-// acceptedLetters returns how many letters arrived back at least once: distinct tokens.
+// acceptedLetters returns the number of letters that arrived back at least once: distinct tokens.
 func (a *audit) acceptedLetters() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +149,7 @@ func (a *audit) acceptedLetters() int {
 	return n
 }
 
-// copies returns how many copies arrived back.
+// copies returns the number of copies that arrived back.
 func (a *audit) copies() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +162,7 @@ func (a *audit) copies() int {
 	return n
 }
 
-// reconnect is for a worker whose broker was restarted.
+// reconnect reconnects the worker after a broker restart.
 func (a *audit) reconnect(url string) {
 	a.t.Helper()
 	conn, err := amqp.Dial(url)
@@ -173,10 +173,10 @@ func (a *audit) reconnect(url string) {
 	a.conn = conn
 }
 
-// check compares the outside with the file of the store: every published letter has one row and
-// arrived back; every copy has a token that the store issued; a body arrived under as many tokens
-// as letters of it were published. It returns the rows that are more than letters (suspects) and
-// the duplicate copies.
+// check compares the audit with the store's file. Every published letter has one row and arrived
+// back, every copy has a token that the store issued, and a body arrived under as many tokens as
+// letters with it were published. It returns the number of rows beyond the letters (suspects) and
+// the number of duplicate copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.stored(p)
@@ -190,8 +190,8 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored is the part of check that holds also where letters wait, held: every letter has a row, and
-// every copy a token that the store issued.
+// stored does the part of check that also applies if letters wait or are held: every letter has a
+// row, and every copy has a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db := p.file()
@@ -243,7 +243,7 @@ func (a *audit) stored(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// ready returns how many messages are ready in a queue, by a passive declare.
+// ready returns the number of ready messages in a queue, using a passive declare.
 func ready(t testing.TB, conn *amqp.Connection, queue string) int {
 	t.Helper()
 	ch, err := conn.Channel()

@@ -25,7 +25,7 @@ import (
 
 var benchBacklog = flag.Int("backlog", 100_000, "letters of TestBenchClassify and of each store of TestBenchDisk")
 
-// benchDecoder reads the letters of payloadtest.Order, which is one of 200 types.
+// benchDecoder decodes the letters of payloadtest.Order, one of 200 types.
 func benchDecoder(t *testing.T) *payload.Decoder {
 	t.Helper()
 	r := descriptor.NewRegistry()
@@ -35,7 +35,7 @@ func benchDecoder(t *testing.T) *payload.Decoder {
 	return &payload.Decoder{Types: r, NoJSON: true} // as dlo serve does
 }
 
-// backlog is a store of letters that are received and nothing else.
+// backlog is a store of letters that have only been received.
 type backlog struct {
 	*store.Store
 	path     string
@@ -62,7 +62,7 @@ func newBacklog(t *testing.T, d *payload.Decoder, letters, lines int, contentTyp
 	return b
 }
 
-// classify gives every letter its verdict, as dlo does, and returns what that took.
+// classify classifies every letter as dlo does and returns the time taken.
 func (b *backlog) classify(t *testing.T) time.Duration {
 	t.Helper()
 	targets := &rules.Targets{}
@@ -93,7 +93,7 @@ func (b *backlog) steps(t *testing.T, step func(context.Context) (int, error)) t
 	}
 }
 
-// record gives every letter a verdict that was ready: what the store alone takes.
+// record records a prepared verdict for every letter, to measure the store alone.
 func (b *backlog) record(t *testing.T) time.Duration {
 	t.Helper()
 	return b.steps(t, func(ctx context.Context) (int, error) {
@@ -113,8 +113,8 @@ func (b *backlog) record(t *testing.T) time.Duration {
 	})
 }
 
-// TestBenchClassify measures P10: what is received gets its verdict, of known types, in the store;
-// beside it what of that is reading, and what is the store.
+// TestBenchClassify measures P10: received letters of known types are classified and stored. It
+// also measures the shares of decoding and of the store.
 func TestBenchClassify(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -170,8 +170,8 @@ func TestBenchClassify(t *testing.T) {
 	}
 }
 
-// TestBenchDisk measures P13 for letters of protobuf: what a letter takes on the disk against what
-// was received, and what of that is for search.
+// TestBenchDisk measures P13 for protobuf letters: the disk space of a letter compared with the
+// received bytes, and the share used for search.
 func TestBenchDisk(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -206,13 +206,13 @@ func TestBenchDisk(t *testing.T) {
 	}
 }
 
-// part is what a table, or one of its indexes, takes of the file.
+// part is the space in the file used by a table or one of its indexes.
 type part struct {
 	name          string
 	bytes, unused float64 // a letter
 }
 
-// parts lists the tables and indexes of the store, largest first; those of the index of words are
+// parts lists the store's tables and indexes, largest first. The tables of the text index count as
 // one.
 func (b *backlog) parts() ([]part, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
@@ -237,7 +237,7 @@ func (b *backlog) parts() ([]part, error) {
 	return list, rows.Err()
 }
 
-// shares says what the largest parts take of a letter.
+// shares describes the space per letter of the largest parts.
 func shares(list []part) string {
 	var text []string
 	for _, p := range list {

@@ -21,14 +21,14 @@ const (
 	pagedQueues  = 38
 )
 
-// causes are of errors that make 18 groups of each queue.
+// causes are the errors that produce 18 groups per queue.
 var causes = []string{
 	"timeout", "refused", "missing template", "bad address", "no such user", "over quota", "expired token", "locked row", "full disk",
 	"closed socket", "unknown currency", "empty basket", "wrong tenant", "stale version", "broken image", "short read", "bad checksum", "no route",
 }
 
 // TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups: the
-// answers of the server, and the whole page in a browser of 390 px. No page is wider than that.
+// server's responses, and the whole page in a browser of 390 px. No page may be wider than that.
 func TestBenchPages(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -64,7 +64,7 @@ func TestBenchPages(t *testing.T) {
 	}
 }
 
-// fillPages makes a store whose letters are all dead.
+// fillPages creates a store in which all letters are dead.
 func fillPages(t *testing.T, path string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})

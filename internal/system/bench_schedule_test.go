@@ -19,7 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// scheduled notes how long after it was due each letter was claimed.
+// scheduled records how long after its due time each letter was claimed.
 type scheduled struct {
 	*store.Store
 	now  func() time.Time
@@ -37,7 +37,7 @@ func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, 
 	return due, err
 }
 
-// confirming takes everything at once: what is measured is the schedule, not the broker.
+// confirming accepts everything immediately: the schedule is measured, not the broker.
 type confirming struct{}
 
 func (confirming) Session() int64 { return 1 }
@@ -62,8 +62,8 @@ func (confirming) Facts(context.Context, string) deadletter.QueueFacts {
 	return deadletter.UnknownQueue
 }
 
-// TestBenchSchedule measures P11: letters that wait, 1,000 of which are due per second, and what it
-// costs to find that none is.
+// TestBenchSchedule measures P11: waiting letters, 1,000 of which become due per second, and the
+// cost of finding that none is due.
 func TestBenchSchedule(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -79,7 +79,7 @@ func TestBenchSchedule(t *testing.T) {
 		for b.letters < rows {
 			b.receive(t, 500)
 		}
-		begin := time.Now().Add(24 * time.Hour) // the dispatcher's clock begins there once all is decided
+		begin := time.Now().Add(24 * time.Hour) // the dispatcher's clock starts there once all are decided
 		b.wait(t, func(i int) time.Time {
 			if i < inTime {
 				return begin.Add(time.Duration(i) * time.Second / perSecond)
@@ -119,7 +119,7 @@ func TestBenchSchedule(t *testing.T) {
 	}
 }
 
-// wait schedules what is received: in 40 queues and 3,000 groups, due as the i-th is.
+// wait schedules the received letters in 40 queues and 3,000 groups. due returns the i-th due time.
 func (b *benchStore) wait(t *testing.T, due func(i int) time.Time) {
 	t.Helper()
 	for i := 0; ; {

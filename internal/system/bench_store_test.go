@@ -28,8 +28,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// listFilters are what P6 asks for; each is measured on the first page and on one from the middle.
-// Those of the second list find few letters or none by an index of their own kind.
+// listFilters are the filters for P6. Each is measured on the first page and on a page from the
+// middle. Filters in the second list find few letters or none, using an index of their own kind.
 var listFilters = []string{
 	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
 	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",
@@ -48,7 +48,8 @@ func benchQuery(t *testing.T, text string) query.Query {
 	return q
 }
 
-// TestBenchStore measures P6, P7, P8, P13 and P14 on a store of many rows against one of 10,000.
+// TestBenchStore measures P6, P7, P8, P13 and P14 on a large store compared with one of 10,000
+// rows.
 func TestBenchStore(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -76,7 +77,7 @@ func percentile(ds []time.Duration, p int) time.Duration {
 	return ds[min(len(ds)-1, len(ds)*p/100)]
 }
 
-// benchStore is a store that is filled as ingest, classifier and indexer fill it.
+// benchStore is a store filled in the way ingest, classifier and indexer would fill it.
 type benchStore struct {
 	*store.Store
 	path     string
@@ -122,8 +123,8 @@ var vocabulary = []string{
 	"notification", "template", "recipient", "attachment", "schedule", "region", "tenant", "quota", "exceeded", "invalid", "missing", "field", "schema", "version", "service", "upstream", "connection", "reset", "peer",
 }
 
-// receive stores a window of letters of some 500 bytes, JSON of words and numbers, with the headers
-// that a framework writes.
+// receive stores a window of letters of some 500 bytes: JSON of words and numbers, with a
+// framework's headers.
 func (b *benchStore) receive(t *testing.T, n int) {
 	b.number++
 	w := deadletter.Window{Session: 1, Number: b.number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
@@ -163,7 +164,7 @@ func (b *benchStore) receive(t *testing.T, n int) {
 	}
 }
 
-// classify spreads letters over 40 queues, 10 types, 3 reasons and 3,000 groups; some states,
+// classify distributes letters over 40 queues, 10 types, 3 reasons and 3,000 groups. Some states,
 // reasons and groups are rare.
 func (b *benchStore) classify(t *testing.T) {
 	t.Helper()
@@ -179,7 +180,7 @@ func (b *benchStore) classify(t *testing.T) {
 		for i, l := range letters {
 			group := b.random.IntN(3000)
 			if b.random.IntN(2) == 0 {
-				group = 17 // half of all letters fail for one cause
+				group = 17 // half of all letters have one cause
 			}
 			reason := "rejected"
 			switch {
@@ -224,7 +225,7 @@ func (b *benchStore) disk(t *testing.T) {
 	t.Logf("P13 of that, bytes a letter: %s", parts)
 }
 
-// sizes says how many bytes a letter each table and index takes.
+// sizes describes how many bytes per letter each table and index takes.
 func (b *benchStore) sizes(t *testing.T) (string, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
 	if err != nil {
@@ -248,7 +249,7 @@ func (b *benchStore) sizes(t *testing.T) (string, error) {
 	return text, rows.Err()
 }
 
-// whileReceiving runs fn while windows of n letters come in.
+// whileReceiving runs fn while windows of n letters arrive.
 func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, each func(commit time.Duration), fn func()) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -275,7 +276,7 @@ func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, ea
 func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 	t.Helper()
 	into := map[string][]time.Duration{}
-	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // few, so that the small store stays small
+	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // few letters, so that the small store stays small
 		for _, f := range listFilters {
 			q := benchQuery(t, f)
 			middle, all := "", time.Now()
@@ -290,7 +291,7 @@ func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if i%2 == 0 || i < 20 { // wander into the list
+				if i%2 == 0 || i < 20 { // move further into the list
 					middle = older
 				}
 				if time.Since(all) > time.Second && i > 5 {
@@ -347,8 +348,7 @@ func (b *benchStore) numbers(t *testing.T) {
 	}
 }
 
-// changes measures P8: commits of ingest while half a million letters are discarded by an
-// operation.
+// changes measures P8: transactions of ingest while an operation discards half a million letters.
 func (b *benchStore) changes(t *testing.T) {
 	t.Helper()
 	targets := &rules.Targets{}
@@ -398,7 +398,7 @@ func (b *benchStore) changes(t *testing.T) {
 		ms(percentile(during, 50)), ms(percentile(during, 99)), len(during))
 }
 
-// coldStart measures P14 on a copy of the store as a kill -9 would leave it: with its log.
+// coldStart measures P14 on a copy of the store as kill -9 would leave it, with its log.
 func (b *benchStore) coldStart(t *testing.T) {
 	t.Helper()
 	var took []time.Duration

@@ -24,7 +24,7 @@ var (
 	benchOnly    = flag.String("only", "", "measure only lines whose name contains this")
 )
 
-// bench is one broker and what was measured on it.
+// bench is one broker and the measurements on it.
 type bench struct {
 	t     *testing.T
 	node  *testenv.Node
@@ -36,7 +36,7 @@ type bench struct {
 	order []string
 }
 
-// measure is one line of one round.
+// measure is one row of one round.
 type measure struct {
 	perSecond float64
 	cpu       float64 // microseconds per letter, client and broker together
@@ -44,8 +44,8 @@ type measure struct {
 
 const bodyBytes = 500
 
-// TestBench measures P1 to P6 as ratios between neighbours of one run: A, B, A, B ..., medians with
-// minimum and maximum. `make bench` runs it; docs/performance.md keeps the tables.
+// TestBench measures P1 to P6 as ratios between adjacent runs (A, B, A, B ...) and reports medians
+// with minimum and maximum. `make bench` runs it; docs/performance.md contains the tables.
 func TestBench(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -109,7 +109,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ratio compares neighbours round by round.
+// ratio compares adjacent runs round by round.
 func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) {
 	var ratios []float64
 	for i := range min(len(b.lines[over]), len(b.lines[under])) {
@@ -120,7 +120,7 @@ func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) 
 	}
 }
 
-// timed runs fn and returns rate and processor time per letter: of this process, its ended
+// timed runs fn and returns the rate and the processor time per letter of this process, its ended
 // children, extra (a running child) and the broker.
 func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
 	b.t.Helper()
@@ -147,7 +147,7 @@ func (b *bench) cpu() time.Duration {
 
 func none() time.Duration { return 0 }
 
-// queue makes a fresh quorum queue.
+// queue declares a new quorum queue.
 func (b *bench) queue(name string, args amqp.Table) {
 	b.t.Helper()
 	ch, err := b.conn.Channel()
@@ -170,10 +170,10 @@ func (b *bench) queue(name string, args amqp.Table) {
 	}
 }
 
-// fill publishes n letters that look as if they had died in the queue work.
+// fill publishes n letters that look as if they had died in the queue named work.
 func (b *bench) fill(queue string, n int) { b.publish(queue, n, 1000) }
 
-// publish sends n letters with at most window unconfirmed.
+// publish publishes n letters with at most window of them unconfirmed.
 func (b *bench) publish(queue string, n, window int) {
 	b.t.Helper()
 	ch, err := b.conn.Channel()
@@ -231,7 +231,7 @@ func (b *bench) rawConsumer() measure {
 	})
 }
 
-// later keeps letters where they are: dead at once, nothing to publish.
+// later keeps letters in the store: they die immediately and nothing is published.
 const later = "default: {retry: {delays: []}}\nrequeue: {watch: 1h}\n"
 
 func (b *bench) drain() measure {
@@ -271,8 +271,8 @@ func (b *bench) requeued(p *child) {
 	}
 }
 
-// retry makes n scheduled letters due at once and measures from the start of dlo until every one is
-// confirmed and marked: intent, publish, confirm, mark.
+// retry makes n scheduled letters due at the same time. It measures from dlo's start until every
+// letter is confirmed and marked: intent, publish, confirm, mark.
 func (b *bench) retry() measure {
 	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
 	db, err := sql.Open("sqlite", "file:"+p.store)
@@ -292,8 +292,8 @@ func (b *bench) retry() measure {
 	return m
 }
 
-// operate requeues n dead letters by operations and measures from the first request on: the frozen
-// selection and its results as well.
+// operate requeues n dead letters by operations. It measures from the first request, and so
+// includes freezing the selection and recording the results.
 func (b *bench) operate() measure {
 	p := b.stored(later)
 	p.Start("")
@@ -313,7 +313,7 @@ func (b *bench) rawPublisher(window, n int) measure {
 	return b.timed(n, none, func() { b.publish("target", n, window) })
 }
 
-// shovel moves the letters from one quorum queue to another, with acks on confirm.
+// shovel moves the letters from one quorum queue to another, acknowledging on confirm.
 func (b *bench) shovel() measure {
 	b.queue("from", nil)
 	b.queue("to", nil)
@@ -329,6 +329,6 @@ func (b *bench) shovel() measure {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	b.node.API("DELETE", path, nil, nil) // it is gone by itself once the queue is empty
+	b.node.API("DELETE", path, nil, nil) // it disappears on its own once the queue is empty
 	return m
 }

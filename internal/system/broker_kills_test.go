@@ -20,11 +20,11 @@ import (
 )
 
 // TestBrokerKilledUnderLoad kills the broker again and again while publishers, intake, requeue and
-// workers run, and none of them stops by itself. Nothing is lost; each letter has one row, but for
-// what the broker brings back and nothing tells from another letter, which is held; no letter is
-// accepted under two tokens; and no other is held.
+// workers run; none of them may stop on its own. Nothing is lost. Each letter has one row, except
+// letters that the broker brings back and that cannot be told apart from others; these are held,
+// and no others are. No letter is accepted under two tokens.
 //
-// Kills follow each other so fast that dlo waits longer and longer for the broker, up to a minute.
+// The kills follow so fast that dlo waits longer and longer for the broker, up to a minute.
 func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	kills := 2
@@ -73,10 +73,11 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Logf("%s: %d kills, %s", node.Version(), kills, w.judge(p))
 }
 
-// traffic publishes letters straight into the inbox, as if they had died in work, and works on
-// that queue. What a broker that dies loses or doubles on the way from a queue to its dead-letter
-// queue is not dlo's to promise (measured: with the default strategy most of what is under way is
-// lost, with at-least-once 16 to 32 of 1,500 letters arrive twice).
+// traffic publishes letters directly to the inbox, as if they had died in the queue named work, and
+// consumes from that queue. dlo cannot guarantee anything about letters that a dying broker loses
+// or duplicates between a queue and its dead-letter queue. (Measured: with the default strategy
+// most of the letters on the way are lost; with at-least-once 16 to 32 of 1,500 letters arrive
+// twice.)
 type traffic struct {
 	t                   testing.TB
 	url                 string
@@ -85,13 +86,13 @@ type traffic struct {
 	mu        sync.Mutex
 	number    int
 	confirmed map[string]int            // by body
-	unknown   map[string]int            // the same, of what was sent and not confirmed
+	unknown   map[string]int            // by body; sent but not confirmed
 	accepted  map[string]map[string]int // body -> token -> copies
 	rejected  map[string]int            // by body
 	handled   int
 }
 
-// runners are goroutines that one call stops and waits for.
+// runners are goroutines that are stopped and awaited together.
 type runners struct {
 	ctx  context.Context
 	end  context.CancelFunc
@@ -109,7 +110,7 @@ func newTraffic(t testing.TB, url string) *traffic {
 	return w
 }
 
-// runs calls session, over and over, with a connection and a channel of its own.
+// runs calls session repeatedly, each time with a new connection and channel.
 func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {
@@ -125,8 +126,8 @@ func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Ch
 	})
 }
 
-// letter is the body of the n-th letter and its message id: each is unlike all others, but that
-// every tenth has one of three bodies and no id.
+// letter returns the n-th letter's body and message id. Each is unique, except that every tenth
+// letter has one of three bodies and no id.
 func letter(n int) (body, id string) {
 	if n%10 == 9 {
 		return fmt.Sprintf("one of three bodies: %d", n%3), ""
@@ -134,7 +135,7 @@ func letter(n int) (body, id string) {
 	return fmt.Sprintf("letter %d", n), fmt.Sprint(n)
 }
 
-// publish sends letters and asks for confirms, until the channel or ctx ends.
+// publish publishes letters with confirms until the channel or ctx ends.
 func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	if ch.Confirm(false) != nil {
 		return
@@ -147,7 +148,7 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	var waiting []sent
 	settle := func() {
 		for _, s := range waiting {
-			ok := s.answer.Wait() // false where the channel ended before
+			ok := s.answer.Wait() // false if the channel ended first
 			w.mu.Lock()
 			if ok {
 				w.confirmed[s.body]++
@@ -179,7 +180,7 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	}
 }
 
-// work accepts what dlo sends, but for the first attempts of every tenth letter, until the channel
+// work accepts what dlo sends, except the first attempts of every tenth letter, until the channel
 // or ctx ends.
 func (w *traffic) work(ctx context.Context, ch *amqp.Channel) {
 	if ch.Qos(50, 0, false) != nil {
@@ -219,14 +220,14 @@ func (w *traffic) work(ctx context.Context, ch *amqp.Channel) {
 	}
 }
 
-// counts returns how many letters were published and how many were accepted.
+// counts returns the numbers of published and accepted letters.
 func (w *traffic) counts() [2]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return [2]int{w.number, w.handled}
 }
 
-// ready returns how many messages are ready in a queue.
+// ready returns the number of ready messages in a queue.
 func (w *traffic) ready(queue string) int {
 	w.t.Helper()
 	conn, err := amqp.Dial(w.url)
@@ -237,7 +238,7 @@ func (w *traffic) ready(queue string) int {
 	return ready(w.t, conn, queue)
 }
 
-// judge compares what was published and accepted with the store, and says what it found.
+// judge compares the published and accepted letters with the store and describes its findings.
 func (w *traffic) judge(p *child) string {
 	w.t.Helper()
 	rows, tokens, held := map[string]int{}, map[string]map[string]bool{}, map[string]int{}
@@ -282,11 +283,11 @@ func (w *traffic) judge(p *child) string {
 		switch n := len(w.accepted[body]); {
 		case n > 1 || n == 0 && rows[body] == 1 && w.rejected[body] == 0:
 			w.t.Errorf("%q was accepted under the tokens %v", body, w.accepted[body])
-		case n == 0 && rows[body] == 1: // the store has it all the same
+		case n == 0 && rows[body] == 1: // the store still has it
 			onTheWay++
 		}
 	}
-	for _, n := range []int{9, 19, 29} { // those with equal bodies
+	for _, n := range []int{9, 19, 29} { // letters with equal bodies
 		body, _ := letter(n)
 		if rows[body] < w.confirmed[body] || rows[body]-held[body] > w.confirmed[body]+w.unknown[body] {
 			w.t.Errorf("%q was confirmed %d times, perhaps %d times more, and has %d rows, %d of them held", body, w.confirmed[body], w.unknown[body], rows[body], held[body])

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// said is what /readyz says of each broker.
+// said is what /readyz reports about each broker.
 type said struct {
 	Ready   bool           `json:"ready"`
 	Brokers []saidOfBroker `json:"brokers"`
@@ -29,7 +29,7 @@ type saidOfBroker struct {
 	} `json:"inboxes"`
 }
 
-// draining says whether all inboxes of the broker are drained.
+// draining reports whether all inboxes of the broker are drained.
 func (b *saidOfBroker) draining() bool {
 	for _, i := range b.Inboxes {
 		if !i.Draining {
@@ -48,7 +48,7 @@ func (p *child) ready() (code int, s said) {
 	return code, s
 }
 
-// drains waits until the inboxes of a broker are drained.
+// drains waits until a broker's inboxes are drained.
 func (p *child) drains(broker string) {
 	p.t.Helper()
 	eventually(p.t, "the inboxes of "+broker+" are drained", func() bool {
@@ -58,8 +58,8 @@ func (p *child) drains(broker string) {
 	})
 }
 
-// TestTwoVHosts drains two vhosts of one broker, whose queues have equal names: their letters stay
-// apart and go back to where they came from.
+// TestTwoVHosts drains two vhosts of one broker in which queues have equal names. Their letters
+// stay apart and return to where they came from.
 func TestTwoVHosts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -104,18 +104,18 @@ func TestTwoVHosts(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoBrokersIsDead starts with one broker dead, and kills the other later: what lives is
-// drained and requeued meanwhile, the letters of the dead one wait, and it is said which one is
-// down and why.
+// TestOneOfTwoBrokersIsDead starts with one broker dead and kills the other later. The live broker
+// is drained and requeued to, letters of the dead one wait, and dlo reports which broker is down
+// and why.
 func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	t.Parallel()
 	node, mortal := testenv.Broker(t), testenv.PrivateBroker(t)
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
-	relay.Refuse(true) // the first broker, whose queues have to live, is away at start
+	relay.Refuse(true) // the first broker must keep its queues, so it is only unreachable at start
 	_, other := mortal.VHost(t)
 	first, second := newAudit(t, url, "work", nil), newAudit(t, other, "work", nil)
-	for _, a := range []*audit{first, second} { // what dies before dlo has declared its inbox has nowhere to go, and a young quorum queue does not survive a kill
+	for _, a := range []*audit{first, second} { // letters that die before dlo has declared its inbox are lost, and a new quorum queue does not survive a kill
 		ch := a.channel()
 		if _, err := ch.QueueDeclare("dlo.letters", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
@@ -144,11 +144,11 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	p.drains("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
-	// Letters of the second broker are waiting for their retry when it dies; those of the first go
-	// on.
+	// Letters of the second broker wait for their retry when it dies. Letters of the first
+	// continue.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
 	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })
-	time.Sleep(2500 * time.Millisecond) // what a broker was told within the last two seconds before a kill it may forget (docs/reliability.md)
+	time.Sleep(2500 * time.Millisecond) // a killed broker may forget the last two seconds (docs/reliability.md)
 	mortal.Kill9()
 	eventually(t, "the second broker is missed", func() bool {
 		code, s := p.ready()

@@ -15,8 +15,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestALetterIsPublishedByHand runs the commands that a letter is copied as against a broker: the
-// message that arrives is the letter, with its whole numbers as int64 and its fractions as double.
+// TestALetterIsPublishedByHand runs the commands that dlo offers for copying a letter against a
+// broker. The message that arrives is the letter, with whole numbers as int64 and fractions as
+// double.
 func TestALetterIsPublishedByHand(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// compressions are those of kombu that Debian's packages have: each of them once, and none.
+// compressions are kombu's compressions available in Debian packages, each once, and none.
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
-// Tasks of Celery that a worker rejects are letters with the name of their task, whose arguments
-// can be read whatever compressed them. Requeued, the repaired worker does each of them once.
+// Celery tasks that a worker rejects become letters with the task's name. Their arguments can be
+// read whatever their compression. After a requeue the repaired worker runs each task once.
 func TestCelery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -89,7 +89,7 @@ func TestCelery(t *testing.T) {
 	}
 }
 
-// celery is the command that runs testdata/shop.py.
+// celery returns the command that runs testdata/shop.py.
 func celery(t *testing.T) []string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {

@@ -30,22 +30,22 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The test binary is also the program under test: with these variables it runs dlo itself, and dies
-// by SIGKILL at the n-th hit of a named point.
+// The test binary is also the program under test. With these variables it runs dlo itself, and
+// kills itself with SIGKILL at the n-th hit of a named point.
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
-	crashVariable = "DLO_TEST_CRASH" // point=n, or point=the path of a file to wait for there
-	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain to start
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path of a file to wait for there
+	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain request
 )
 
-// commands is the command line as cmd/dlo has it.
+// commands is the command line of cmd/dlo.
 type commands struct {
 	Serve server.Serve `cmd:""`
 	Drill server.Drill `cmd:""`
 	cli.Commands
 }
 
-// process is main of cmd/dlo, with crash points.
+// process is cmd/dlo's main function with crash points.
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -69,8 +69,8 @@ func TestMain(m *testing.M) {
 
 func noEnvironment(string) string { return "" }
 
-// crashAt returns a crash function that kills the process, as kill -9 does, at the n-th time it
-// comes to a point; or one that waits there until a file exists.
+// crashAt returns a crash function that kills the process like kill -9 at the n-th hit of a point,
+// or one that waits at the point until a file exists.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
@@ -99,18 +99,17 @@ func crashAt(spec string) func(string) {
 	}
 }
 
-// child is a dlo of its own: a child process with its store and configuration in a folder of the
-// test.
+// child is a separate dlo process with its store and configuration in a folder of the test.
 type child struct {
 	t      testing.TB
 	dir    string
 	amqp   string
 	config string
 	store  string
-	url    string // of the pages; known once it is ready
+	url    string // of the pages, once dlo is ready
 	env    []string
 	flags  []string // of serve
-	copied bool     // the store is put back, or what was noted of it is taken away
+	copied bool     // the store is restored or its notes are removed
 	cmd    *exec.Cmd
 	opened sync.Once
 	db     *sql.DB // of file
@@ -120,8 +119,8 @@ type child struct {
 	code   int
 }
 
-// newChild writes the configuration; Start runs it. The text may use %AMQP% for the URL of the
-// broker.
+// newChild writes the configuration; Start starts dlo with it. In the text, %AMQP% stands for the
+// broker's URL.
 func newChild(t testing.TB, amqpURL, config string) *child {
 	t.Helper()
 	if testing.Short() {
@@ -147,13 +146,13 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 	return p
 }
 
-// storeDoubts are what the log says where a store is older than what was noted, or nothing shows
-// that it is not. No kill, of dlo or of a broker, and no lost connection leads there.
+// storeDoubts are log messages about a store that is older than its notes, or cannot be proved
+// current. No kill of dlo or a broker and no lost connection may cause them.
 var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing proves that this store is not an older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
-// Configure writes the configuration again.
+// Configure replaces the configuration.
 func (p *child) Configure(config string) {
 	p.t.Helper()
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, p.amqp, config)
@@ -165,10 +164,10 @@ func (p *child) Configure(config string) {
 	}
 }
 
-// Hangup sends SIGHUP: the configuration is read again.
+// Hangup sends SIGHUP, which reloads the configuration.
 func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 
-// Start runs dlo and waits until it is ready. crash is point=n, or "".
+// Start starts dlo and waits until it is ready. crash is point=n, or "".
 func (p *child) Start(crash string) {
 	p.t.Helper()
 	defer waited(p.t, "dlo is ready")()
@@ -182,8 +181,8 @@ func (p *child) Start(crash string) {
 	}
 }
 
-// Draining waits until dlo has declared and opened all its inboxes: what dies before that has
-// nowhere to go.
+// Draining waits until dlo has declared and opened all its inboxes. Letters that die before that
+// are lost.
 func (p *child) Draining() {
 	p.t.Helper()
 	eventually(p.t, "all inboxes are open", func() bool {
@@ -192,7 +191,7 @@ func (p *child) Draining() {
 	})
 }
 
-// Waiting waits until letters can wait in the broker: before that, they wait in the store.
+// Waiting waits until letters can wait in the broker. Before that, they wait in the store.
 func (p *child) Waiting() {
 	p.t.Helper()
 	eventually(p.t, "letters can wait in the broker", func() bool { return strings.Contains(p.Log(), `msg="letters can wait in the broker"`) })
@@ -233,7 +232,7 @@ func (p *child) start(crash string) chan string {
 	return ready
 }
 
-// Crashed waits until the process has ended by itself.
+// Crashed waits until the process has ended on its own.
 func (p *child) Crashed(what string) {
 	p.t.Helper()
 	eventually(p.t, what, func() bool {
@@ -246,7 +245,7 @@ func (p *child) Crashed(what string) {
 	})
 }
 
-// Kill9 ends the process as a crash would, and waits until it is gone.
+// Kill9 ends the process as a crash would, and waits for it.
 func (p *child) Kill9() {
 	p.cmd.Process.Kill()
 	<-p.ended
@@ -271,7 +270,7 @@ func (p *child) Log() string {
 	return p.log.String()
 }
 
-// get asks for a page or another path and returns status and body.
+// get requests a page or another path and returns status and body.
 func (p *child) get(path string) (int, string) {
 	p.t.Helper()
 	answer, err := http.Get(p.url + path)
@@ -308,13 +307,13 @@ func (p *child) post(path string, body any) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// requeueAtOnce is the request of an operation that sends all at once: without a moment to undo it,
-// without a canary, and without stopping by itself.
+// requeueAtOnce returns the request for an operation that sends everything immediately: without
+// time to undo it, without a canary, and without stopping automatically.
 func requeueAtOnce(ids []deadletter.ID) map[string]any {
 	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
 }
 
-// tryPost is post to a server that may die of it.
+// tryPost is like post, for a server that may die during the request.
 func (p *child) tryPost(path string, body any) {
 	p.t.Helper()
 	encoded, err := json.Marshal(body)
@@ -326,7 +325,7 @@ func (p *child) tryPost(path string, body any) {
 	}
 }
 
-// ids returns the ids of letters by a query for serial and random bits.
+// ids returns letter ids from a query that selects serials and random bits.
 func (p *child) ids(query string, args ...any) []deadletter.ID {
 	p.t.Helper()
 	var ids []deadletter.ID
@@ -339,7 +338,7 @@ func (p *child) ids(query string, args ...any) []deadletter.ID {
 	return ids
 }
 
-// rows runs a query on the file of the store, and calls scan at every row.
+// rows runs a query on the store's file and calls scan for every row.
 func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	p.t.Helper()
 	rows, err := p.file().Query(query, args...)
@@ -357,8 +356,8 @@ func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	}
 }
 
-// file opens the file of the store, read-only and beside the program. A connection that nobody has
-// used for a second is closed.
+// file opens the store's file read-only, independently of the program. Connections unused for a
+// second are closed.
 func (p *child) file() *sql.DB {
 	p.t.Helper()
 	p.opened.Do(func() {
@@ -373,7 +372,7 @@ func (p *child) file() *sql.DB {
 	return p.db
 }
 
-// cpu returns the processor time of the running process, user and system.
+// cpu returns the running process's processor time, user and system.
 func (p *child) cpu() time.Duration {
 	p.t.Helper()
 	if p.cmd == nil {
@@ -386,8 +385,7 @@ func (p *child) cpu() time.Duration {
 	return used
 }
 
-// ask runs a query for one number on the file of the store, read-only and beside the program: the
-// outside view.
+// ask runs a query for one number on the store's file, read-only and independently of the program.
 func (p *child) ask(query string, args ...any) int {
 	p.t.Helper()
 	var n int
@@ -397,17 +395,17 @@ func (p *child) ask(query string, args ...any) int {
 	return n
 }
 
-// eventually waits until done holds; what says what is waited for.
+// eventually waits until done returns true. what describes the condition.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	limit := 4 * time.Minute // for a busy machine: it ends a wait in vain, and is no measure
+	limit := 4 * time.Minute // generous for a busy machine: it only ends hopeless waits
 	if soak() {
 		limit = time.Hour
 	}
 	within(t, limit, what, done)
 }
 
-// within waits until done holds, at most so long.
+// within waits until done returns true, for at most limit.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer waited(t, what)()
@@ -419,8 +417,8 @@ func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Fatalf("waited in vain: %s", what)
 }
 
-// waited writes down for what a test waited longer than a second: go test -v tells where its time
-// goes.
+// waited logs what a test waited for longer than a second, so that go test -v shows where time is
+// spent.
 func waited(t testing.TB, what string) func() {
 	began := time.Now()
 	return func() {
@@ -431,7 +429,7 @@ func waited(t testing.TB, what string) func() {
 	}
 }
 
-// restart starts a broker again that was killed.
+// restart restarts a killed broker.
 func restart(t testing.TB, node *testenv.Node) {
 	t.Helper()
 	defer waited(t, "the broker is there again")()

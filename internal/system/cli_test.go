@@ -16,11 +16,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// away is the configuration of a server whose broker is not there: nothing is drained or sent, and
-// all else works.
+// away configures a server whose broker is unreachable: nothing is drained or sent, and everything
+// else works.
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
-// dlo runs the command line against a server and returns what it prints, out and errors.
+// dlo runs the command line against a server and returns its output and its errors.
 func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder
@@ -40,7 +40,7 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 	return out.String(), errs.String()
 }
 
-// exportLine is a letter that died in a queue, received so many minutes ago.
+// exportLine returns the export line of a letter that died in a queue and was received minutes ago.
 func exportLine(number int, queue string, minutes int) string {
 	at := time.Now().Add(-time.Duration(minutes) * time.Minute).UTC().Truncate(time.Millisecond)
 	text, err := json.Marshal(map[string]any{
@@ -54,8 +54,8 @@ func exportLine(number int, queue string, minutes int) string {
 	return string(text) + "\n"
 }
 
-// TestTheWholeCommandLine goes through the commands as a person with a shell would, from an import
-// to an export.
+// TestTheWholeCommandLine uses the commands as a person with a shell would, from an import to an
+// export.
 func TestTheWholeCommandLine(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away, nil).child
@@ -74,7 +74,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		return out
 	}
 
-	// In, with a damaged line; and again.
+	// Import with a damaged line, and again.
 	var lines strings.Builder
 	for i := range 150 {
 		queue := "sms"
@@ -130,7 +130,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	if b, err := os.ReadFile(body); err != nil || string(b) != `{"number": 149}` {
 		t.Error(string(b), err)
 	}
-	p.dlo(ctx, 1, "", "letters", "body", ids[0], "--out", body) // it is there already
+	p.dlo(ctx, 1, "", "letters", "body", ids[0], "--out", body) // the file already exists
 
 	// Plans.
 	out = ok("letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60", "--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order", "newest", "--to", "sms2")
@@ -139,7 +139,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
 	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
 
-	// What nobody could have asked about.
+	// Commands that nobody could have confirmed.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
 	has(errs, "needs --yes")
 	_, errs = p.dlo(ctx, 2, strings.Join(append(ids, ids[0]), "\n"), "letters", "purge", "-")
@@ -152,7 +152,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		t.Fatalf("%d operations", n)
 	}
 
-	// Every verb, and what it says.
+	// Every verb and its output.
 	for _, step := range []struct{ verb, state string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
 		args := []string{"letters", step.verb, ids[0], ids[1], "--watch", "--reason", "a test"}
 		if step.verb == "purge" {
@@ -167,7 +167,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	_, errs = p.dlo(ctx, 1, "", "letters", "discard", ids[0], "--watch")
 	has(errs, "no letter was changed")
 
-	// Steer an operation; leave it while it is watched.
+	// Control an operation; interrupt while watching it.
 	out = ok("letters", "requeue", "-q", "state:dead queue:sms", "--yes", "--hold", "1h", "--reason", "the fix is out")
 	has(out, "requeue of 97 letters, begins at")
 	id := out[:strings.IndexByte(out, ':')]
@@ -188,7 +188,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("operations", "cancel", id), "97 cancelled")
 	p.dlo(ctx, 1, "", "operations", "watch", id)
 
-	// What people save, and what they did.
+	// What people saved and did.
 	has(ok("views", "add", "overnight", "state:dead since:12h"), "view 1: overnight")
 	p.dlo(ctx, 2, "", "views", "add", "broken", "state:deaf")
 	has(ok("views", "list"), "overnight", "state:dead since:12h")
@@ -226,7 +226,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("queues", "list"), "G-1")
 	has(ok("groups", "resume", "G-1"), "retries of group G-1: running")
 	has(ok("audit", "list", "--kind", "retries paused"), "group G-1", "queue sms", "new template")
-	p.dlo(ctx, 1, "", "queues", "drain", "old") // the broker is not there
+	p.dlo(ctx, 1, "", "queues", "drain", "old") // the broker is unreachable
 	ok("queues", "drains")
 	p.dlo(ctx, 1, "", "queues", "stop", "D-1")
 

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// withLetters returns a dlo that has received letters and read none.
+// withLetters returns a dlo that has received letters but decoded none.
 func withLetters(t *testing.T, letters int) *child {
 	t.Helper()
 	p := newChild(t, "", away)
@@ -29,8 +29,8 @@ func withLetters(t *testing.T, letters int) *child {
 	return p
 }
 
-// TestKillLoopsCondemnNoLetter kills dlo again and again while it classifies plain letters: none of
-// them is left unread, as dlo died of none.
+// TestKillLoopsCondemnNoLetter kills dlo again and again while it classifies ordinary letters. None
+// of them may be left undecoded, because none of them caused a death.
 func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	t.Parallel()
 	letters, kills := 3000, 20
@@ -68,12 +68,12 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	}
 }
 
-// TestALetterThatKillsDloIsFound: the letter that dlo dies of twice is left as bytes, and none of
-// those that were claimed with it is blamed.
+// TestALetterThatKillsDloIsFound checks that a letter which kills dlo twice is kept as bytes, and
+// that no letter claimed with it is blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)
-	for _, point := range []string{"reading=5", "reading=10"} { // it is the fifth in the batch, and then comes alone after all others
+	for _, point := range []string{"reading=5", "reading=10"} { // it is fifth in the batch, and then comes alone after all others
 		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}

@@ -17,14 +17,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// language is how the consumer of a file in docs/consumers.md is run.
+// language says how to run the consumer of a file in docs/consumers.md.
 type language struct {
 	file     string
-	required bool   // where DLO_TEST_REQUIRE=1 asks for all that make test installs
-	install  string // the command that makes it run
-	stack    bool   // its errors have one
-	// command returns what runs the file; an error says what is missing. dir is a folder of the
-	// test, with the file in it.
+	required bool   // required if DLO_TEST_REQUIRE=1 demands everything that make test installs
+	install  string // command that installs its dependencies
+	stack    bool   // its errors have a stack
+	// command returns the command that runs the file, or an error that says what is missing. dir is
+	// a folder of the test that contains the file.
 	command func(t *testing.T, dir string) (*exec.Cmd, error)
 }
 
@@ -56,7 +56,7 @@ var languages = []language{
 	}},
 	{"consumer.py", true, ".ci/install python3-pika", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		var err error
-		for _, python := range []string{"python3", "/usr/bin/python3"} { // the package of the system is for the Python of the system
+		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package needs the system's Python
 			if err = exec.Command(python, "-c", "import pika").Run(); err == nil {
 				return exec.Command(python, filepath.Join(dir, "consumer.py")), nil
 			}
@@ -97,9 +97,9 @@ func look(program string) error {
 
 var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
 
-// TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md as they stand there:
-// what they handle is acknowledged, and what they reject is a letter that says why, in their words,
-// also when it comes back.
+// TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md exactly as printed.
+// Messages they handle are acknowledged. Messages they reject become letters with their reason,
+// also when they come back.
 func TestTheConsumersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -194,7 +194,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 		}
 	}
 
-	// Where it may not publish it rejects all the same, without dying of it.
+	// A program without the right to publish still rejects, and does not die.
 	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
@@ -203,9 +203,9 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop()
 }
 
-// start runs the program until stop, before which it must not end. A program that ends before it
-// consumes is started again, as a supervisor would: php-amqplib waits no longer than 3 s for a
-// connection.
+// start runs the program until stop is called; it must not end before that. A program that ends
+// before it consumes is restarted, as a supervisor would do: php-amqplib waits no longer than 3 s
+// for a connection.
 func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()
 	env := program.Env
@@ -255,7 +255,7 @@ func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection,
 	}
 }
 
-// consumers returns how many consumers a queue has, by a passive declare.
+// consumers returns the number of a queue's consumers, using a passive declare.
 func consumers(t testing.TB, conn *amqp.Connection, queue string) int {
 	t.Helper()
 	ch, err := conn.Channel()
@@ -270,7 +270,7 @@ func consumers(t testing.TB, conn *amqp.Connection, queue string) int {
 	return q.Consumers
 }
 
-// output keeps what a program writes.
+// output keeps a program's output.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

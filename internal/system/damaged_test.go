@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestADamagedStoreIsNotWritten has a bit of the table of bodies flipped while dlo is down. What
-// comes in then waits in the broker; /readyz, Overview and the pager say what to do. A copy of
-// before is put back, and all letters are taken in.
+// TestADamagedStoreIsNotWritten flips a bit in the table of bodies while dlo is down. Arriving
+// letters then wait in the broker, and /readyz, Overview and the pager say what to do. After an
+// earlier copy is restored, all letters are stored.
 func TestADamagedStoreIsNotWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

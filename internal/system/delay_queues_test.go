@@ -14,17 +14,17 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// delayRecipe is a published way to retry with queues of RabbitMQ that only delay: a worker gives
-// up on a message after three tries, and then publishes it with all its headers to the inbox.
+// delayRecipe is a published way to retry with RabbitMQ queues that only delay. After three tries a
+// worker gives up on a message and publishes it with all its headers to the inbox.
 type delayRecipe struct {
 	name, queue, inbox string
 	declare            func(ch *amqp.Channel) error
-	retry              func(ch *amqp.Channel, d *amqp.Delivery, try int64) error // and settles the delivery
-	rejects            bool                                                      // x-death has the rejection, so that nobody has to be asked
-	delay              string                                                    // the queue of the newest death
+	retry              func(ch *amqp.Channel, d *amqp.Delivery, try int64) error // also settles the delivery
+	rejects            bool                                                      // x-death records the rejection, so no other source is needed
+	delay              string                                                    // queue of the newest death
 }
 
-// delayed is how these recipes publish: everything that came, and the number of the try.
+// delayed publishes as these recipes do: everything received, with the number of the try.
 func delayed(d *amqp.Delivery, try int64, expiration string) amqp.Publishing {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
@@ -48,7 +48,7 @@ func queueDeclare(ch *amqp.Channel, name, exchange, key string, ttl int32) error
 
 var delayRecipes = []delayRecipe{
 	{
-		// The work queue rejects into an exchange that fills the delay queue, which leads back.
+		// The work queue rejects to an exchange that feeds the delay queue, which leads back.
 		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true, delay: "timeline_retry10",
 		declare: func(ch *amqp.Channel) error {
 			for _, x := range []string{"acme", "acme_back"} {
@@ -70,7 +70,7 @@ var delayRecipes = []delayRecipe{
 		retry: func(_ *amqp.Channel, d *amqp.Delivery, _ int64) error { return d.Reject(false) },
 	},
 	{
-		// The worker publishes to one queue for each delay, and acknowledges.
+		// The worker publishes to a separate queue for each delay, and acknowledges.
 		name: "one queue for each delay", queue: "orders", inbox: "orders_error", delay: "orders.retry.200",
 		declare: func(ch *amqp.Channel) error {
 			if err := ch.ExchangeDeclare("orders_back", "fanout", true, false, false, false, nil); err != nil {
@@ -94,7 +94,7 @@ var delayRecipes = []delayRecipe{
 		},
 	},
 	{
-		// One delay queue without a time to live: each message brings its own.
+		// One delay queue without a time to live: each message has its own expiration.
 		name: "an expiration for each message", queue: "mail", inbox: "mail_error", delay: "mail_wait",
 		declare: func(ch *amqp.Channel) error {
 			if _, err := ch.QueueDeclare("mail", true, false, false, false, nil); err != nil {
@@ -111,7 +111,7 @@ var delayRecipes = []delayRecipe{
 	},
 }
 
-// delayWorker plays the worker of a recipe. Once it is repaired it accepts everything.
+// delayWorker is the worker of a recipe. Once repaired, it accepts everything.
 type delayWorker struct {
 	delayRecipe
 	repaired atomic.Bool
@@ -154,7 +154,7 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 	return d.Ack(false)
 }
 
-// deathsIn is what a worker of the first recipe counts by.
+// deathsIn returns the number by which a worker of the first recipe counts its tries.
 func deathsIn(d *amqp.Delivery, queue string) int64 {
 	entries, _ := d.Headers["x-death"].([]any)
 	for _, e := range entries {
@@ -172,10 +172,10 @@ func (w *delayWorker) done() int {
 	return len(w.accepted)
 }
 
-// TestRetryRecipesWithDelayQueues plays each recipe with a worker that fails, is repaired, and gets
-// its letters back as a group: origin, reason and rule are those of the queue that it consumes.
-// x-death says which that is, or the broker, or the configuration. Where none does, letters are
-// held with the question, until people send them there.
+// TestRetryRecipesWithDelayQueues runs each recipe with a worker that fails, is repaired, and gets
+// its letters back as a group. Origin, reason and rule are those of the queue the worker consumes.
+// That queue is known from x-death, from the broker or from the configuration. If it is unknown,
+// letters are held with a question until people send them there.
 func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -193,8 +193,8 @@ func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	}
 }
 
-// awaitFigures waits until the management API says how many consumers a queue has, as it does for
-// all but queues of the last seconds.
+// awaitFigures waits until the management API reports a queue's number of consumers, which it does
+// a few seconds after the queue is declared.
 func awaitFigures(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	eventually(t, "the figures of "+queue, func() bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// smallDisk mounts a file system of its own for the store of p; grow gives it room.
+// smallDisk mounts a separate file system for p's store. grow enlarges it.
 func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -47,8 +47,8 @@ func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	}
 }
 
-// TestAFullDisk lets the store run into the end of its disk: nothing is acknowledged that is not
-// stored, and with room again dlo goes on by itself.
+// TestAFullDisk lets the store fill its disk. No unstored letter is acknowledged, and dlo continues
+// automatically once there is room.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -85,15 +85,15 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestANearlyFullDisk: below disk.stop_below nothing is taken in, the letters wait in the broker,
-// and every page and /readyz say so.
+// TestANearlyFullDisk checks that below disk.stop_below no letters are taken in, the letters wait
+// in the broker, and every page and /readyz say so.
 func TestANearlyFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	p := newChild(t, url, "default: {retry: {delays: []}}\n")
-	warm := newChild(t, url, "") // declares the inbox, so that what dies has somewhere to go
+	warm := newChild(t, url, "") // declares the inbox, so that dying letters have a destination
 	warm.Start("")
 	warm.Draining()
 	if code := warm.Stop(); code != 0 {
@@ -115,7 +115,7 @@ func TestANearlyFullDisk(t *testing.T) {
 	if n := p.letters(); n != 0 {
 		t.Errorf("%d letters were taken in", n)
 	}
-	// It is found each second, and said five times.
+	// It is noticed each second, but logged only five times.
 	said := func() int { return strings.Count(p.Log(), `msg="nothing is taken in"`) }
 	eventually(t, "the log says it", func() bool { return said() >= 5 })
 	time.Sleep(3 * time.Second)

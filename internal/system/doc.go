@@ -1,5 +1,5 @@
-// Package system holds the tests of the whole program: kills, faults, the ways of a letter through
-// server, broker and command line, what the documents promise, and the measurements. The test
-// binary runs dlo itself as its child, as cmd/dlo does, with named points at which it kills itself.
-// The package has no code of the product.
+// Package system contains the tests of the whole program: kills, faults, the paths of a letter
+// through server, broker and command line, the promises of the documents, and the measurements. The
+// test binary runs dlo itself as a child process, like cmd/dlo, with named points at which it kills
+// itself. The package contains no production code.
 package system

@@ -22,7 +22,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// drainingProcess is dlo serve that starts a drain as soon as the queue lets it.
+// drainingProcess runs dlo serve and starts a drain as soon as the queue allows it.
 func drainingProcess(args []string, crash func(string), request string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -51,7 +51,7 @@ func drainingProcess(args []string, crash func(string), request string) int {
 	return cli.ExitCode(s.Run(ctx), os.Stderr)
 }
 
-// serving is a dlo in this process, with its file seen from outside as that of a child.
+// serving is a dlo in this process, whose file can be inspected like a child's.
 type serving struct {
 	*child
 	drains *drain.Drains
@@ -88,7 +88,7 @@ func serve(t *testing.T, url, text string, crash func(string)) *serving {
 	return &serving{p, s.Drains, stop}
 }
 
-// drain starts a drain as the person on this machine.
+// drain starts a drain as the local user.
 func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
 	s.t.Helper()
 	d, err := s.drains.Start(s.t.Context(), deadletter.Local, r)
@@ -101,7 +101,7 @@ func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
 	return d
 }
 
-// of returns a drain as it stands.
+// of returns the current state of a drain.
 func (s *serving) of(id string) deadletter.Drain {
 	s.t.Helper()
 	for _, d := range s.drains.List() {
@@ -120,7 +120,7 @@ func (s *serving) ended(id string) deadletter.Drain {
 	return s.of(id)
 }
 
-// parked fills a queue with n different letters, confirmed.
+// parked fills a queue with n different letters, with confirms.
 func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
 	t.Helper()
 	conn, ch := testenv.Channel(t, url)
@@ -158,8 +158,9 @@ func slow(point string) {
 	}
 }
 
-// TestADrainTakesWhatWasAskedFor: no letter more, from a classic and from a quorum queue; then all
-// the rest. Letters that nobody knows the origin of are held, the others go on.
+// TestADrainTakesWhatWasAskedFor checks that a drain takes not one letter more, from a classic and
+// from a quorum queue, and that another drain takes the rest. Letters of unknown origin are held;
+// the others continue.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -169,7 +170,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			_, url := testenv.VHost(t)
 			args := amqp.Table{"x-queue-type": kind}
 			text := patient
-			if kind == "quorum" && node.AtLeast("4.0") { // else the broker may delete letters, and the drain is refused
+			if kind == "quorum" && node.AtLeast("4.0") { // else the broker may delete letters, and the drain is rejected
 				args["x-delivery-limit"] = int32(-1)
 				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
@@ -216,7 +217,8 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDrained is refused with what to do, and nothing is taken.
+// TestWhatCannotBeDrained checks that such a drain is rejected with instructions, and takes
+// nothing.
 func TestWhatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -272,13 +274,13 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
 		t.Errorf("%d letters in work, drains %+v", n, list)
 	}
-	if n := s.count("events", `letter IS NULL`); n != 0 { // the letter of the second inbox has its own
+	if n := s.count("events", `letter IS NULL`); n != 0 { // the event of the second inbox's letter has a letter
 		t.Errorf("%d events of what did not happen", n)
 	}
 }
 
-// TestADrainIsStopped in the middle: what was taken is stored, the rest is in the queue, and
-// meanwhile nobody else drains it. Stopping dlo stops a drain the same way.
+// TestADrainIsStopped stops a drain midway. Letters already taken are stored, the rest stays in the
+// queue, and nobody else can drain it meanwhile. Stopping dlo stops a drain in the same way.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -286,7 +288,7 @@ func TestADrainIsStopped(t *testing.T) {
 	const letters = 3000
 	conn := parked(t, url, "parking", letters, nil)
 	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
-	request := deadletter.DrainRequest{Queue: "parking"} // there is one broker only
+	request := deadletter.DrainRequest{Queue: "parking"} // the only broker
 	id := s.drain(request).ID
 	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 64 })
 	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
@@ -323,8 +325,8 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// TestADrainOverLostConnections cuts the line again and again: the count stays exact, and no letter
-// is stored twice.
+// TestADrainOverLostConnections closes the connection again and again. The count stays exact, and
+// no letter is stored twice.
 func TestADrainOverLostConnections(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -347,8 +349,8 @@ func TestADrainOverLostConnections(t *testing.T) {
 	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-asked })
 }
 
-// TestADrainOverARestartOfTheBroker kills the broker: what it forgot of the acks comes out a second
-// time and joins its rows, and the drain goes on to the end.
+// TestADrainOverARestartOfTheBroker kills the broker. Letters whose acks it forgot are delivered
+// again and merged into their rows, and the drain continues to the end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
@@ -382,8 +384,9 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
-// TestADrainIsCutOff kills dlo in the middle of a drain: at its next start what was stored is out
-// of the queue, the rest stays there, and the next drain takes it; nothing is lost or stored twice.
+// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, stored letters are
+// removed from the queue and the rest stays there for the next drain. Nothing is lost or stored
+// twice.
 func TestADrainIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -425,8 +428,8 @@ func TestADrainIsCutOff(t *testing.T) {
 	}
 }
 
-// TestTheNextDrainClosesWhatACrashLeftOpen: the drain that comes first after a crash begins with
-// the window, even where it was acknowledged and nothing is left to come back.
+// TestTheNextDrainClosesWhatACrashLeftOpen checks that the first drain after a crash begins with
+// the open window, even if that was acknowledged and nothing is left to come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -24,7 +24,7 @@ type drilling struct {
 	out, errs string
 }
 
-// saying is what a run says while it goes on; end is called once it has said a text.
+// saying collects a run's output. end is called once the output contains a text.
 type saying struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,8 +42,8 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill with the user guest, an administrator, until it says a text, if that is not
-// empty.
+// drill runs dlo drill as the administrator guest. If until is not empty, it ends the run once that
+// text is printed.
 func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
 	t.Helper()
 	defer waited(t, "dlo drill "+strings.Join(args, " "))()
@@ -59,7 +59,7 @@ func drill(t *testing.T, node *testenv.Node, until string, args ...string) drill
 	return drilling{node, code, out.String(), errs.text.String()}
 }
 
-// place is the vhost, which is also the user, and the folder of a run.
+// place returns a run's vhost, which is also its user, and its folder.
 func (d *drilling) place(t *testing.T) (name, folder string) {
 	t.Helper()
 	m := regexp.MustCompile(`vhost \S+, user (dlo-drill-\w{10}), folder (\S+)`).FindStringSubmatch(d.errs)
@@ -69,7 +69,7 @@ func (d *drilling) place(t *testing.T) (name, folder string) {
 	return m[1], m[2]
 }
 
-// removed fails the test if anything is left of a run.
+// removed fails the test if a run has left anything behind.
 func (d *drilling) removed(t *testing.T) {
 	t.Helper()
 	name, folder := d.place(t)
@@ -83,9 +83,9 @@ func (d *drilling) removed(t *testing.T) {
 	}
 }
 
-// TestADrill makes a few failures of each way to make one, those that take least time, and takes
-// all away that it has made: also when it is ended, and when it was killed and the next one is told
-// to. TestTheWholeDrill makes all.
+// TestADrill causes a few failures, the fastest of each kind. The drill removes everything it has
+// created, even if it is interrupted. If it was killed, the next drill removes it on request.
+// TestTheWholeDrill causes all failures.
 func TestADrill(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -122,8 +122,8 @@ func TestADrill(t *testing.T) {
 	})
 }
 
-// TestADrillRefuses: a vhost with something in it, a user who is no administrator, and names that
-// are none. Nothing is made then.
+// TestADrillRefuses covers a vhost that is not empty, a user who is not an administrator, and
+// unknown names. In these cases nothing is created.
 func TestADrillRefuses(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -153,9 +153,9 @@ func TestADrillRefuses(t *testing.T) {
 	}
 }
 
-// TestADrillWithoutAnAdministrator has what the refusal of a drill asks for: a vhost and a user,
-// made by somebody else. What takes an administrator is left out, and the vhost is empty again
-// afterwards.
+// TestADrillWithoutAnAdministrator uses what a rejected drill asks for: a vhost and a user created
+// by somebody else. Failures that require an administrator are skipped, and the vhost is empty
+// again afterwards.
 func TestADrillWithoutAnAdministrator(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -174,11 +174,11 @@ func TestADrillWithoutAnAdministrator(t *testing.T) {
 	if err := node.API(http.MethodGet, "/api/queues/"+vhost, nil, &queues); err != nil || len(queues) > 0 {
 		t.Errorf("%v, left: %v", err, queues)
 	}
-	parked(t, address, "still", 1, nil) // the user and its rights are there
+	parked(t, address, "still", 1, nil) // the user and its rights still exist
 }
 
-// TestTheWholeDrill makes every failure as an operator does, with the shipped defaults. Its node is
-// its own, as TestADrill cleans up what drills have left.
+// TestTheWholeDrill causes every failure as an operator would, with the shipped defaults. It uses
+// its own node, because TestADrill cleans up after other drills.
 func TestTheWholeDrill(t *testing.T) {
 	t.Parallel()
 	if !soak() {

@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnErrorOfEasyNetQGoesBackAsItsMessage has a consumer that wraps what it fails of as EasyNetQ
-// does: it gets the message as it was published, and when it fails again, the error joins the row
-// of the letter, by the ids that it wraps.
+// TestAnErrorOfEasyNetQGoesBackAsItsMessage covers a consumer that wraps failed messages as
+// EasyNetQ does. It gets back the message as originally published. If that fails again, the error
+// is merged into the letter's row by the wrapped ids.
 func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -37,7 +37,7 @@ func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrap := func(exception string, d *amqp.Delivery) { // DefaultConsumerErrorStrategy.cs of EasyNetQ
+	wrap := func(exception string, d *amqp.Delivery) { // as EasyNetQ's DefaultConsumerErrorStrategy.cs does
 		t.Helper()
 		body, err := json.Marshal(map[string]any{
 			"RoutingKey": "order", "Exchange": "shop", "Queue": "easy.q", "Exception": exception, "Message": string(d.Body), "DateTime": time.Now().UTC(),

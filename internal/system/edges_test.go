@@ -11,10 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersAtTheEdges has letters with 10,000 entries of x-death, without anything, with names of
-// 255 bytes and with names that are not UTF-8, in one window with good letters. Each is stored,
-// shown and can be acted on; those that cannot be sent are held or dead with a true reason, and the
-// others arrive.
+// TestLettersAtTheEdges sends letters with 10,000 entries of x-death, without any properties, with
+// names of 255 bytes, and with names that are not UTF-8, in one window with ordinary letters. Each
+// is stored and shown, and can be acted on. Letters that cannot be sent are held or dead with an
+// accurate reason, and the others arrive.
 func TestLettersAtTheEdges(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -50,7 +50,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range odd { // to the inbox itself, as a publisher may: what it says stays as it is
+	for _, o := range odd { // directly to the inbox, so that headers stay unchanged
 		o.p.DeliveryMode = 2
 		c, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, o.p)
 		if err != nil || !c.Wait() {
@@ -60,7 +60,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	eventually(t, "all letters stored and decided", func() bool { return p.letters() == 10+len(odd) && p.letters("received") == 0 })
-	const sent = 13 // the good ones, and those of the odd ones whose queue is known
+	const sent = 13 // the ordinary letters, and odd ones whose queue is known
 	eventually(t, "what has a queue arrives there", func() bool { return a.acceptedLetters() == sent && p.letters("settled") == sent })
 	for _, o := range odd {
 		if o.why != "" && p.count("letters", `state IN ('held', 'dead') AND why LIKE '%`+o.why+`%'`) != 1 {
@@ -84,7 +84,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("%d letters are left", len(left))
 	}
-	// There is nowhere to send these: the operation says so of each, and ends.
+	// These cannot be sent anywhere: the operation reports that for each of them, and ends.
 	if code, text := p.post("/api/v1/operations", requeueAtOnce(left)); code >= 500 {
 		t.Errorf("requeue: %d %s", code, text)
 	}

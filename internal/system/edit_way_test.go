@@ -31,13 +31,13 @@ message Text { string to = 1; string text = 2; int64 tenant_id = 3; uint32 numbe
 message Sender { string name = 1; string country = 2; }
 message Voice { string url = 1; bool loud = 2; }
 `
-	smsColumn = 40 // characters that the worker can store
+	smsColumn = 40 // maximum characters that the worker stores
 	longSMS   = "Your parcel was left with the neighbours across the street, behind the green door"
 	shortSMS  = "Your parcel is with the neighbours"
 )
 
 // smsWorker is a worker that stores texts of at most smsColumn characters and rejects all others.
-// It reads what the old publisher sends: base64 of protobuf, and nothing says so.
+// It reads what the old publisher sends: base64 of protobuf, without any indication of that.
 type smsWorker struct {
 	t  *testing.T
 	md protoreflect.MessageDescriptor
@@ -45,7 +45,7 @@ type smsWorker struct {
 	mu    sync.Mutex
 	came  map[string]int    // body -> deliveries
 	again map[string]int    // body -> deliveries with a dlo-attempt
-	kept  map[string]string // number -> the text that it accepted
+	kept  map[string]string // number -> accepted text
 }
 
 func newSMSWorker(t *testing.T, dir string) *smsWorker {
@@ -60,7 +60,7 @@ func newSMSWorker(t *testing.T, dir string) *smsWorker {
 	return &smsWorker{t: t, md: files[0].UnwrapFile().Messages().ByName("Text"), came: map[string]int{}, again: map[string]int{}, kept: map[string]string{}}
 }
 
-// body is a text message as it is published.
+// body returns a text message as published.
 func (c *smsWorker) body(number int, text string) string {
 	c.t.Helper()
 	m := dynamicpb.NewMessage(c.md)
@@ -75,7 +75,7 @@ func (c *smsWorker) body(number int, text string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// refuse says whether a message cannot be stored.
+// refuse reports whether a message cannot be stored.
 func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,9 +96,9 @@ func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	return false
 }
 
-// TestALetterIsRepaired has a person shorten the text of a letter that its worker never accepts: in
-// a browser, from the decoded letter to the verdict, and then the same change for its group; with
-// scripts and without. The original is never sent again.
+// TestALetterIsRepaired shortens the text of a letter that its worker never accepts, as a person
+// would in a browser: from the decoded letter to the verdict, and then the same change for its
+// group, with and without scripts. The original is never sent again.
 func TestALetterIsRepaired(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -151,7 +151,7 @@ func repair(t *testing.T, script bool) {
 		r.fill(`#edit-text`, strings.Replace(text, longSMS, shortSMS, 1))
 	}
 
-	// A mistake is shown at its line, and nothing is sent.
+	// A mistake is shown on its line, and nothing is sent.
 	r.fill(`#edit-text`, "{\n  \"text\": 5\n}")
 	r.press(`button[name="do"][value="check"]`)
 	r.says("Line 2, column", "See the error below the payload")
@@ -176,7 +176,7 @@ func repair(t *testing.T, script bool) {
 	}
 	worker.mu.Unlock()
 
-	// What was received, what was made of it, and what came of that.
+	// What was received, how it was edited, and the result.
 	r.tab.Open(p.url + "/letters/" + id + "?tab=history")
 	r.says("revision 1 changes text", "the text is too long for the column")
 	r.sound("history")
@@ -218,7 +218,7 @@ func repair(t *testing.T, script bool) {
 	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
 	r.sound("operation of an edit")
 
-	// The originals came once, from their publisher, and each edited copy once. All that was ever
+	// The originals arrived once, from their publisher, and each edited copy once. Everything ever
 	// sent has been delivered: the queue is empty.
 	for _, queue := range []string{"sms-queue", "dlo.letters"} {
 		if n := ready(t, a.conn, queue); n != 0 {

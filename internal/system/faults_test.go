@@ -16,8 +16,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestConfirmsWithheld swallows everything the broker says: no more letters than requeue.in_flight
-// go out until it speaks again, and none is lost.
+// TestConfirmsWithheld blocks all responses of the broker. No more than requeue.in_flight letters
+// are sent until it responds again, and none is lost.
 func TestConfirmsWithheld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -30,7 +30,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	a.work()
 	a.publish(1, func(int) (string, string) { return "the first, so that the publishing channels are open", "" })
 	eventually(t, "the first letter back", func() bool { return a.acceptedLetters() == 1 })
-	retries := func(do string) { // so that none leaves before all are there
+	retries := func(do string) { // so that none is sent before all have arrived
 		t.Helper()
 		if code, body := p.post("/api/v1/queues/"+do, map[string]any{"queue": "work"}); code != http.StatusOK {
 			t.Fatal(code, body)
@@ -43,7 +43,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	retries("resume")
 	eventually(t, "more letters sent", func() bool { return a.acceptedLetters() > 1 })
 	relay.Swallow(testenv.ToClient, true)
-	time.Sleep(4 * time.Second) // longer than everything needs to leave that would leave; shorter than the confirm timeout
+	time.Sleep(4 * time.Second) // longer than any send takes, but shorter than the confirm timeout
 	if n := a.copies() - p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'confirmed'`); n > 32 {
 		t.Errorf("%d letters went out without a confirm, more than in_flight", n)
 	}
@@ -57,7 +57,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	}
 }
 
-// TestCleanStops stops dlo under load: no duplicates, nothing publishing, exit code 0.
+// TestCleanStops stops dlo under load: no duplicates, no letter left publishing, exit code 0.
 func TestCleanStops(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -90,8 +90,9 @@ func TestCleanStops(t *testing.T) {
 	}
 }
 
-// TestAStopDoesNotWaitForALine stops dlo while large letters are on a line that takes next to
-// nothing, as a broker under a memory or disk alarm does not. What did not leave is not lost.
+// TestAStopDoesNotWaitForALine stops dlo while large letters are being sent over a connection that
+// accepts almost nothing, as with a broker under a memory or disk alarm. Unsent letters are not
+// lost.
 func TestAStopDoesNotWaitForALine(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -131,8 +132,8 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	}
 }
 
-// TestNoTarget deletes the origin queue: its letters are returned and held, those of other queues
-// go on.
+// TestNoTarget deletes the origin queue. Its letters are returned and held; those of other queues
+// continue.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -155,8 +156,8 @@ func TestNoTarget(t *testing.T) {
 	})
 }
 
-// TestAFullQueueRefuses fills a queue that rejects publishes: the letters wait with their attempts
-// unused, and go out once there is room.
+// TestAFullQueueRefuses fills a queue that rejects publishes. The letters wait with their attempts
+// unused, and are sent once there is room.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -166,7 +167,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
-	for i := range 3 { // one by one, as the queue has room for one
+	for i := range 3 { // one by one, because the queue has room for one
 		a.publish(1, func(int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 		eventually(t, "a letter to reject", func() bool {
 			d, ok, err := ch.Get("work", false)
@@ -189,7 +190,8 @@ func TestAFullQueueRefuses(t *testing.T) {
 	})
 }
 
-// TestStartsWithoutABroker: the server is up, says so, and connects by itself later.
+// TestStartsWithoutABroker checks that the server runs, reports the missing broker, and connects
+// automatically later.
 func TestStartsWithoutABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -211,13 +213,13 @@ func TestStartsWithoutABroker(t *testing.T) {
 	eventually(t, "ready", func() bool { code, _ := p.get("/readyz"); return code == 200 })
 }
 
-// TestWrongPassword: the same, with the reason and without the password.
+// TestWrongPassword checks that the server runs and reports the reason without the password.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)
 	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
-	// A password does not belong into the file; the environment may carry it.
+	// The file must not contain a password; the environment may.
 	if err := os.WriteFile(p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +234,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestASecondInstanceIsTurnedAway: exit code 4 under each name of the store, and the first goes on.
+// TestASecondInstanceIsTurnedAway checks exit code 4 under each name of the store. The first
+// instance continues.
 func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -259,8 +262,8 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsReplacedEndsDlo: what it would go on to store is in a file that nobody finds
-// again.
+// TestAStoreThatIsReplacedEndsDlo checks that dlo ends. It would otherwise write to a file that
+// nobody finds again.
 func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -276,8 +279,8 @@ func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	}
 }
 
-// TestRefusesToStart: what is wrong is said with the code that scripts rely on, and nothing is
-// written.
+// TestRefusesToStart checks that the error comes with the exit code that scripts rely on, and that
+// nothing is written.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// everyType has each AMQP field type that the client library can carry.
+// everyType contains each AMQP field type that the client library supports.
 var everyType = amqp.Table{
 	"bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16000), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4000000000), "int64": int64(-1 << 60),
 	"float32": float32(1.5), "float64": 2.25, "decimal": amqp.Decimal{Scale: 2, Value: -1234}, "string": "grün \x00 binary \xff", "bytes": []byte{0, 1, 255}, "time": time.Unix(1763625600, 0),
@@ -24,8 +24,8 @@ var everyType = amqp.Table{
 	"": "empty key",
 }
 
-// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo and compares what comes out of
-// the origin queue with what went in.
+// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo and compares what arrives from
+// the origin queue with what was sent.
 func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -99,9 +99,9 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	}
 }
 
-// TestTheSanitiserLetsGoodLettersPass mixes letters that would close a channel or a connection, or
-// send copies elsewhere, with 500 good ones: the good ones go out once each; the bad ones go out
-// cleaned, or are held with the reason.
+// TestTheSanitiserLetsGoodLettersPass mixes 500 ordinary letters with letters that would close a
+// channel or a connection, or send copies elsewhere. The ordinary ones are each sent once. The
+// others are sanitised before they are sent, or held with the reason.
 func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -117,7 +117,7 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		name    string
 		m       amqp.Publishing
 		held    string // the reason; "" = goes out cleaned
-		missing string // header that must not go out
+		missing string // header that must not be sent
 	}{
 		{"CC to another queue", amqp.Publishing{Headers: amqp.Table{"CC": []any{"elsewhere"}}}, "", "CC"},
 		{"expiration", amqp.Publishing{Expiration: "3600000"}, "", ""},
@@ -171,7 +171,7 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker itself refuses it
+		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker itself rejects it
 			return false
 		}
 		sent++
@@ -236,7 +236,7 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 			t.Errorf("%s: a forged token went out", d.MessageId)
 		}
 	}
-	// The CC of the first publish put one copy there; a requeue must not put a second.
+	// The CC of the first publish put one copy there; a requeue must not add a second.
 	if n := ready(t, elsewhere.conn, "elsewhere"); n != 1 {
 		t.Errorf("%d messages in the queue that CC names, want the publisher's own copy only", n)
 	}

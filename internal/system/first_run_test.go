@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestNeverConnectedIsNotLost has a broker that is not reached at first: pages and /readyz say that
-// what dies is gone, and what to check. Once dlo was connected they say where it waits, also after
-// dlo was started again. No password is seen.
+// TestNeverConnectedIsNotLost covers a broker that cannot be reached at first. Pages and /readyz
+// warn that dying messages are lost, and say what to check. Once dlo has been connected, they say
+// where letters wait, even after dlo is restarted. No password is shown.
 func TestNeverConnectedIsNotLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -62,7 +62,8 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	says("/readyz", []string{"Broker main is not connected.", "its letters wait there"}, "dropped")
 }
 
-// TestTheVariableIsNamed: where DLO_AMQP_URL says how the broker is reached, that is what to check.
+// TestTheVariableIsNamed checks that DLO_AMQP_URL is named as the setting to check if it supplies
+// the URL.
 func TestTheVariableIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "amqp://127.0.0.1:1/", "")
@@ -77,8 +78,8 @@ func TestTheVariableIsNamed(t *testing.T) {
 	})
 }
 
-// connects asks for a broker that is reached again: it is connected at once, and not when the
-// back-off ends.
+// connects requests a connection to a broker that can be reached again. dlo must connect
+// immediately, not when the back-off ends.
 func (p *child) connects(broker string) {
 	p.t.Helper()
 	if out, _ := p.dlo(p.t.Context(), 0, "", "brokers", "connect", broker); out != "broker "+broker+" is connected\n" {

@@ -13,20 +13,20 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// frameworkError is a message in an error queue, as a framework puts it there that has no client
-// here: with the names of its source, which classify's tests have in full.
+// frameworkError is a message in an error queue, as left there by a framework without a client
+// here. It has the framework's names of its source, which classify's tests contain in full.
 type frameworkError struct {
 	name  string
-	inbox string // of the queue in %s
+	inbox string // of the queue named %s
 	p     amqp.Publishing
-	// reads are the headers by which a consumer of the framework knows what it got. They, the
-	// content type, the type and the body come back as they were.
+	// reads are the headers that tell a consumer of the framework what it received. They must come
+	// back unchanged, as must the content type, the type and the body.
 	reads []string
 }
 
 func (f *frameworkError) queue() string { return "sms " + f.name }
 
-// frameworkErrors name their queue as %s in their headers.
+// frameworkErrors name their queue in their headers as %s.
 var frameworkErrors = []frameworkError{
 	{name: "Spring AMQP", inbox: "parked %s", reads: []string{"__TypeId__"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
 		"x-exception-message": "stock of 17", "x-exception-stacktrace": "java.lang.IllegalStateException: stock of 17\n\tat com.acme.Stock.take(Stock.java:42)\n", "x-original-exchange": "", "x-original-routingKey": "%s", "__TypeId__": "com.acme.orders.Place",
@@ -54,16 +54,16 @@ var frameworkErrors = []frameworkError{
 	}}},
 }
 
-// rejectedOnly are messages whose framework says nothing of their failure: their consumer rejects
-// them.
+// rejectedOnly are messages whose framework records nothing about the failure: their consumer just
+// rejects them.
 var rejectedOnly = []frameworkError{
 	{name: "Symfony Messenger", reads: []string{"type"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"type": `App\Message\Place`, "Content-Type": "application/json"}}},
 	{name: "Nameko", reads: []string{"nameko.call_id_stack"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"args":[17],"kwargs":{}}`), Headers: amqp.Table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}},
 	{name: "CloudEvents", reads: []string{"cloudEvents_type", "cloudEvents_id"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}},
 }
 
-// Letters of frameworks go back to the queue that their framework names, and a consumer of the
-// framework reads them as it did before.
+// Letters of frameworks return to the queue that their framework names, and a consumer of the
+// framework can read them as before.
 func TestLettersOfFrameworksGoBack(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

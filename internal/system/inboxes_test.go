@@ -11,10 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestErrorQueuesAsInboxes drains queues in which applications park what failed, without x-death.
-// Letters of an inbox with an origin go back there, whatever their headers say, come back into the
-// same row when they are parked again, and are dead when their retries are used up; without an
-// origin they are held.
+// TestErrorQueuesAsInboxes drains queues in which applications park failed messages, without
+// x-death. Letters of an inbox with a configured origin go back there, whatever their headers say.
+// If they are parked again, they are merged into their rows. They are dead when their retries are
+// used up. Without an origin they are held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -31,8 +31,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of orders parks all but two for good, as a framework does: all headers kept, and
-	// no death.
+	// The worker of orders parks all but two permanently, as a framework would: with all headers,
+	// and without a death.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	}
 }
 
-// TestInboxesThatCannotBeDrained say why, and what to do; the others are drained meanwhile.
+// TestInboxesThatCannotBeDrained checks that each shows the reason and the remedy, and that the
+// others are drained meanwhile.
 func TestInboxesThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -12,18 +12,18 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fast retries at once, so that every letter makes the whole way within a test.
+// fast retries immediately, so that every letter completes its path within a test.
 const fast = "default: {retry: {delays: [0s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\ningest: {letters: 64}\n"
 
-// points are the named crash points on the way of a letter.
+// points are the named crash points on a letter's path.
 var points = []string{
 	"ingest: fetched", "ingest: committed", "ingest: acked", "ingest: fenced", "ingest: settled",
 	"classify: begun", "classify: decided", "classify: recorded",
 	"requeue: claimed", "requeue: publishing", "requeue: confirmed", "requeue: marked",
 }
 
-// TestKillAtEveryPoint kills dlo at each named point and lets it start again: nothing is lost,
-// every letter has one row, and what arrives twice carries a known token.
+// TestKillAtEveryPoint kills dlo at each named point and restarts it. Nothing is lost, every letter
+// has one row, and letters that arrive twice carry a known token.
 func TestKillAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -66,8 +66,8 @@ func hits() []int {
 
 func soak() bool { return os.Getenv("DLO_SOAK") == "1" }
 
-// TestRandomKills kills dlo again and again while letters, byte-identical ones among them, go in
-// and out.
+// TestRandomKills kills dlo again and again while letters go in and out, some of them
+// byte-identical.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -137,9 +137,9 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// TestASecondKillInTheFirstWindow kills dlo with a fetched window in its hands, and then with the
-// first window of its next session committed and not acknowledged. A quorum queue gives that one
-// back behind what it had of the other, unless the session took it all in one window.
+// TestASecondKillInTheFirstWindow kills dlo with a fetched window, and then with the next session's
+// first window committed but not acknowledged. A quorum queue returns that window behind the rest
+// of the first one, unless the session took all of it in one window.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

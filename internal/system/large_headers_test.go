@@ -10,10 +10,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestALargeHeaderAmongGoodLetters has one letter among a thousand with a header of 131,000 bytes,
-// the most that a publisher can send, which its death makes larger than a frame. dlo is killed with
-// it fetched, committed, acknowledged and fenced. All letters are stored once, all but that one are
-// retried, and that one is held for its header, and sent by an edit.
+// TestALargeHeaderAmongGoodLetters sends a thousand letters, one of them with a header of 131,000
+// bytes, the most that a publisher can send. The letter's death makes its headers larger than a
+// frame. dlo is killed after the letter is fetched, committed, acknowledged and fenced. All letters
+// are stored once. All but that one are retried; that one is held because of its header, and sent
+// after an edit.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

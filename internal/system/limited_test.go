@@ -16,10 +16,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxThatMayDeleteLettersIsLeftAlone: a quorum queue of RabbitMQ 4.0 and later has a
-// delivery limit unless it says otherwise, and lost connections use it up. Such an inbox is not
-// drained until the configuration accepts it; dlo says why, names both cures, and drains its own
-// inbox meanwhile. On 3.x there is no such limit.
+// TestAnInboxThatMayDeleteLettersIsLeftAlone covers a quorum queue of RabbitMQ 4.0 and later, which
+// has a delivery limit unless configured otherwise. Lost connections use up the limit. Such an
+// inbox is not drained until the configuration accepts it. dlo gives the reason and both remedies,
+// and drains its own inbox meanwhile. On 3.x there is no such limit.
 func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -68,10 +68,10 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDlosOwnInboxWithADeliveryLimitIsLeftAlone: a policy or an operator policy of the site gives
-// the inbox that dlo declares a delivery limit, which wins over the argument of -1. Lost
-// connections would delete letters from it (RabbitMQ 3.10.8, 4.0.5 and 4.3.6), so dlo takes nothing
-// out of it, says why, and goes on once the cure that it prints has been applied.
+// TestDlosOwnInboxWithADeliveryLimitIsLeftAlone covers a policy or operator policy of the site that
+// gives dlo's own inbox a delivery limit. The policy takes precedence over the argument of -1. Lost
+// connections would delete letters from the inbox (RabbitMQ 3.10.8, 4.0.5 and 4.3.6), so dlo takes
+// nothing from it, gives the reason, and continues once the remedy it prints has been applied.
 func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -103,7 +103,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 				}
 			}
 			says := ""
-			for range 3 { // more kills than the limit
+			for range 3 { // more kills than the limit allows
 				p.Start("")
 				eventually(t, "the reason", func() bool {
 					_, says = p.get("/readyz")
@@ -137,9 +137,9 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatALimitDeletesIsSaid has an inbox whose delivery limit the configuration accepts, and
-// kills dlo until the broker has deleted its letters. That deliveries run out is said before, and
-// how many letters are missing after it.
+// TestWhatALimitDeletesIsSaid covers an inbox whose delivery limit is accepted by the
+// configuration, and kills dlo until the broker has deleted letters. dlo reports beforehand that
+// deliveries run out, and afterwards how many letters are missing.
 func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -17,9 +17,9 @@ const (
 	soakStep = 50 * time.Millisecond
 )
 
-// TestPagesThatStayOpen has pages open for ten minutes in which 2,000 letters die each second. They
-// ask for what changed at most once a second, and what they take of memory does not grow: after a
-// forced collection it is within 10 % at the second and at the tenth minute.
+// TestPagesThatStayOpen keeps pages open for ten minutes while 2,000 letters die per second. The
+// pages request changes at most once a second. Their memory does not grow: after a forced
+// collection it differs by at most 10 % between the second and the tenth minute.
 func TestPagesThatStayOpen(t *testing.T) {
 	if !soak() {
 		t.Skip("ten minutes; DLO_SOAK=1")
@@ -76,14 +76,14 @@ func TestPagesThatStayOpen(t *testing.T) {
 	}
 }
 
-// countFetches counts what a page asks for because something changed.
+// countFetches counts a page's requests for changes.
 const countFetches = `window.live = {n: 0, last: 0, soonest: 1e9}; const real = window.fetch;
 window.fetch = (to, options) => {
 	if (options?.headers?.['Dlo-Live']) { const l = window.live, now = Date.now(); if (l.n++) l.soonest = Math.min(l.soonest, now - l.last); l.last = now; }
 	return real(to, options);
 };`
 
-// dieOn publishes letters of 40 queues and 80 causes to the inbox, soakRate a second, until ctx
+// dieOn publishes letters of 40 queues and 80 causes to the inbox, soakRate per second, until ctx
 // ends.
 func dieOn(ctx context.Context, ch *amqp.Channel) error {
 	tick := time.NewTicker(soakStep)

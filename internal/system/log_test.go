@@ -12,10 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheLogStaysQuiet has letters die as fast as they can be published: some have no queue, some a
-// queue that refuses them, some a worker that rejects them again and again, each with another error
-// and a page to a channel that takes nothing; consumers say why in words that are none; connections
-// are cut meanwhile. No line is about a letter, and no line is said again and again.
+// TestTheLogStaysQuiet makes letters die as fast as they can be published. Some have no queue, some
+// have a queue that rejects them, and some have a worker that rejects them repeatedly, each with a
+// different error and a page to a channel that accepts nothing. Consumers publish invalid
+// annotations, and connections are closed meanwhile. No log line may concern a single letter, and
+// none may be repeated endlessly.
 func TestTheLogStaysQuiet(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

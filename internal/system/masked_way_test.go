@@ -32,8 +32,8 @@ message Paid { string order_id = 1; Customer customer = 2; string pin = 3 [debug
 message Customer { string name = 1; string email = 2; }
 `
 
-// canaries are the values that must not be seen, one for each kind of rule, with the letters that
-// they are in.
+// canaries are the values that must not be visible, one for each kind of mask, with the letters
+// that contain them.
 var canaries = map[string]string{
 	"header": "canaryheader71", "pattern in a body": "canarypattern72", "pattern in an error": "canarypattern73", "pattern in JSON": "canarypattern74", "type and field": "canaryfield75", "json": "canaryjson76",
 	"debug_redact": "canaryredact77",
@@ -51,8 +51,8 @@ func canaryPaid() string {
 	return string(protowire.AppendVarint(protowire.AppendTag(b, 5, protowire.VarintType), 1999))
 }
 
-// watchman looks at what comes out of dlo, and says which canary is in it, in one of the ways that
-// it may be written.
+// watchman inspects everything that dlo emits and reports the canary it contains, in any encoding
+// in which it may appear.
 type watchman struct {
 	t *testing.T
 	n int
@@ -69,8 +69,8 @@ func (s *watchman) look(where, text string) {
 	}
 }
 
-// betrayed returns the first canary in a text: plain, in hex, or in base64 at any of its three
-// places.
+// betrayed returns the first canary in a text, whether plain, in hex, or in base64 at any of its
+// three offsets.
 func betrayed(text string) (name string, at int) {
 	low := strings.ToLower(text)
 	for name, canary := range canaries {
@@ -82,7 +82,7 @@ func betrayed(text string) (name string, at int) {
 		}
 		for skip := range 3 {
 			inner := base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), canary...))
-			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // without what depends on the neighbours
+			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // without the characters that depend on the neighbours
 			if at := strings.Index(text, inner); at >= 0 {
 				return name, at
 			}
@@ -91,10 +91,10 @@ func betrayed(text string) (name string, at int) {
 	return "", 0
 }
 
-// TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value the whole way:
-// they die, are read, indexed, edited elsewhere, requeued, come back, are requeued again and
-// exported. No canary is in anything that comes out of dlo, nor in its store but for what was
-// received and sent; and the worker gets them all.
+// TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value through
+// everything: they die, are read, indexed, edited in other fields, requeued, come back, are
+// requeued again and exported. No canary may appear in anything that dlo emits. In its store,
+// canaries may appear only in what was received and sent. The worker gets all of them.
 func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -186,7 +186,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.look(when+", "+strings.Join(args, " "), out)
 		}
-		// Nobody finds by what they may not see; what is beside it is found.
+		// Queries cannot find letters by masked values, but find them by the values beside these.
 		for _, q := range []string{
 			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"], canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*", "error:*canary*",
 			"body.note:*canary*", "header.authorization:*canary*",
@@ -204,8 +204,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	everywhere("dead")
 
-	// An edit beside what is masked, by patch and by the JSON that is shown. Their copies come
-	// back; the letters are requeued as they are then, and stay.
+	// Edits of fields beside masked values, by patch and by the displayed JSON. Their copies come
+	// back; the letters are requeued in that state, and stay.
 	revise := func(kind string, request map[string]any) {
 		t.Helper()
 		request["reason"], request["requeue"] = "the order is another one", true
@@ -231,7 +231,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	settle("settled")
 	everywhere("settled")
 
-	// The worker got all of it, twice, as it was but for the edit.
+	// The worker got all of it twice, unchanged except for the edit.
 	mu.Lock()
 	for id, list := range came {
 		for _, text := range list {
@@ -254,7 +254,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	mu.Unlock()
 
-	// Who may, sees one value; the audit knows which, and not what it was.
+	// An authorised person sees one value. The audit records which one, but not its content.
 	code, text := p.post("/api/v1/letters/"+string(byBody["protobuf"])+"/reveal", map[string]any{"field": "customer.email"})
 	if code != 200 || !strings.Contains(text, canaries["type and field"]) {
 		t.Errorf("%d %s", code, text)
@@ -269,7 +269,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Logf("%d texts were looked at", s.n)
 }
 
-// stream reads a stream of events until the returned function is called, which returns what came.
+// stream reads a stream of events until the returned function is called, which returns the events.
 func (p *child) stream(path string) func() string {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -296,8 +296,8 @@ func (p *child) stream(path string) func() string {
 	}
 }
 
-// noCanary looks into every column of every table of the store. Only what was received, made of it
-// and sent may hold what is masked, and does.
+// noCanary checks every column of every table in the store. Only received data, edits and sent data
+// may, and do, contain masked values.
 func (p *child) noCanary(s *watchman) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro")
@@ -309,7 +309,7 @@ func (p *child) noCanary(s *watchman) {
 	tables := 0
 	for _, table := range p.texts(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`) {
 		if table == "words" {
-			continue // its shadow tables and its vocabulary are read instead
+			continue // its shadow tables and vocabulary are read instead
 		}
 		rows, err := db.Query(`SELECT * FROM "` + table + `"`)
 		if err != nil {

@@ -25,15 +25,15 @@ import (
 
 const monitoring = "../../docs/monitoring/"
 
-// documented are the metrics of dlo with their labels, sorted: what dashboards and alerts of others
-// rely on.
+// documented are dlo's metrics with their sorted labels. Other people's dashboards and alerts rely
+// on them.
 var documented = map[string]string{
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
-// closed are the values of labels that no name from outside can be, by metric and label.
+// closed lists the possible values of labels that no external name can become, by metric and label.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),
 	"dlo_readings_total reading":      stringsOf(deadletter.Readings),
@@ -61,8 +61,8 @@ func sorted(list []string) string {
 	return strings.Join(list, " ")
 }
 
-// described returns the labels of every metric that dlo has, also of those that nothing has been
-// counted in, and what it says of them.
+// described returns the labels and the help text of every metric, including metrics without any
+// values.
 func described(t *testing.T) (labels, help map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -92,7 +92,7 @@ func described(t *testing.T) (labels, help map[string]string) {
 	return labels, help
 }
 
-// The program, its documentation and this test have the same metrics with the same labels.
+// The program, its documentation and this test list the same metrics with the same labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	labels, help := described(t)

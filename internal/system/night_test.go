@@ -15,15 +15,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nightRules: what dies in payments pages, everything else is in the digest.
+// nightRules page when letters of payments die; everything else goes to the digest.
 const nightRules = `default: {retry: {delays: []}, dead: {severity: digest}}
 rules: [{name: payments, match: {queue: payments}, retry: {delays: []}, dead: {severity: page, notify: [pager]}}]
 requeue: {watch: 2s}
 digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 `
 
-// TestANightIsSettledFromTheDigest is what the digest is for: of what died in a night only payments
-// paged, and everything is settled by following the digest's links, and pressing what stands there.
+// TestANightIsSettledFromTheDigest shows the purpose of the digest. Of everything that died in a
+// night only payments paged, and all of it is settled by following the digest's links and pressing
+// the buttons there.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -38,7 +39,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	p.Start("")
 	p.Draining()
 
-	press := func(button string) string { // a button of the group, and where that leads one of the plan
+	press := func(button string) string { // a button of the group, and then one of the plan, if it leads there
 		return `document.querySelector('[data-peek-source] ` + button + `').click()`
 	}
 	then := map[string]string{
@@ -55,7 +56,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		a.publish(each, func(i int) (string, string) {
 			return fmt.Sprintf(`{"queue": %q, "n": %d}`, queue, i), fmt.Sprint(queue, i)
 		})
-		fixed[queue] = a // its worker takes what is requeued
+		fixed[queue] = a // its worker accepts requeued letters
 	}
 	eventually(t, "all are dead", func() bool { return p.letters("dead") == each*len(queues) })
 	eventually(t, "payments paged", func() bool { return len(pager.notices("notice.opened")) == 1 })
@@ -68,7 +69,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	if len(lines) != len(queues) {
 		t.Fatalf("the digest has %+v", lines)
 	}
-	tab.Viewport(390, 900) // on the way to work
+	tab.Viewport(390, 900) // a phone, on the way to work
 	for _, line := range lines {
 		i := slices.IndexFunc(queues, func(q string) bool { return strings.Contains(line.Title+line.Text, q+" is down") })
 		if i < 0 {

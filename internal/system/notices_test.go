@@ -18,16 +18,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// receiver is what a channel leads to: it keeps what it is told.
+// receiver is the destination of a channel. It stores what it receives.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	told   []heard
-	status int // of its answers; 0 = 204
+	status int // of its responses; 0 = 204
 }
 
 type heard struct {
-	id   string // webhook-id: one notice, however often it is sent
+	id   string // webhook-id: identifies one notice, however often it is sent
 	Type string `json:"type"`
 	Data struct {
 		Key      string `json:"key"`
@@ -52,7 +52,7 @@ type heard struct {
 	} `json:"data"`
 }
 
-// groups are the groups that a message names.
+// groups returns the groups that a message names.
 func (h *heard) groups() (names []string) {
 	for _, l := range h.Data.Lines {
 		names = append(names, l.Group)
@@ -87,14 +87,14 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// answer makes the receiver answer with a status; 0 = it takes what comes.
+// answer makes the receiver respond with a status; 0 = it accepts everything.
 func (r *receiver) answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status = status
 }
 
-// rings waits until a problem was told whose title says this.
+// rings waits until a problem with says in its title has been received.
 func (r *receiver) rings(t *testing.T, says string) {
 	t.Helper()
 	eventually(t, "the pager rings", func() bool {
@@ -107,7 +107,7 @@ func (r *receiver) rings(t *testing.T, says string) {
 	})
 }
 
-// notices are the different notices that were told of a type, by their titles.
+// notices returns the distinct notices of a type, by title.
 func (r *receiver) notices(typ string) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *receiver) notices(typ string) map[string]string {
 	return found
 }
 
-// count is how many notices were told, however often each, without what is for machines.
+// count returns the number of distinct notices, excluding those for machines.
 func (r *receiver) count() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *receiver) count() (n int) {
 	return n
 }
 
-// keys are the incidents that each group was told of in.
+// keys returns the incidents in which each group was reported.
 func (r *receiver) keys() map[string]map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,7 @@ func (r *receiver) keys() map[string]map[string]bool {
 	return found
 }
 
-// telling is a configuration whose letters are dead at once and page the receiver.
+// telling returns a configuration in which letters die immediately and page the receiver.
 func (r *receiver) telling(t *testing.T, severity string) string {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -161,9 +161,9 @@ func (r *receiver) telling(t *testing.T, severity string) string {
 	return fmt.Sprintf("default: {retry: {delays: []}, dead: {severity: %s, notify: [hook]}}\nrequeue: {watch: 2s}\nchannels: {hook: {webhook: {url: %q, secret_file: %s}, allow_private: true}}\n", severity, r.URL, secret)
 }
 
-// TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and their
-// sending, and between the sending and its record: each cause is told in one incident, which is
-// opened once, whatever is sent twice, and one message is sent twice at most for each kill.
+// TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and sending
+// them, and between sending them and recording that. Each cause is reported in one incident, which
+// is opened once, whatever is sent twice. Each kill causes at most one message to be sent twice.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -215,8 +215,9 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	}
 }
 
-// TestOneBadDeployIsOnePage: a deploy breaks ten queues at once. The pager rings once, the webhook
-// hears of all ten causes in that one incident, and machines hear of the operation that ends it.
+// TestOneBadDeployIsOnePage covers a deploy that breaks ten queues at the same time. The pager
+// rings once, the webhook receives all ten causes in that one incident, and machines receive the
+// operation that ends it.
 func TestOneBadDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -229,7 +230,7 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
 		t.Fatal(code, body)
 	}
-	p.Kill9() // so that all of them are there at once
+	p.Kill9() // so that all of them arrive together
 	for i := range queues {
 		a := newAudit(t, amqpURL, fmt.Sprintf("shop-%d", i), nil)
 		a.header = amqp.Table{"x-error-message": "the price is missing"}
@@ -261,9 +262,9 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatIsDownLosesNothing keeps notices while their receiver refuses them, goes on with
-// everything else meanwhile, says so on every page, and tells them when it is back. What a person
-// settles is told as well, in order.
+// TestAReceiverThatIsDownLosesNothing checks that notices are kept while their receiver rejects
+// them. Everything else continues meanwhile, and every page reports the problem. The notices are
+// delivered when the receiver is back, including what a person settles, in order.
 func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

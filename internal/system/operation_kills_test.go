@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// answered is an operation as the API tells of it.
+// answered is an operation as returned by the API.
 type answered struct {
 	ID, State, Phase, Why string
 	Total, Twice          int
@@ -33,7 +33,7 @@ func (p *child) operation(id string) answered {
 	return op
 }
 
-// order is a protobuf message of the schema below: a tier and a number.
+// order returns a protobuf message of the schema below: a tier and a number.
 func order(tier string, n int) string {
 	body := []byte{0x0a, byte(len(tier))}
 	body = append(body, tier...)
@@ -47,8 +47,8 @@ func order(tier string, n int) string {
 const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string tier = 1; uint64 number = 2; }`
 
 // TestOperationOnAQuery is the story of a bad deploy: an operation by type, time and a decoded
-// field; a canary that stops on the worker that is still broken; then the fix, and all letters go
-// once, through five kills in the middle; the verdict can be trusted, audited from outside.
+// field, and a canary that stops because the worker is still broken. After the fix all letters are
+// sent once, through five kills midway. The verdict is reliable, as checked by the audit.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -86,7 +86,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d %s", code, plan)
 	}
 
-	// The worker is still broken: the canary is all that goes.
+	// The worker is still broken: only the canary is sent.
 	code, body := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": q, "hold": "0s", "canary": 5, "canary_wait": "10s", "rate": 2000 + letters/60})
 	if code != 202 {
 		t.Fatalf("%d %s", code, body)
@@ -100,7 +100,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
-	// After the fix it goes on, and dlo is killed five times while it does.
+	// After the fix the operation continues, and dlo is killed five times meanwhile.
 	a.mu.Lock()
 	broken = false
 	a.mu.Unlock()

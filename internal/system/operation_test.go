@@ -13,7 +13,7 @@ import (
 )
 
 // TestAnOperationSurvivesKills requeues chosen letters and kills dlo once the selection is frozen,
-// and again between two chunks: exactly the chosen letters go out, and the counts are right.
+// and again between two chunks. Exactly the chosen letters are sent, and the counts are correct.
 func TestAnOperationSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -55,7 +55,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestTheCommandLine uses the client commands against a running server as a stranger would.
+// TestTheCommandLine uses the client commands against a running server as a new user would.
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// capability is something that people do with dlo, and where: routes of pages, routes of the API
-// below /api/v1, commands. What is missing in one place has a reason.
+// capability is something that people can do with dlo, and where: routes of pages, routes of the
+// API below /api/v1, and commands. If it is missing in one place, there is a reason.
 type capability struct {
 	what           string
 	page, api, cli []string
@@ -117,9 +117,9 @@ func parseCommand(args ...string) (*kong.Context, error) {
 	return cli.Parse(cli.Program{Ctx: context.Background(), Getenv: noEnvironment, Stdout: io.Discard, Stderr: io.Discard}, &commands{}, args)
 }
 
-// TestWhatOneFaceCanDoTheOthersCan holds pages, API and command line together: every route and
-// every command is in the table, everything in the table is there, and what is missing in one place
-// has a reason.
+// TestWhatOneFaceCanDoTheOthersCan keeps pages, API and command line in step: every route and
+// command is in the table, everything in the table exists, and there is a reason for everything
+// missing in one place.
 func TestWhatOneFaceCanDoTheOthersCan(t *testing.T) {
 	t.Parallel()
 	var pages, api, leaves []string
@@ -188,8 +188,8 @@ var (
 	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues|types show|types add -) ?[^"<\n]*`)
 )
 
-// TestThePagesOfferWhatIsThere looks at the golden pages: their forms act by every verb and lead to
-// routes, and the commands that they give to copy are commands.
+// TestThePagesOfferWhatIsThere checks the golden pages: their forms use every verb and lead to
+// routes, and the commands they offer for copying exist.
 func TestThePagesOfferWhatIsThere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../web/view/testdata/*.html")

@@ -15,10 +15,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rightOf is a regular expression that docs/permissions.md gives the smallest user.
+// rightOf is a regular expression for the smallest user in docs/permissions.md.
 type rightOf struct{ operation, expression string }
 
-// smallest reads the smallest user out of docs/permissions.md, one right after the other.
+// smallest reads the rights of the smallest user from docs/permissions.md, in order.
 func smallest(t *testing.T) []rightOf {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/permissions.md")

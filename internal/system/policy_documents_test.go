@@ -14,10 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestThePolicyOfTheDocuments runs the commands of each document that protect queues, one document
-// after the other, beside a policy for all queues, as sites have one. None undoes another, and the
-// proof that they end with says that the queues are protected. The policy for the queues of dlo
-// takes them out of the one for all.
+// TestThePolicyOfTheDocuments runs the commands that protect queues, one document after the other,
+// beside a policy for all queues such as sites have. None undoes another, and the check at their
+// end confirms that the queues are protected. The policy for dlo's queues exempts them from the one
+// for all queues.
 func TestThePolicyOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -78,7 +78,8 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 }
 
 // commandsOf returns the commands for rabbitmqctl, dlo and curl in a section of a document, in
-// their order; of "" only those for rabbitmqctl that protect queues, in all sections.
+// order. If section is "", it returns only the rabbitmqctl commands that protect queues, from all
+// sections.
 func commandsOf(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + document)
@@ -103,7 +104,7 @@ func commandsOf(t *testing.T, document, section string) []string {
 	return list
 }
 
-// words divides a command of a document, as a shell does.
+// words splits a command of a document as a shell would.
 func words(command string) []string {
 	var all []string
 	for _, word := range regexp.MustCompile(`'([^']*)'|\S+`).FindAllString(command, -1) {
@@ -112,15 +113,15 @@ func words(command string) []string {
 	return all
 }
 
-// rabbitmqctl runs a command of a document for a vhost, with the grep that may be behind it, and
-// returns what it prints.
+// rabbitmqctl runs a command of a document for a vhost, including a grep behind it, and returns its
+// output.
 func rabbitmqctl(t *testing.T, node *testenv.Node, vhost, command string) string {
 	t.Helper()
 	command, grep, filtered := strings.Cut(command, " | grep ")
 	args := words(command)[1:]
 	var out string
 	var err error
-	within(t, time.Minute, command, func() bool { // a node serves shortly before it says so to rabbitmqctl
+	within(t, time.Minute, command, func() bool { // a node serves clients shortly before rabbitmqctl knows
 		out, err = node.Ctl(append([]string{args[0], "-p", vhost}, args[1:]...)...)
 		return !strings.Contains(out, "requires the 'rabbit' app to be running")
 	})

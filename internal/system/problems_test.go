@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAPolicyOfTheSiteIsPaged has a policy for all queues, as sites do, that deletes letters from
-// the inbox of dlo. /readyz, each page, the metric and the pager say so, with the command that
-// cures it.
+// TestAPolicyOfTheSiteIsPaged sets a policy for all queues, as sites do, that deletes letters from
+// dlo's inbox. /readyz, each page, the metric and the pager report it, with the command that cures
+// it.
 func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -35,7 +35,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.letters", nil, &queue)
 		return err == nil && queue.Effective["max-length"] != nil
 	})
-	p.Stop() // so that it is looked at now, and not in a minute
+	p.Stop() // so that dlo checks now and not in a minute
 	p.Start("")
 	const cure = `rabbitmqctl set_policy -p '`
 	eventually(t, "/readyz says it", func() bool {

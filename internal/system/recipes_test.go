@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// seen is what a worker got of letters that it rejects each time, in order.
+// seen records, in order, the deliveries of a worker that rejects every letter each time.
 type seen struct {
 	mu         sync.Mutex
 	deliveries []amqp.Delivery
@@ -27,7 +27,7 @@ func (s *seen) refuse(d *amqp.Delivery) bool {
 	return true
 }
 
-// of returns the deliveries of a body, in order.
+// of returns the deliveries with a body, in order.
 func (s *seen) of(body string) []amqp.Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,8 @@ func (s *seen) of(body string) []amqp.Delivery {
 	return list
 }
 
-// same says whether a delivery is what was published, but for what dlo and the broker add.
+// same returns an error unless a delivery equals the published message, apart from what dlo and the
+// broker add.
 func same(d, first amqp.Delivery) error {
 	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId || d.CorrelationId != first.CorrelationId || d.Type != first.Type {
 		return fmt.Errorf("body or properties differ: %q %q", d.Body, d.MessageId)
@@ -60,28 +61,29 @@ func same(d, first amqp.Delivery) error {
 	return nil
 }
 
-// recipes are the published ways to retry with RabbitMQ, as rules of dlo (docs/retries.md). A
-// worker only ever rejects without requeue.
+// recipes are published ways to retry with RabbitMQ, as rules of dlo (docs/retries.md). The worker
+// always rejects without requeue.
 var recipes = []struct {
 	name    string
 	rule    string
 	delays  []time.Duration // shortest
-	restart bool            // dlo is stopped and started between the retries
-	waits   []string        // the queue of the broker before each retry; nil = the store
+	restart bool            // restart dlo between the retries
+	waits   []string        // queue in the broker before each retry; nil = in the store
 }{
 	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	// A letter waits in the store where it is due before the dispatcher comes to it. On a busy machine
-	// that happens to a few.
+	// A letter waits in the store if it becomes due before the dispatcher reaches it. On a busy
+	// machine that happens to a few.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
 	// No broker here has the plugin, so the letters wait in the store.
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
 
-// TestEveryWaiterHasARecipe, but the store, which has those that name none.
+// TestEveryWaiterHasARecipe checks every waiter except the store, which is used by recipes that
+// name none.
 func TestEveryWaiterHasARecipe(t *testing.T) {
 	t.Parallel()
 	all := ""
@@ -95,8 +97,8 @@ func TestEveryWaiterHasARecipe(t *testing.T) {
 	}
 }
 
-// TestEveryRecipeWorksInEffect plays each recipe with classic and quorum queues: every letter is
-// sent back exactly as often as the recipe says, never early, unchanged, and is dead then.
+// TestEveryRecipeWorksInEffect runs each recipe with classic and quorum queues. Every letter is
+// sent back exactly as often as the recipe says, never early and unchanged, and is then dead.
 func TestEveryRecipeWorksInEffect(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -144,9 +146,9 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
 					t.Errorf("%d letters with other attempts, or of another rule", n)
 				}
-				for n, delay := range r.delays { // the death before a retry is its receipt, or when the retry before it came back
+				for n, delay := range r.delays { // a retry's delay starts when the letter was received, or when the previous retry came back
 					left := "a.at"
-					if r.waits != nil { // the broker has it before; all that is known is when it died again
+					if r.waits != nil { // the broker has it before that; only the time of the next death is known
 						left = "a.back_at"
 					}
 					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
@@ -157,8 +159,9 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 					if r.waits != nil {
 						where = r.waits[n]
 					}
-					// What waited in the store was sent when it was due, and not before. One that was claimed
-					// for the broker, and then was late, was claimed before.
+					// Letters that waited in the store were sent when they were due, and not
+					// earlier. A letter claimed for the broker that then was late was claimed
+					// earlier.
 					if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
 						WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
 						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
@@ -175,7 +178,7 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 	}
 }
 
-// TestARetryGoesToTheTail of its queue: what was published since is delivered first.
+// TestARetryGoesToTheTail checks that messages published since are delivered before the retry.
 func TestARetryGoesToTheTail(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -213,8 +216,8 @@ func TestARetryGoesToTheTail(t *testing.T) {
 	}
 }
 
-// fanOut plays an event that goes to four queues of these types, of which all but log reject it;
-// each has to be dead in the end, and to have been delivered as often as times says.
+// fanOut sends an event to four queues of the given types. All queues except log reject it. Each
+// rejected letter must end up dead and must have been delivered as often as times says.
 func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -262,8 +265,8 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	return p, events
 }
 
-// TestOnlyTheFailingQueueSeesTheRetry: an event goes to four queues, and three of them reject it.
-// These origins with rules of their own share one dlo.
+// TestOnlyTheFailingQueueSeesTheRetry sends an event to four queues, three of which reject it.
+// Their rules differ, and they share one dlo.
 func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -275,8 +278,8 @@ requeue: {rate: 0, watch: 1m}
 `, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
 }
 
-// TestAReloadIsWhole: SIGHUP puts the rules of the file in use for what is decided from then on; a
-// file with a mistake changes nothing.
+// TestAReloadIsWhole checks that SIGHUP puts the file's rules into use for later decisions, and
+// that a file with a mistake changes nothing.
 func TestAReloadIsWhole(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// strays are the problems of letters whose broker is not configured, as /readyz lists them.
+// strays returns the problems about letters of unconfigured brokers, as listed in /readyz.
 func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Broker string }) {
 	p.t.Helper()
 	_, body := p.get("/readyz")
@@ -30,7 +30,7 @@ func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Bro
 	return found
 }
 
-// finds says how many letters a query finds.
+// finds returns the number of letters that match a query.
 func (p *child) finds(query string) int {
 	p.t.Helper()
 	code, body := p.get("/api/v1/letters/count?exact=1&q=" + strings.ReplaceAll(query, " ", "+"))
@@ -41,10 +41,10 @@ func (p *child) finds(query string) int {
 	return out.Count
 }
 
-// TestABrokerIsRenamed has letters that wait, and then another name for their broker in the
-// configuration. Everybody is told that nobody sends them, nobody promises to, and the line that
-// the cure names takes them over, with what came in meanwhile: each arrives once, and the cause of
-// them all is one group.
+// TestABrokerIsRenamed renames a broker in the configuration while letters wait. dlo reports that
+// nobody sends them, and nothing promises otherwise. The line shown in the cure takes them over,
+// along with the letters received meanwhile. Each arrives once, and their common cause is one
+// group.
 func TestABrokerIsRenamed(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -130,8 +130,8 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
 }
 
-// TestABrokerIsRenamedAfterAKill: the window that was open is that of the broker under each of its
-// names, so nothing is stored twice.
+// TestABrokerIsRenamedAfterAKill checks that an open window belongs to the broker under each of its
+// names, so that nothing is stored twice.
 func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -143,14 +143,14 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	}
 	p := newChild(t, address, as("name: main"))
 	p.Start("")
-	p.Draining() // what dies is led to dlo from here on
+	p.Draining() // dead letters are routed to dlo from here on
 	p.Stop()
 	p.Start("ingest: committed=2")
 	a.work()
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
 	p.Crashed("the crash")
 	p.Configure(as("name: prod, was: [main]"))
-	p.Start("requeue: publishing=2") // which may come before it has decided on the window
+	p.Start("requeue: publishing=2") // this may come before it has decided the window
 	p.Crashed("the second crash")
 	p.Configure(as("name: live, was: [prod, main]"))
 	p.Start("")
@@ -161,8 +161,8 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	}
 }
 
-// TestANameIsNotGivenAway: dlo does not start where a broker has the name that another one's
-// letters are stored under.
+// TestANameIsNotGivenAway checks that dlo does not start if a broker has a name under which another
+// broker's letters are stored.
 func TestANameIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// placedOrder is an OrderPlaced of ordersSource.
+// placedOrder returns an OrderPlaced of ordersSource.
 func placedOrder(n int) []byte {
 	city := []string{"Berlin", "Bonn"}[n%2]
 	address := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), fmt.Sprintf("Hauptstr. %d", n))
@@ -30,7 +30,7 @@ func placedOrder(n int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
 }
 
-// receiveInto puts letters into a store, as ingest would, and returns the bytes of their bodies and
+// receiveInto stores letters as ingest would and returns the total bytes of their bodies and
 // properties.
 func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()
@@ -62,7 +62,7 @@ func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) 
 	return received
 }
 
-// rejectedFrom are the headers of a letter that was rejected from a queue.
+// rejectedFrom returns the headers of a letter rejected from a queue.
 func rejectedFrom(queue string) deadletter.Table {
 	return deadletter.Table{
 		"x-death":             []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
@@ -70,8 +70,8 @@ func rejectedFrom(queue string) deadletter.Table {
 	}
 }
 
-// recounts are numbers that the store keeps of its letters, counted again: each query returns what
-// differs.
+// recounts recompute numbers that the store keeps about its letters. Each query returns the
+// differences.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
 			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
@@ -85,9 +85,9 @@ var recounts = map[string]string{
 	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read anew' GROUP BY letter HAVING count(*) > 1)`,
 }
 
-// TestReadingAnewSurvivesKills has many letters of a type that nobody knew read after its schema is
-// uploaded, and kills dlo in the middle: at both named points and at random moments. Each letter is
-// read in the end, and recorded once.
+// TestReadingAnewSurvivesKills uploads the schema of a previously unknown type, so that many
+// letters are read again, and kills dlo meanwhile at both named points and at random. In the end
+// each letter has been read, and this was recorded once.
 func TestReadingAnewSurvivesKills(t *testing.T) {
 	t.Parallel()
 	letters, kills := 10_000, 6
@@ -123,8 +123,8 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// What was being read when dlo died: a letter that this happens to twice is left alone, as it
-	// may be the cause.
+	// Letters being read when dlo died. If this happens to a letter twice, it is left alone,
+	// because it may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {
@@ -146,7 +146,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	}
 	p.Start("read: begun=3")
 	answer, err := http.Post(p.url+"/api/v1/types?name=orders&filename=orders.proto", "application/octet-stream", strings.NewReader(ordersSource))
-	if err == nil { // otherwise dlo died before it answered
+	if err == nil { // otherwise dlo died before it responded
 		said, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusCreated {
@@ -179,7 +179,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	suspects := 0
 	for _, times := range held {
 		if times >= deadletter.MaxCrashes {
-			suspects++ // by chance, of random kills
+			suspects++ // by coincidence, because kills are random
 		}
 	}
 	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
@@ -214,7 +214,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 	}
 }
 
-// texts runs a query for texts on the file of the store, as ask does.
+// texts runs a query for texts on the store's file, like ask.
 func (p *child) texts(query string, args ...any) []string {
 	p.t.Helper()
 	var list []string

@@ -15,13 +15,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// restoring is a dlo whose store is copied and put back, with letters whose retries are due.
+// restoring is a dlo whose store is copied and restored, with letters due for a retry.
 type restoring struct {
 	*child
 	a *audit
 }
 
-// problem returns a problem of /readyz, once there is one of its kind.
+// problem waits for a problem of the given kind in /readyz and returns it.
 func (r *restoring) problem(kind deadletter.ProblemKind) (found readyProblem) {
 	r.t.Helper()
 	eventually(r.t, "/readyz says "+string(kind), func() bool {
@@ -50,7 +50,7 @@ func (r *restoring) readyProblems() []readyProblem {
 	return ready.Problems
 }
 
-// retries pauses the retries of the queue, or lets them go on.
+// retries pauses or resumes the queue's retries.
 func (r *restoring) retries(verb string) {
 	r.t.Helper()
 	if code, body := r.post("/api/v1/queues/"+verb, map[string]any{"queue": r.a.queue}); code != http.StatusOK {
@@ -63,7 +63,7 @@ func (r *restoring) publish(from, n int) {
 	r.a.publish(n, func(i int) (string, string) { return fmt.Sprint("letter ", from+i), fmt.Sprint(from + i) })
 }
 
-// note is the file beside the store that says how far it has got.
+// note returns the path of the file beside the store that records its progress.
 func (r *restoring) note() string {
 	r.t.Helper()
 	found, err := filepath.Glob(r.store + ".progress-????????")
@@ -73,7 +73,7 @@ func (r *restoring) note() string {
 	return found[0]
 }
 
-// still holds that no letter arrives for a while.
+// still checks that no letter arrives for a while.
 func (r *restoring) still(copies int) {
 	r.t.Helper()
 	defer waited(r.t, "nothing is sent")()
@@ -85,7 +85,7 @@ func (r *restoring) still(copies int) {
 	}
 }
 
-// forget takes the mark of the store out of the broker.
+// forget removes the store's mark from the broker.
 func (r *restoring) forget() {
 	r.t.Helper()
 	name := strings.TrimPrefix(filepath.Base(r.note()), filepath.Base(r.store)+".progress-")
@@ -104,11 +104,11 @@ func (r *restoring) forget() {
 	}
 }
 
-// TestARestoredStore copies the file of a store, sends 300 letters, and puts the copy back: none of
-// them is sent again by itself, whether the note beside the store tells or the mark in the broker.
-// People are told what is missing, and a letter that they release arrives under the token of its
-// first copy. Where both are gone, letters wait until people say that the store is current. Where
-// only the mark is gone, the broker is another one, and the store goes on.
+// TestARestoredStore copies a store's file, sends 300 letters, and restores the copy. None of them
+// is sent again automatically, whether the note beside the store or the mark in the broker proves
+// the restore. dlo reports what is missing, and a letter that people release arrives under the
+// token of its first copy. If both proofs are gone, letters wait until people say that the store is
+// current. If only the mark is gone, the broker has been replaced, and dlo continues.
 func TestARestoredStore(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -185,7 +185,7 @@ func TestARestoredStore(t *testing.T) {
 	if op := r.over(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
-	// The first letter was requeued when the copy was made: what it gets now is another attempt.
+	// The first letter was requeued when the copy was made, so it now gets another attempt.
 	eventually(t, "they arrive once more", func() bool { return a.copies() == sent+1+before })
 	if n := a.acceptedLetters(); n != tokens+1 {
 		t.Errorf("%d letters went under another token than their first copy", n-tokens-1)
@@ -210,7 +210,7 @@ func TestARestoredStore(t *testing.T) {
 	eventually(t, "more wait", func() bool { return r.finds("state:scheduled") == 5 })
 	r.still(copies)
 	r.Stop()
-	r.Start("") // it is asked again
+	r.Start("") // the question is asked again
 	r.problem(deadletter.ProblemStoreUnproved)
 	if code, body := r.post("/api/v1/store/accept", nil); code != http.StatusNoContent {
 		t.Errorf("%d %s", code, body)

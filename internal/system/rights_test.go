@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAMissingRightIsSaid has a user with the obvious rights ^dlo\., which may not publish to the
-// queues of others. Its letters wait, and are not held; /readyz, the page and the pager name the
-// right and the command that grants it, after which all goes on by itself.
+// TestAMissingRightIsSaid covers a user with the obvious rights ^dlo\., who may not publish to
+// other queues. Its letters wait and are not held. /readyz, the page and the pager name the right
+// and the command that grants it; afterwards everything continues automatically.
 func TestAMissingRightIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -65,7 +65,7 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	}
 }
 
-// amqpOf is an AMQP URL as the configuration has a user with a password.
+// amqpOf returns an AMQP URL in the form of a configuration with user and password.
 func amqpOf(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

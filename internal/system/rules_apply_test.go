@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestRulesAreAppliedToLettersThatWait: the rules are loaded again while letters wait on a real
-// broker; a dry run says what applying them then does, and a second time nothing is left to do.
+// TestRulesAreAppliedToLettersThatWait reloads the rules while letters wait on a real broker. A dry
+// run reports exactly what applying them then does, and a second run has nothing left to do.
 func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

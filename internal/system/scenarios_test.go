@@ -17,10 +17,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The scenarios of the product that are about operations, played on a real broker and scaled; that
-// of a whole flood through a broken worker and five kills is TestOperationOnAQuery.
+// The product's scenarios about operations, scaled down and run on a real broker. The scenario with
+// a whole flood, a broken worker and five kills is TestOperationOnAQuery.
 
-// rejecting is a configuration whose letters are dead at once.
+// rejecting is a configuration in which letters are dead immediately.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
 
 // over waits until an operation is over and returns it.
@@ -41,8 +41,8 @@ func (p *child) startOperation(request map[string]any) string {
 	return op.ID
 }
 
-// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, and pages
-// answer meanwhile.
+// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, while pages
+// keep responding.
 func TestAFloodIsOneGroup(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -74,7 +74,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 	<-done
 	stored := 0
-	for stored < letters { // however slow the machine is, as long as it goes on
+	for stored < letters { // however slow the machine is, as long as there is progress
 		before := stored
 		eventually(t, "more letters are dead", func() bool { stored = p.letters("dead"); return stored > before })
 	}
@@ -102,8 +102,8 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 }
 
-// Scenario 4: one event died in two of three queues: two letters that know of each other, and a
-// requeue touches the chosen queue only.
+// Scenario 4: an event dies in two of three queues. The two letters refer to each other, and a
+// requeue affects the chosen queue only.
 func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -149,8 +149,8 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	}
 }
 
-// Scenario 5: the origin queue is deleted in the middle: its letters are held as without a target,
-// the rest goes, and a redirect takes them elsewhere.
+// Scenario 5: the origin queue is deleted midway. Its letters are held without a target, the rest
+// is sent, and a redirect sends the held ones elsewhere.
 func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -195,8 +195,8 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Scenario 9: two people and the scheduler act on the same letters at once: each leaves once, and
-// who was not first is told who was.
+// Scenario 9: two people and the scheduler act on the same letters concurrently. Each letter is
+// sent once, and those who came later learn who was first.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -16,10 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues by the commands of the documents,
-// lets it work, and removes it by the commands of docs/operations.md. What is the site's is byte
-// for byte the same before, meanwhile and after, but for what the commands of the documents change;
-// its consumers work on all the time; and the fate of each message is known.
+// TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues with the documented commands,
+// lets it work, and removes it with the commands of docs/operations.md. Everything that belongs to
+// the site is byte for byte the same before, meanwhile and afterwards, except for what the
+// documented commands change. The site's consumers keep working all the time, and the fate of each
+// message is known.
 func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -56,7 +57,7 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Logf("%s: messages handled a second before, with dlo, and after: %.0f", s.node.Version(), rates)
 }
 
-// configuration is that of dlo.
+// configuration returns dlo's configuration.
 func (s *site) configuration(inboxes string) string {
 	return fmt.Sprintf(`
 brokers: [{url: "%%AMQP%%", management: %q, inboxes: [%s]}]
@@ -66,7 +67,7 @@ requeue: {rate: 0, watch: 2s}
 `, s.node.ManagementURLOf("guest:guest"), inboxes)
 }
 
-// workers is how many queues have a consumer.
+// workers returns the number of queues that have a consumer.
 func (s *site) workers() (n int) {
 	for _, q := range s.queues {
 		if q.work != nil {
@@ -76,7 +77,7 @@ func (s *site) workers() (n int) {
 	return n
 }
 
-// add protects queues by the commands of the documents.
+// add protects queues with the documented commands.
 func (s *site) add() time.Time {
 	s.t.Helper()
 	var names []string
@@ -87,14 +88,14 @@ func (s *site) add() time.Time {
 	}
 	own, done := 0, map[string]bool{}
 	for _, command := range append(commandsOf(s.t, "README.md", ""), commandsOf(s.t, "docs/quickstart.md", "")...) {
-		if done[command] { // both documents say it, and each rabbitmqctl is an Erlang VM of its own
+		if done[command] { // in both documents, and each rabbitmqctl is a separate Erlang VM
 			continue
 		}
 		done[command] = true
 		switch {
 		case strings.Contains(command, " dlo-own "):
 			own++
-		case strings.Contains(command, "set_policy"): // the keys of the policy for all go into this one as well
+		case strings.Contains(command, "set_policy"): // the keys of the policy for all queues go into this one as well
 			command = strings.NewReplacer("(orders|emails)", "("+strings.Join(names, "|")+")", `{"dead`, "{"+siteLimit+`,"dead`).Replace(command)
 			if !strings.Contains(command, "events") || !strings.Contains(command, siteLimit) {
 				s.t.Fatal(command)
@@ -115,15 +116,15 @@ func (s *site) add() time.Time {
 	return time.Now()
 }
 
-// isAsBefore compares what is not dlo's with what was there before it came. Protected queues differ
-// by their policy alone.
+// isAsBefore compares everything that is not dlo's with its state before dlo was added. Protected
+// queues differ only by their policy.
 func (s *site) isAsBefore(before map[string][]string) {
 	s.t.Helper()
 	plain := strings.NewReplacer(`"policy":"dlo"`, `"policy":"catch-all"`, `"dead-letter-exchange":"dlo.dlx",`, "")
 	s.becomes(before, "beside dlo the site is as it was", func() map[string][]string {
 		now := s.definitions(true)
 		for i, text := range now["shown queues"] {
-			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // which dlo reads
+			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // which dlo drains
 				text = strings.Replace(text, `"consumers":1,`, `"consumers":0,`, 1)
 			}
 			now["shown queues"][i] = text
@@ -142,8 +143,8 @@ func (s *site) isAsBefore(before map[string][]string) {
 	})
 }
 
-// becomes waits until what the broker shows of the site is what it was before; its figures are
-// seconds old.
+// becomes waits until the broker shows the site's original state. The broker's figures are seconds
+// old.
 func (s *site) becomes(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""
@@ -155,8 +156,8 @@ func (s *site) becomes(before map[string][]string, what string, now func() map[s
 	s.t.Errorf("%s; not so:\n%s", what, diff)
 }
 
-// remove takes dlo away by the commands of its manual, in their order, and returns when the policy
-// of the queues was taken away.
+// remove removes dlo with the commands of its manual, in order. It returns the time when the
+// queues' policy was removed.
 func (s *site) remove(p *child) (removed time.Time) {
 	s.t.Helper()
 	none := func(command string) {
@@ -189,7 +190,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			}
 		case command == "rabbitmqctl list_queues name messages":
 			p.Stop()
-			p.Configure(s.configuration("dlo.letters")) // without the inbox that is the site's
+			p.Configure(s.configuration("dlo.letters")) // without the site's own inbox
 			p.Start("")
 			eventually(s.t, "the operator policy is told, which no policy displaces", func() bool {
 				_, body := p.get("/readyz")
@@ -211,7 +212,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			exchanges = strings.Fields(rabbitmqctl(s.t, s.node, s.vhost, command))
 		case args[1] == "delete_queue":
 			rabbitmqctl(s.t, s.node, s.vhost, strings.Replace(command, "dlo.letters", queues[0], 1))
-			for _, queue := range queues[1:] { // the same, without an Erlang VM for each
+			for _, queue := range queues[1:] { // the same, without a separate Erlang VM for each
 				if err := s.node.API(http.MethodDelete, "/api/queues/"+url.PathEscape(s.vhost)+"/"+url.PathEscape(queue), nil, nil); err != nil {
 					s.t.Error(err)
 				}
@@ -236,8 +237,8 @@ func (s *site) remove(p *child) (removed time.Time) {
 	return removed
 }
 
-// accounts says for each message what became of it: its publisher was told, a consumer accepted it,
-// it is in a queue, it is in the store, or rules of the site let the broker drop it while dlo was
+// accounts checks what became of each message: its publisher was notified, a consumer accepted it,
+// it is in a queue, it is in the store, or the site's rules let the broker drop it while dlo was
 // not asked to catch it.
 func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Helper()
@@ -261,7 +262,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	counts, caught := map[string]int{}, map[string]int{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const asking = 2 * time.Second // for the broker to apply a policy to all queues
+	const asking = 2 * time.Second // time the broker may take to apply a policy to all queues
 	for body, f := range s.messages {
 		q := f.queue
 		if stored[body] {
@@ -293,7 +294,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	}
 	for _, q := range s.queues {
 		switch {
-		case q.name == "orders.full": // the publisher was told, and nothing died
+		case q.name == "orders.full": // the publisher was notified, and nothing died
 		case q.protected && caught[q.name] == 0:
 			s.t.Errorf("no letter of %s is in the store", q.name)
 		case !q.protected && q.name != "pay" && caught[q.name] > 0:
@@ -306,7 +307,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Logf("%d messages: %v", len(s.messages), counts)
 }
 
-// unsettled returns how many messages are in a queue, or in the hands of its consumer.
+// unsettled returns the number of messages in a queue or held by its consumer.
 func (s *site) unsettled(queue string) int {
 	s.t.Helper()
 	var shown struct{ Messages int }

@@ -17,14 +17,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// siteQueue is a queue as a site has it before dlo comes.
+// siteQueue is a queue of a site before dlo is added.
 type siteQueue struct {
 	name      string
 	args      amqp.Table
-	protected bool // the policy dlo is for it
-	drops     bool // by its own rules the broker drops messages here, with dlo and without
+	protected bool // dlo's policy applies to it
+	drops     bool // the queue's own rules drop messages, with or without dlo
 	published bool
-	work      func(s *site, d *amqp.Delivery) verdict // nil: nobody consumes
+	work      func(s *site, d *amqp.Delivery) verdict // nil = no consumer
 }
 
 type verdict int
@@ -35,7 +35,7 @@ const (
 	again
 )
 
-// faulty rejects every fifth message, and half of those that dlo sends once more.
+// faulty rejects every fifth message, and half of those that dlo sends again.
 func faulty(_ *site, d *amqp.Delivery) verdict {
 	if n := numberOf(d); n%5 == 0 && (d.Headers[deadletter.HeaderAttempt] == nil || n%2 == 0) {
 		return rejected
@@ -43,7 +43,7 @@ func faulty(_ *site, d *amqp.Delivery) verdict {
 	return accepted
 }
 
-// crashing gives every fifth message back to the queue, until its delivery limit ends that.
+// crashing returns every fifth message to the queue until its delivery limit ends that.
 func crashing(_ *site, d *amqp.Delivery) verdict {
 	if numberOf(d)%5 == 0 && d.Headers[deadletter.HeaderAttempt] == nil {
 		return again
@@ -51,10 +51,10 @@ func crashing(_ *site, d *amqp.Delivery) verdict {
 	return accepted
 }
 
-// reliable takes everything.
+// reliable accepts everything.
 func reliable(*site, *amqp.Delivery) verdict { return accepted }
 
-// patiently sends every fifth message through the retry queue of the site twice, and then parks it.
+// patiently sends every fifth message twice through the site's retry queue and then parks it.
 func patiently(retry, failed string) func(s *site, d *amqp.Delivery) verdict {
 	return func(s *site, d *amqp.Delivery) verdict {
 		deaths, _ := d.Headers["x-death"].([]any)
@@ -82,7 +82,7 @@ func numberOf(d *amqp.Delivery) (n int) {
 	return n
 }
 
-// siteQueues are 31 queues, each of another kind.
+// siteQueues returns 31 queues, each of a different kind.
 func siteQueues() []*siteQueue {
 	quorum := func(more amqp.Table) amqp.Table {
 		args := amqp.Table{"x-queue-type": "quorum"}
@@ -117,7 +117,7 @@ func siteQueues() []*siteQueue {
 		{name: "mail.failed", args: amqp.Table{"x-max-length": int32(10_000), "x-overflow": "reject-publish"}},
 		{name: "sms", args: quorum(nil), published: true, work: patiently("sms.retry", "")},
 		{name: "sms.retry", args: quorum(amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "sms"})},
-		{name: "cache", published: true, work: reliable}, // goes with its last consumer
+		{name: "cache", published: true, work: reliable}, // deleted with its last consumer
 		{name: "events.a", args: quorum(nil), published: true, work: reliable},
 		{name: "rejects", drops: true, published: true, work: faulty},
 		{name: "notes", args: amqp.Table{"x-dead-letter-exchange": "an.exchange.that.is.gone"}, drops: true, published: true, work: faulty},
@@ -127,8 +127,8 @@ func siteQueues() []*siteQueue {
 	}
 }
 
-// siteLimit is the policy of the site for all queues. What nobody takes out of bill.dead and
-// mail.failed stays below it, however slow the machine is.
+// siteLimit is the site's policy for all queues. Messages that nobody takes out of bill.dead and
+// mail.failed stay below it, however slow the machine is.
 const siteLimit = `"max-length":20000`
 
 // site is a vhost with its queues, publishers and consumers, and a record of each message.
@@ -139,23 +139,23 @@ type site struct {
 	conn   *amqp.Connection
 	queues []*siteQueue
 
-	parking sync.Mutex // of the channel of consumers that park
+	parking sync.Mutex // for the channel of consumers that park
 	parked  *amqp.Channel
 
 	mu       sync.Mutex
 	messages map[string]*fate // by body, which is queue and number
 	handled  map[string]int   // deliveries by queue
-	ended    []string         // consumers that ended before the test let them
+	ended    []string         // consumers that ended before the test stopped them
 	leaving  bool
 }
 
-// fate is what became of a message of the site.
+// fate is what became of one of the site's messages.
 type fate struct {
 	queue     *siteQueue
 	published time.Time
-	refused   bool // the publisher was told
+	refused   bool // the publisher was notified
 	accepted  int
-	rejected  time.Time // the last time
+	rejected  time.Time // most recently
 }
 
 func newSite(t *testing.T) *site {
@@ -225,7 +225,7 @@ func (s *site) channel() *amqp.Channel {
 	return ch
 }
 
-// consume works on a queue until the site is left.
+// consume works on a queue until the site is stopped.
 func (s *site) consume(q *siteQueue) {
 	s.t.Helper()
 	ch := s.channel()
@@ -265,7 +265,7 @@ func (s *site) consume(q *siteQueue) {
 	}()
 }
 
-// park is the error queue of a service of the site.
+// park publishes to the error queue of one of the site's services.
 func (s *site) park(queue string, d *amqp.Delivery) {
 	s.parking.Lock()
 	defer s.parking.Unlock()
@@ -274,8 +274,8 @@ func (s *site) park(queue string, d *amqp.Delivery) {
 	}
 }
 
-// publish sends 200 messages a second to queues that are worked on, and 20 to those that are not,
-// until ctx ends. The function that it returns waits for the last answer of the broker.
+// publish sends 200 messages per second to queues with consumers, and 20 to the others, until ctx
+// ends. The returned function waits for the broker's last response.
 func (s *site) publish(ctx context.Context) (done func()) {
 	ch := s.channel()
 	if err := ch.Confirm(false); err != nil {
@@ -345,8 +345,8 @@ func (s *site) publish(ctx context.Context) (done func()) {
 	return func() { <-waited }
 }
 
-// works waits until every consumer has handled so many more messages, and returns how many all
-// handled a second meanwhile.
+// works waits until every consumer has handled the given number of further messages. It returns the
+// total rate per second meanwhile.
 func (s *site) works(more int) float64 {
 	s.t.Helper()
 	counts := func() map[string]int {
@@ -378,14 +378,14 @@ func (s *site) works(more int) float64 {
 	return float64(sum(counts())-sum(before)) / time.Since(began).Seconds()
 }
 
-// ofDLO says whether a name is dlo's: of a queue, an exchange, or a policy of the documents.
+// ofDLO reports whether a name belongs to dlo: a queue, an exchange, or a documented policy.
 func ofDLO(name any) bool {
 	s, _ := name.(string)
 	return s == "dlo" || s == "dlo-own" || strings.HasPrefix(s, "dlo.")
 }
 
-// definitions returns all that the management API exports of the vhost, and what it shows of the
-// queues and their consumers, but for what is dlo's if mine is set.
+// definitions returns everything that the management API exports for the vhost, and what it shows
+// about queues and consumers. With mine it excludes what belongs to dlo.
 func (s *site) definitions(mine bool) map[string][]string {
 	s.t.Helper()
 	var exported map[string]any
@@ -426,11 +426,11 @@ func (s *site) definitions(mine bool) map[string][]string {
 }
 
 const (
-	leaveIdle = 10 * time.Second // without a message a queue counts as empty: what a consumer had in hand takes a while to go back
+	leaveIdle = 10 * time.Second // a queue without messages for so long is empty: unacknowledged ones take a while to return
 	leaveWait = time.Minute
 )
 
-// publishedTo returns how many messages a queue was sent, and took.
+// publishedTo returns the number of messages that a queue was sent and accepted.
 func (s *site) publishedTo(queue string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -442,14 +442,14 @@ func (s *site) publishedTo(queue string) (n int) {
 	return n
 }
 
-// leave ends the consumers and returns what is in each queue, by body.
+// leave stops the consumers and returns the content of each queue, by body.
 func (s *site) leave() map[string]string {
 	s.t.Helper()
 	s.mu.Lock()
 	s.leaving = true
 	s.mu.Unlock()
 	in := map[string]string{}
-	s.conn.Close() // what the consumers had in hand goes back
+	s.conn.Close() // unacknowledged messages return to their queues
 	conn, err := amqp.Dial(s.node.AMQPURL(s.vhost))
 	if err != nil {
 		s.t.Fatal(err)
@@ -458,7 +458,7 @@ func (s *site) leave() map[string]string {
 	var mu sync.Mutex
 	var reading sync.WaitGroup
 	for _, q := range s.queues {
-		if q.name == "cache" { // it went with its consumer
+		if q.name == "cache" { // deleted with its consumer
 			continue
 		}
 		ch, err := conn.Channel()
@@ -477,7 +477,7 @@ func (s *site) leave() map[string]string {
 			s.t.Fatal(err)
 		}
 		least := 0
-		if q.name == "logs" { // nobody takes anything out of a stream, and it begins late
+		if q.name == "logs" { // a stream keeps its messages, and reading starts late
 			least = s.publishedTo(q.name)
 		}
 		reading.Go(func() {

@@ -15,24 +15,25 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reader is a person in front of the pages: what they press, what they wait to see, and whether
-// every page on the way is sound.
+// reader is a person who uses the pages: what they press, what they wait for, and whether every
+// page on the way is sound.
 type reader struct {
 	t            *testing.T
 	tab          *testenv.Tab
 	script       bool
-	console, csp int // messages that were looked at
+	console, csp int // messages already checked
 	phone        bool
 	checked      map[string]bool
 }
 
-// on waits until an expression on the page is true; the page or the dialog on it is here.
+// on waits until an expression is true on the page. The expression can refer to the page, or to an
+// open dialog, as `here`.
 func (r *reader) on(expression string) {
 	r.t.Helper()
 	shows(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
 }
 
-// comes is on for a page that changes by itself: without its script a person loads it again.
+// comes is like on for a page that changes on its own: without its script a person would reload it.
 func (r *reader) comes(expression string) {
 	r.t.Helper()
 	if r.script {
@@ -43,7 +44,7 @@ func (r *reader) comes(expression string) {
 		if r.is(expression) {
 			return true
 		}
-		time.Sleep(time.Second / 2) // nobody is faster
+		time.Sleep(time.Second / 2) // no person is faster
 		r.tab.Open(testenv.Run(r.tab, chromedp.Evaluate[string](`location.href`)))
 		return false
 	})
@@ -54,7 +55,7 @@ func (r *reader) is(expression string) bool {
 	return r.tab.Is("document.readyState == 'complete' && (" + expression + ")")
 }
 
-// says waits for texts, as the eye has them.
+// says waits for visible texts.
 func (r *reader) says(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
@@ -62,8 +63,8 @@ func (r *reader) says(texts ...string) {
 	}
 }
 
-// press presses what a finger would hit: an element that can be seen, or its label, with nothing
-// before it.
+// press presses what a finger would hit: a visible element or its label, with nothing in front of
+// it.
 func (r *reader) press(selector string) {
 	r.t.Helper()
 	r.on(fmt.Sprintf(`(x => {
@@ -81,16 +82,16 @@ func (r *reader) fill(selector, text string) {
 	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
 }
 
-// sound checks the page as it is: nothing on the console, nothing that the content security policy
-// blocked, nothing wider than the screen, and, once for each name, no fault that axe finds, light
-// or dark.
+// sound checks the page as it is: nothing on the console, nothing blocked by the content security
+// policy, nothing wider than the screen and, once per name, no faults found by axe, in light or
+// dark mode.
 func (r *reader) sound(name string) {
 	r.t.Helper()
 	if !r.is(`document.documentElement.scrollWidth <= innerWidth`) {
 		r.t.Errorf("%s is wider than the screen", name)
 	}
 	for _, m := range r.tab.Console()[r.console:] {
-		if !strings.Contains(m, "status of 400") { // a form that came back with its mistake
+		if !strings.Contains(m, "status of 400") { // a form that came back with an error
 			r.t.Errorf("%s, console: %s", name, m)
 		}
 	}
@@ -99,12 +100,12 @@ func (r *reader) sound(name string) {
 	}
 	if !r.checked[name] {
 		r.checked[name] = true
-		r.tab.JavaScript(true) // axe-core waits with promises; the scripts of the page were not loaded
+		r.tab.JavaScript(true) // axe-core waits using promises; the page's scripts were not loaded
 		for _, dark := range []bool{true, false} {
 			r.tab.DarkScheme(dark)
-			r.on(`document.getAnimations().length == 0`) // colours change in steps
+			r.on(`document.getAnimations().length == 0`) // colours change gradually
 			var rules []string
-			if dark { // the themes differ in colours only
+			if dark { // the themes differ only in colours
 				rules = []string{"color-contrast"}
 			}
 			for _, fault := range r.tab.Axe(rules...) {
@@ -113,19 +114,19 @@ func (r *reader) sound(name string) {
 		}
 		r.tab.JavaScript(r.script)
 	}
-	// axe-core sets styles of its own, which the policy blocks.
+	// axe-core sets its own styles, which the policy blocks.
 	r.console, r.csp = len(r.tab.Console()), len(r.tab.CSPReports())
 }
 
-// picture is for the documentation.
+// picture takes a screenshot for the documentation.
 func (r *reader) picture(name string) {
 	if shots := os.Getenv("DLO_TEST_SHOTS"); shots != "" && r.script && !r.phone {
 		r.tab.Screenshot(filepath.Join(shots, name+".png"))
 	}
 }
 
-// TestTheStory plays in a browser what a person does after a fix, from the query to the verdict,
-// and a discard with its undo; and the same without JavaScript and on a phone.
+// TestTheStory does in a browser what a person does after a fix, from the query to the verdict, and
+// a discard with its undo. It repeats that without JavaScript and on a phone.
 func TestTheStory(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -150,8 +151,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Start("")
 	p.Draining()
 
-	// 125 letters of email, of which 115 are about the template and the newest two of those are
-	// beyond the fix, and 120 of sms.
+	// 125 letters of email and 120 of sms. 115 of the former concern the template, and the fix does
+	// not help the newest two of these.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }
@@ -164,7 +165,7 @@ func story(t *testing.T, script bool, width int64) {
 		switch {
 		case i < 10:
 			return fmt.Sprintf(`{"invoice": "number %d"}`, i), fmt.Sprint(i)
-		case i >= 122 && i < 124: // the newest is left out
+		case i >= 122 && i < 124: // the newest is excluded
 			return fmt.Sprintf(`{"template": "welcome", "to": "beyond %d"}`, i), fmt.Sprint(i)
 		}
 		return fmt.Sprintf(`{"template": "welcome", "to": "person %d"}`, i), fmt.Sprint(i)
@@ -181,8 +182,8 @@ func story(t *testing.T, script bool, width int64) {
 	r.picture("overview")
 	r.sound("overview")
 
-	// The query: what is dead, with a word, of one queue.
-	r.press(`.tiles a`) // the tile of what is dead
+	// The query: dead letters of one queue that contain a word.
+	r.press(`.tiles a`) // the tile for dead letters
 	r.says("245 match")
 	r.sound("letters")
 	r.fill(`[name="add"]`, "welcome")
@@ -199,8 +200,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("the query is %q", query)
 	}
 
-	// The selection: the page, all that match, all but the newest. Without the script there is a
-	// box for all that match, and no way to leave one out.
+	// The selection: the page, all matching letters, or all but the newest. Without the script
+	// there is only a box for all matching letters, and no way to exclude one.
 	letters, choose := 114, func(verb string, all int) {
 		t.Helper()
 		if !script {
@@ -227,7 +228,7 @@ func story(t *testing.T, script bool, width int64) {
 		r.fill(`#confirm-wait`, wait)
 		r.fill(`#confirm-rate`, rate)
 	}
-	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // some seconds late
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // it lags some seconds
 		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
@@ -235,7 +236,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
 
-	// A mistake comes back in its field, and nothing has begun.
+	// A mistake comes back in its field, and nothing has started.
 	pace("0", "1s", "fast")
 	r.press(`[data-confirm-btn]`)
 	r.says("Nothing was requeued", "A rate is a number of letters per second above 0")
@@ -253,7 +254,7 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("%d letters left although it was undone", n)
 	}
 
-	// Again, slowly, with a canary: pause, another rate, on.
+	// Again, slowly, with a canary: pause, change the rate, resume.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
 	r.says("115 match")
 	choose("requeue", 115)
@@ -270,7 +271,7 @@ func story(t *testing.T, script bool, width int64) {
 			t.Logf("O-2 when it was paused: %v, %d letters of it arrived", op.Counts, email.acceptedLetters())
 		}
 	})
-	// One that was released and not claimed yet when it was paused stays here, too.
+	// A letter that was released but not yet claimed at the time of the pause stays here too.
 	stays := func() int { return op.Counts["pending"] + op.Counts["released"] }
 	eventually(t, "what was on its way has arrived", func() bool {
 		op = p.operation("O-2")
@@ -286,7 +287,7 @@ func story(t *testing.T, script bool, width int64) {
 	}
 	r.press(`form[action$="/resume"] button`)
 
-	// The verdict, and those that came back.
+	// The verdict and the letters that came back.
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	back := 2
 	r.on(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
@@ -308,7 +309,7 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("sms got %d letters", n)
 	}
 
-	// A discard of more than 100 wants its count; and its undo.
+	// A discard of more than 100 letters requires their number. Then its undo.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
 	r.says("120 match")
 	choose("discard", 120)

@@ -12,10 +12,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAFailureThatLastsIsTold has a worker that rejects all letters of two rules, one that pages
-// and one for the digest, in a queue where those of a third are well, with the shipped settings of
-// retries. The breaker of each failing group trips. It rings nobody by itself. People hear of the
-// one that pages once, and no later than the time by which its retries should have been over.
+// TestAFailureThatLastsIsTold covers a worker that rejects all letters matching two rules, one that
+// pages and one for the digest, while letters matching a third rule in its queue are accepted. It
+// uses the shipped retry settings. The breaker of each failing group trips, which alone notifies
+// nobody. People are notified of the paging group once, no later than the time at which its retries
+// should have ended.
 func TestAFailureThatLastsIsTold(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

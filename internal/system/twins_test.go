@@ -8,9 +8,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTwinsOfAnAcknowledgedWindow kills dlo after the ack of a window, and the next one when it has
-// letters in its hands that equal that window. They come back flagged, and none is lost: each has a
-// row.
+// TestTwinsOfAnAcknowledgedWindow kills dlo after a window's ack, and the next dlo while it holds
+// letters equal to that window. They come back flagged, and none is lost: each has a row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -37,8 +36,9 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 }
 
 // TestAWindowOfTwinsThatComesBack kills dlo between the commit and the ack of a window of
-// byte-identical letters. Where the broker tells a return from a first delivery, they are the rows
-// that they were; a classic inbox of 4.1 and later tells nothing, and each is a doubtful row more.
+// byte-identical letters. If the broker distinguishes a return from a first delivery, they are
+// merged into their rows. A classic inbox of 4.1 and later does not, so each letter becomes
+// another, doubtful row.
 func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -65,7 +65,7 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	}
 }
 
-// publishTwins puts n byte-identical letters into dlo.letters, each confirmed.
+// publishTwins publishes n byte-identical letters to dlo.letters, each confirmed.
 func publishTwins(t *testing.T, conn *amqp.Connection, n int) {
 	t.Helper()
 	ch, err := conn.Channel()

@@ -26,8 +26,8 @@ message Address { string street = 1; string city = 2; }
 // ordersBody is an OrderPlaced.
 const ordersBody = "\x0a\x0border-48213\x10\xb9\x60\x1a\x16\x0a\x0cHauptstr. 12\x12\x06Berlin"
 
-// TestTypesOnTheCommandLine adds, looks at and removes sets; letters that nobody could read are
-// read by them.
+// TestTypesOnTheCommandLine adds, inspects and removes sets. Previously undecodable letters are
+// decoded with them.
 func TestTypesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 		}
 		return name
 	}
-	// run wants texts in what is printed, on either stream.
+	// run checks for texts in the output, on either stream.
 	run := func(code int, stdin string, args []string, wanted ...string) string {
 		t.Helper()
 		out, errs := p.dlo(ctx, code, stdin, args...)
@@ -82,7 +82,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	})
 	run(0, "", types("add", orders), "nothing new")
 
-	// What people pick counts before what a body matches, and is taken back.
+	// People's picks take precedence over what a body matches, and can be removed.
 	var listed []struct{ ID string }
 	if err := json.Unmarshal([]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed); err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
@@ -126,7 +126,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it is not read as OrderPlaced")
 	run(2, "", types("match", filepath.Join(dir, "gone")), "no such file")
 
-	// A directory, of a set that is no good and one that is.
+	// A directory with an invalid set and a valid one.
 	put("tree/mail/a.proto", `syntax = "proto3"; package mail; import "mail/b.proto"; message Mail { Part part = 1; }`)
 	put("tree/mail/b.proto", `syntax = "proto3"; package mail; message Part { string text = 1; }`)
 	put("tree/README.md", "read me")
@@ -161,7 +161,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", []string{"audit", "list", "--kind", "schema removed"}, "set orders with 2 types")
 }
 
-// TestTypesSurviveARestart has old letters read by a version that is in the store only.
+// TestTypesSurviveARestart checks that old letters can be read by a version that exists only in the
+// store.
 func TestTypesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reject rejects n messages of the queue, one by one, so that no consumer stays.
+// reject rejects n messages of the queue one by one, so that no consumer remains.
 func (a *audit) reject(n int) {
 	a.t.Helper()
 	ch := a.channel()
@@ -23,7 +23,7 @@ func (a *audit) reject(n int) {
 	}
 }
 
-// again deletes the queue and declares it with other arguments.
+// again deletes the queue and declares it with different arguments.
 func (a *audit) again(args amqp.Table) {
 	a.t.Helper()
 	ch := a.channel()
@@ -35,9 +35,8 @@ func (a *audit) again(args amqp.Table) {
 	}
 }
 
-// TestLettersInAQueueThatIsLost: the queues of letters that are watched are deleted, or become
-// something else. What was in them is neither settled nor watched for ever, but held with the
-// reason.
+// TestLettersInAQueueThatIsLost deletes or changes the queues of watched letters. The letters in
+// them must be neither settled nor watched forever, but held with the reason.
 func TestLettersInAQueueThatIsLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

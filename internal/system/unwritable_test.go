@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// unwritable lets no file of p be written, as a file system does that turns read-only; the function
-// that it returns ends that. It takes no rights beyond those of the process itself.
+// unwritable makes all writes to p's files fail, as on a file system that turns read-only. The
+// returned function ends that. It needs no rights beyond those of the process itself.
 func unwritable(t *testing.T, p *child) (writable func()) {
 	t.Helper()
 	limit := func(bytes uint64) {
@@ -26,9 +26,9 @@ func unwritable(t *testing.T, p *child) (writable func()) {
 	return func() { t.Helper(); limit(math.MaxUint64) }
 }
 
-// TestAStoreThatCannotBeWritten: while no write of dlo succeeds nothing is acknowledged, /readyz,
-// Overview and the pager say so, though the outbox is in the same store; and afterwards all goes on
-// by itself.
+// TestAStoreThatCannotBeWritten checks that while dlo's writes fail, nothing is acknowledged, and
+// /readyz, Overview and the pager report it, although the outbox is in the same store. Afterwards
+// everything continues automatically.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestThreeOriginsShareAWaitQueue: an event goes to four queues of which three reject it. Their
-// letters wait in the same queue of the broker, and each returns to its own queue only.
+// TestThreeOriginsShareAWaitQueue sends an event to four queues, three of which reject it. Their
+// letters wait in one queue of the broker, and each returns only to its own queue.
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -27,8 +27,9 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	}
 }
 
-// TestTheBrokerRetriesWhileDloIsDown: what waits in the broker arrives without dlo, and is known
-// when dlo is back: what was rejected again came back, the rest arrived.
+// TestTheBrokerRetriesWhileDloIsDown checks that letters waiting in the broker arrive without dlo.
+// When dlo is back, it finds out which were rejected again and came back, and that the others
+// arrived.
 func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -79,8 +80,9 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	}
 }
 
-// TestAnOriginThatIsGoneWhenTheWaitIsOver: the broker drops the copy in silence. The management API
-// shows it, and the letter is held; without it nobody can say so, and the letter is unverified.
+// TestAnOriginThatIsGoneWhenTheWaitIsOver covers a copy that the broker silently drops. If the
+// management API shows it, the letter is held. Otherwise it cannot be known, and the letter is
+// unverified.
 func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -108,9 +110,9 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	}
 }
 
-// TestWhatTheBrokerMayHaveDropped: a queue with a length limit drops what is passed on to it when
-// it is full, and a wait queue that somebody deletes takes its letters along. Neither is said to
-// have arrived.
+// TestWhatTheBrokerMayHaveDropped covers a full queue with a length limit, which drops forwarded
+// letters, and a wait queue that is deleted with its letters. In neither case are letters reported
+// as arrived.
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -155,9 +157,9 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	}
 }
 
-// TestWaitQueuesThatVanish: somebody deletes the queue, and then the exchange. No letter is lost:
-// what was in the queue dlo has, and what comes next waits in the store, or where both were made
-// again.
+// TestWaitQueuesThatVanish deletes the wait queue and then the exchange. No letter is lost: dlo has
+// those that were in the queue, and the next letters wait in the store, or in the broker once both
+// are declared again.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -197,8 +199,8 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 	}
 }
 
-// TestKillsWhileLettersAreHandedOver: dlo is killed again and again while it hands letters to the
-// broker; none is lost, and what arrives twice carries the token of an attempt in doubt.
+// TestKillsWhileLettersAreHandedOver kills dlo again and again while it hands letters to the
+// broker. None is lost, and letters that arrive twice carry the token of an attempt in doubt.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -216,7 +218,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 		if crash != "" {
 			select {
 			case <-p.ended:
-			case <-time.After(time.Second + rand.N(time.Second)): // too little was left to hand over
+			case <-time.After(time.Second + rand.N(time.Second)): // too few letters were left
 			}
 		}
 	}
@@ -227,8 +229,8 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestABrokerWithoutTheDelayedExchange: dlo says so where people look, and the letters wait in the
-// store.
+// TestABrokerWithoutTheDelayedExchange checks that dlo reports the missing exchange where people
+// look, and that the letters wait in the store.
 func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -252,8 +254,8 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatReadsXDeath gets one entry with the count of its attempts, on every version of
-// RabbitMQ, and what it says never counts for dlo.
+// TestAWorkerThatReadsXDeath checks that the worker gets a single entry with the number of
+// attempts, on every RabbitMQ version, and that dlo never relies on that entry.
 func TestAWorkerThatReadsXDeath(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

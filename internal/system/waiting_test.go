@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersThatWaitSurviveKills kills dlo again and again while letters wait for their retry and
-// are due: none is lost, none leaves early, and none arrives twice but with the token of an attempt
-// whose answer was lost.
+// TestLettersThatWaitSurviveKills kills dlo again and again while letters wait for their retry or
+// are due. None is lost or sent early. Letters arrive twice only with the token of an attempt whose
+// response was lost.
 func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -50,9 +50,9 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
 }
 
-// TestABreakerSparesAttempts: nothing that is sent to a queue is accepted. Its retries stop, and
-// are probed; the letters keep their attempts. When the worker accepts again, all of them get
-// through.
+// TestABreakerSparesAttempts covers a queue whose worker accepts nothing. Its retries stop and are
+// probed, and the letters keep their attempts. When the worker accepts letters again, all of them
+// get through.
 func TestABreakerSparesAttempts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -75,7 +75,7 @@ func TestABreakerSparesAttempts(t *testing.T) {
 	if n := p.count("notices", `kind = 'breaker'`); n != 1 {
 		t.Errorf("%d notices", n)
 	}
-	p.Kill9() // what a breaker is in survives
+	p.Kill9() // a breaker's state survives
 	p.Start("")
 	down.Store(false)
 	eventually(t, "the breaker is closed", func() bool { return p.events("breaker closed") > 0 })

@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The letters of the whole way: event i is of type i % 5, goes through a fan-out to four queues,
-// and dies in queue i % 4 only.
+// The letters of the whole way: event i has type i % 5, goes through a fan-out to four queues, and
+// dies only in queue i % 4.
 var (
 	wayTypes  = []string{"EmailRequested", "SmsRequested", "PushRequested", "InvoiceIssued", "OrderPlaced"}
 	wayQueues = []string{"email", "sms", "push", "billing"}
@@ -43,7 +43,7 @@ message OrderPlaced { int32 number = 1; enum Kind { KIND_UNKNOWN = 0; KIND_GIFT 
 `
 )
 
-// wayBodies encodes the body of each event.
+// wayBodies encodes the events' bodies.
 func wayBodies(t *testing.T, dir string) [][]byte {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "shop.proto"), []byte(waySchema), 0o600); err != nil {
@@ -71,11 +71,10 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	return bodies
 }
 
-// wayWorker rejects the events that its queue is for, once, and remembers everything that dlo
-// sends.
+// wayWorker rejects, once, the events meant for its queue, and records everything that dlo sends.
 type wayWorker struct {
 	mu   sync.Mutex
-	back []string // message ids of what has a dlo-attempt, in order
+	back []string // message ids with a dlo-attempt, in order
 }
 
 func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
@@ -111,8 +110,8 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 		}
 	}()
 	return func() {
-		// A quorum queue forgets what was settled just before the connection closes (measured): end
-		// with a round trip per channel.
+		// A quorum queue forgets messages settled just before the connection closes (measured), so
+		// end with a round trip per channel.
 		ch.Qos(1, 0, false)
 		time.Sleep(200 * time.Millisecond)
 		conn.Close()
@@ -120,10 +119,10 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 	}
 }
 
-// TestTheWholeWay goes from a fan-out through real workers, dlo, Chromium and back: 1,000 letters
-// of 5 types and 4 queues; the decoded values stand on the pages; a requeue of a selection puts
-// exactly those at the tail of their queue, and the siblings on the fan-out get nothing; discard
-// and restore; the history tells it.
+// TestTheWholeWay goes from a fan-out through real workers, dlo and Chromium, and back, with 1,000
+// letters of 5 types in 4 queues. The pages show the decoded values. Requeuing a selection puts
+// exactly those letters at the tail of their queue, and the other queues of the fan-out get
+// nothing. It also discards and restores a letter and checks the history.
 func TestTheWholeWay(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -178,7 +177,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	eventually(t, "1,000 letters dead", func() bool { return p.letters("dead") == wayEvents })
 
-	// The list: 50 letters of one type in one queue, with what they say.
+	// The list: 50 letters of one type in one queue, with their content.
 	tab.Viewport(1440, 1000)
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:email+type:shop.v1.EmailRequested")
 	on := func(expression string) {
@@ -187,7 +186,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	on(`document.querySelectorAll('[data-row]').length == 50 && document.querySelector('main').innerText.includes('of 50')`)
 	on(`document.querySelector('[data-row]').innerText.includes('EmailRequested') && document.querySelector('[data-row]').innerText.includes('welcome')`)
-	for _, name := range append(wayTypes, wayQueues...) { // what else could be chosen
+	for _, name := range append(wayTypes, wayQueues...) { // the other choices
 		on(`document.querySelector('.facets').innerText.includes('` + name + `')`)
 	}
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
@@ -203,7 +202,7 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Act(`history.back()`)
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
-	// Stop the worker of the queue and put one message at its head, then requeue the whole page.
+	// Stop the queue's worker and put one message at the queue's head, then requeue the whole page.
 	stops[0]()
 	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{MessageId: "was there before", Body: []byte("x")}); err != nil {
 		t.Fatal(err)
@@ -214,7 +213,7 @@ func TestTheWholeWay(t *testing.T) {
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
 	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
-	// Without a canary, where the form offers one.
+	// Without a canary, if the form offers one.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
@@ -258,7 +257,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	eventually(t, "50 letters quiet", func() bool { return p.letters("settled") == 50 })
 
-	// Discard one letter of another queue, restore it, and read its history.
+	// Discard one letter of another queue, restore it, and check its history.
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:sms")
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 	tab.Act(`document.querySelector('[data-pick]').click()`)
@@ -267,14 +266,14 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // else its answer and what is opened next abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // else the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // else its answer and what is opened next abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // else the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {

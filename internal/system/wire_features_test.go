@@ -15,9 +15,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWireFeaturesThroughABroker sends every feature of the wire format to a consumer that
-// rejects it. It is requeued as it is, rejected again, edited in one field, and requeued. Each body
-// that the consumer gets is the one published, then that one but for the field, to the byte.
+// TestWireFeaturesThroughABroker sends every feature of the wire format to a consumer that rejects
+// it. The letter is requeued unchanged, rejected again, edited in one field, and requeued. The
+// consumer first gets the published body and then that body with only the field changed, exact to
+// the byte.
 func TestWireFeaturesThroughABroker(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

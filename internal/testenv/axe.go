@@ -9,15 +9,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe is axe-core, which finds faults of accessibility in a page; see testdata/vendor.txt.
+// axe is axe-core, which finds accessibility faults in a page; see testdata/vendor.txt.
 //
 //go:embed testdata/axe.min.js
 var axe string
 
-// Axe returns the faults of accessibility that axe-core finds in the page as it is now, one string
-// for each rule with the elements that break it; none for a page in order. The script comes through
-// the devtools protocol, so the page's content security policy stays as it is and does not matter.
-// With names of rules it looks for those only.
+// Axe returns the accessibility faults that axe-core finds in the current page: one string for each
+// rule with the elements that break it. It returns none if the page is in order. The script is
+// injected through the devtools protocol, so it is not subject to the page's content security
+// policy and does not change it. If rules are given, it checks only those.
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
 	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // a page keeps it until it is left
@@ -36,7 +36,7 @@ func (b *Tab) Axe(only ...string) []string {
 		Impact string `json:"impact"`
 		Help   string `json:"help"`
 		Nodes  []struct {
-			Target []any  `json:"target"` // selectors; a list in the list where it leads into a shadow tree
+			Target []any  `json:"target"` // selectors; a nested list leads into a shadow tree
 			HTML   string `json:"html"`
 		} `json:"nodes"`
 	}](fmt.Sprintf(`axe.run(document, %s).then(r => r.violations)`, text), chromedp.EvalAwaitPromise))

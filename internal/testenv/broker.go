@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0;
-// unset or empty means the machine's package. `make test-matrix` runs the broker tests once for
-// each.
+// brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0.
+// If it is unset or empty, tests use the machine's package. `make test-matrix` runs the broker
+// tests once for each version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the one node of the test binary. A start takes seconds and a vhost milliseconds, so
-// tests part the node by vhosts.
+// shared is the test binary's single node. Starting a node takes seconds and creating a vhost
+// milliseconds, so tests are separated by vhosts.
 var shared sharedNode
 
 type sharedNode struct {
@@ -39,10 +39,10 @@ func (s *sharedNode) stop() {
 	}
 }
 
-// Broker returns the node that all tests of the binary share; the first call starts it. Its version
-// is that of DLO_TEST_BROKER. Tests leave it running and use a vhost each (VHost) and a fresh
-// channel each; who wants to kill one takes PrivateBroker. Where no RabbitMQ is installed the test
-// is skipped with the command that would change that; with DLO_TEST_REQUIRE=1 it fails.
+// Broker returns the node shared by all tests of the binary. The first call starts it, in the
+// version of DLO_TEST_BROKER. Tests leave it running, and each uses its own vhost (VHost) and a new
+// channel. A test that kills a node uses PrivateBroker. If RabbitMQ is not installed, the test is
+// skipped with the command that installs it; with DLO_TEST_REQUIRE=1 it fails.
 func Broker(t testing.TB) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -53,11 +53,11 @@ func Broker(t testing.TB) *Node {
 	return n
 }
 
-// PrivateBroker starts a node for one test, which may kill it, and ends it with the test. Skips and
-// fails like Broker.
+// PrivateBroker starts a node for one test, which may kill it, and stops it at the end of the test.
+// It skips and fails like Broker.
 func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) }
 
-// PrivateBrokerWith is PrivateBroker with options; an empty Root is that of DLO_TEST_BROKER.
+// PrivateBrokerWith is PrivateBroker with options. If Root is empty, DLO_TEST_BROKER applies.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -79,8 +79,8 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	return n
 }
 
-// VHost makes a vhost for one test on the shared node and returns its name and its AMQP URL. It
-// goes with the test, and connections to it are closed then.
+// VHost creates a vhost for one test on the shared node and returns its name and AMQP URL. The
+// vhost is deleted, and connections to it are closed, at the end of the test.
 func VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	return Broker(t).VHost(t)
@@ -91,7 +91,7 @@ var (
 	notPlain = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 )
 
-// VHost makes a vhost for one test on this node; see the function of that name.
+// VHost creates a vhost for one test on this node; see the function of that name.
 func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	name := notPlain.ReplaceAllString(t.Name(), "-")
@@ -101,7 +101,7 @@ func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	}
 	t.Cleanup(func() {
 		if err := n.DeleteVHost(vhost); err != nil {
-			t.Logf("vhost %s stays: %v", vhost, err) // the node may be down by now, and goes soon in any case
+			t.Logf("vhost %s stays: %v", vhost, err) // the node may be down, and will be removed soon anyway
 		}
 	})
 	return vhost, n.AMQPURL(vhost)

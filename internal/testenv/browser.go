@@ -19,11 +19,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tabLimit ends a step that waits for something that never shows.
+// tabLimit ends a step that waits for something that never appears.
 const tabLimit = time.Minute
 
-// Tab is a browser tab of one test, in a browser context of its own: no cookies, storage or cache
-// of another test. Its methods fail the test when they fail. It belongs to one goroutine.
+// Tab is a browser tab of one test. It has its own browser context, without cookies, storage or
+// cache of other tests. Its methods fail the test if they fail. It must be used by one goroutine
+// only.
 type Tab struct {
 	t        testing.TB
 	ctx      context.Context
@@ -33,9 +34,9 @@ type Tab struct {
 	csp      []string
 }
 
-// Browser opens a tab that closes with the test; the first call of a test binary starts the
-// browser. Its viewport is 1280 x 800. Where no Chromium is installed the test is skipped with the
-// command that would change that; with DLO_TEST_REQUIRE=1 it fails.
+// Browser opens a tab that is closed at the end of the test. The first call in a test binary starts
+// the browser. The viewport is 1280 x 800. If Chromium is not installed, the test is skipped with
+// the command that installs it; with DLO_TEST_REQUIRE=1 it fails.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
 	long(t, "a browser")
@@ -54,12 +55,12 @@ func Browser(t testing.TB) *Tab {
 	return tab
 }
 
-// Context returns the chromedp context of the tab, for chromedp.Run and for what Tab has no method
-// for.
+// Context returns the tab's chromedp context, for chromedp.Run and for everything that Tab has no
+// method for.
 func (b *Tab) Context() context.Context { return b.ctx }
 
-// Do runs steps in order and fails the test where one fails, or where all of them together take
-// more than a minute.
+// Do runs steps in order. It fails the test if one fails or if they take more than a minute
+// altogether.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -69,9 +70,9 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Act evaluates an expression that may lead to another page, such as a click on a link. Where it
-// does, Chromium may take the answer away with the old page (error -32000); the expression was
-// evaluated all the same, and what follows has to wait for the new page.
+// Act evaluates an expression that may lead to another page, such as a click on a link. In that
+// case Chromium may discard the result along with the old page (error -32000). The expression was
+// still evaluated, and later steps must wait for the new page.
 func (b *Tab) Act(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -81,8 +82,8 @@ func (b *Tab) Act(expression string) {
 	}
 }
 
-// Is says whether an expression is true on the page that is shown now; false also while one page
-// gives way to another.
+// Is reports whether an expression is true on the current page. It is also false while one page is
+// being replaced by another.
 func (b *Tab) Is(expression string) bool {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -94,7 +95,7 @@ func (b *Tab) Is(expression string) bool {
 	return ok && err == nil
 }
 
-// leftBehind says that a page was left before it could answer.
+// leftBehind reports whether a page was left before it could respond.
 func leftBehind(err error) bool {
 	return strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
 }
@@ -105,7 +106,7 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
-// OnEveryPage runs a script on each page that is loaded from now on, before its own scripts.
+// OnEveryPage runs a script on every page loaded from now on, before the page's own scripts.
 func (b *Tab) OnEveryPage(script string) {
 	b.t.Helper()
 	b.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
@@ -117,7 +118,7 @@ func (b *Tab) Viewport(width, height int64) {
 	b.Do(chromedp.EmulateViewport(width, height))
 }
 
-// DarkScheme has pages see prefers-color-scheme: dark, or light.
+// DarkScheme makes pages see prefers-color-scheme: dark, or light.
 func (b *Tab) DarkScheme(on bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -127,13 +128,13 @@ func (b *Tab) DarkScheme(on bool) {
 	b.media("prefers-color-scheme", scheme)
 }
 
-// LessMotion has pages see prefers-reduced-motion: reduce.
+// LessMotion makes pages see prefers-reduced-motion: reduce.
 func (b *Tab) LessMotion() {
 	b.t.Helper()
 	b.media("prefers-reduced-motion", "reduce")
 }
 
-// media has pages see one feature of media, and no other that was set before.
+// media sets one media feature for pages and removes any set before.
 func (b *Tab) media(feature, value string) {
 	b.t.Helper()
 	b.Do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -141,19 +142,20 @@ func (b *Tab) media(feature, value string) {
 	}))
 }
 
-// TimeZone has the scripts of pages be in a zone, such as Asia/Tokyo.
+// TimeZone sets the time zone for the scripts of pages, such as Asia/Tokyo.
 func (b *Tab) TimeZone(name string) {
 	b.t.Helper()
 	b.Do(command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
 }
 
-// JavaScript switches the scripts of pages loaded from now on. The test itself can still evaluate.
+// JavaScript enables or disables the scripts of pages loaded from now on. The test itself can still
+// evaluate.
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()
 	b.Do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
 }
 
-// Heap returns how many bytes of JavaScript and of the page are in use, after a forced collection.
+// Heap returns the bytes of JavaScript and of the page in use after a forced collection.
 func (b *Tab) Heap() float64 {
 	b.t.Helper()
 	b.Do(command(heapprofiler.CollectGarbage, cdp.Empty{}))
@@ -163,7 +165,7 @@ func (b *Tab) Heap() float64 {
 	return u.UsedSize + u.EmbedderHeapUsedSize
 }
 
-// Screenshot writes a picture of the whole page, as PNG, to a file, and makes its folder.
+// Screenshot writes a PNG picture of the whole page to a file and creates the file's folder.
 func (b *Tab) Screenshot(path string) {
 	b.t.Helper()
 	picture := Run(b, chromedp.FullScreenshot(100))
@@ -175,8 +177,8 @@ func (b *Tab) Screenshot(path string) {
 	}
 }
 
-// Run runs one action in the tab and returns its value; for example testenv.Run(tab,
-// chromedp.Title()). It fails the test where the action fails or takes more than a minute.
+// Run runs one action in the tab and returns its value, for example testenv.Run(tab,
+// chromedp.Title()). It fails the test if the action fails or takes more than a minute.
 func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -188,18 +190,17 @@ func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	return v
 }
 
-// Console returns what went wrong on the pages of this tab so far, oldest first: errors that they
-// logged, exceptions that nobody caught, and errors of the browser itself, such as a resource that
-// did not load.
+// Console returns what went wrong on the tab's pages so far, oldest first: logged errors, uncaught
+// exceptions, and errors of the browser itself, such as a resource that did not load.
 func (b *Tab) Console() []string {
 	b.t.Helper()
 	b.drain()
 	return b.console
 }
 
-// CSPReports returns the violations of content security policies on the pages of this tab so far,
-// oldest first, for example "script-src-elem blocked inline". Chromium writes them to the console
-// as well. A page without JavaScript is only seen there.
+// CSPReports returns the violations of content security policies on the tab's pages so far, oldest
+// first, for example "script-src-elem blocked inline". Chromium also writes them to the console.
+// Violations on a page without JavaScript appear only there.
 func (b *Tab) CSPReports() []string {
 	b.t.Helper()
 	b.drain()
@@ -211,13 +212,13 @@ const (
 	fenceMark = "dlo test: fence "
 )
 
-// reportViolations runs before the scripts of each page and hands violations to the test through
-// the console, which keeps their order and survives a navigation.
+// reportViolations runs before each page's scripts. It reports violations to the test through the
+// console, which keeps their order and survives a navigation.
 const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark + "${JSON.stringify(" + `
 	{directive: e.effectiveDirective, blocked: e.blockedURI, source: e.sourceFile, line: e.lineNumber, sample: e.sample})}` + "`" + `), true)`
 
-// drain reads the console up to a line that it writes there itself. The page gets a moment first: a
-// violation is an event, which the page hears of only after what it is doing now.
+// drain reads the console up to a line that it writes itself. It first gives the page a moment: a
+// violation is an event, which the page receives only after its current task.
 func (b *Tab) drain() {
 	b.t.Helper()
 	b.fences++
@@ -257,7 +258,7 @@ func readViolation(text string) string {
 	return s
 }
 
-// command makes a step of a command of the devtools protocol.
+// command turns a command of the devtools protocol into a step.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)

@@ -128,7 +128,7 @@ func TestBrowserTakesAPicture(t *testing.T) {
 	}
 }
 
-// Cookies of one test must not log another one in.
+// Cookies of one test must not sign another one in.
 func TestTabsShareNothing(t *testing.T) {
 	t.Parallel()
 	url := serve(t, "", soundPage)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chrome is the one Chromium of the test binary; tests part it by browser contexts, which share
+// chrome is the test binary's single Chromium. Tests are separated by browser contexts, which share
 // nothing.
 var chrome sharedChrome
 
@@ -21,7 +21,7 @@ type sharedChrome struct {
 	err    error
 }
 
-// start returns the chromedp context of the running browser; the first call starts it.
+// start returns the running browser's chromedp context. The first call starts the browser.
 func (s *sharedChrome) start() (context.Context, error) {
 	s.once.Do(func() {
 		if s.err = s.launch(); s.err != nil {
@@ -42,13 +42,13 @@ func (s *sharedChrome) launch() (err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and without first run, sync and background networking
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
-		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // nothing of it stays elsewhere
+		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // it leaves nothing elsewhere
 		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
-		// Only loopback has an address: no page and no service of the browser reaches anything
+		// Only loopback has an address: no page and no service of the browser can reach anything
 		// else.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
@@ -70,8 +70,8 @@ func (s *sharedChrome) stop() {
 	}
 }
 
-// findChromium returns the path of a Chromium or Chrome; the error wraps ErrMissing where there is
-// none. The headless shell comes first: it draws the same pages, and a tab of it costs half as much
+// findChromium returns the path of a Chromium or Chrome. The error wraps ErrMissing if there is
+// none. It prefers the headless shell, which renders identical pages at half the cost per tab
 // (Chromium 156: the tests of web took 31 s of processor time instead of 85).
 func findChromium() (string, error) {
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {

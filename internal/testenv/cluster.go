@@ -14,24 +14,26 @@ import (
 	"time"
 )
 
-// Nodes is how many nodes a cluster has: with three, one may be lost.
+// Nodes is the number of nodes in a cluster. With three, one may be lost.
 const Nodes = 3
 
-// Cluster is three private nodes that are one broker. What they say to each other goes through
-// relays, so that the network between them can be cut without rights on the machine.
+// Cluster is one broker of three private nodes. Their traffic goes through relays, so that the
+// network between them can be cut without privileges on the machine.
 type Cluster struct {
 	Nodes [Nodes]*Node
 
 	names [Nodes]*names
-	lines [Nodes][Nodes]*Link // from who dials to who is dialled; nil to oneself
+	lines [Nodes][Nodes]*Link // by dialling and dialled node; nil for a node itself
 }
 
-// tick is after how many seconds of silence a node takes another one for gone; the default is 60.
+// tick is the number of seconds of silence after which a node considers another one gone. The
+// default is 60.
 const tick = 8
 
-// StartCluster starts a cluster of the version of DLO_TEST_BROKER for one test, which takes 7 to
-// 30 s, and ends it with the test. conf are further lines of rabbitmq.conf, for all nodes. It is
-// for `make soak`: without DLO_SOAK=1 the test is skipped. Skips and fails like Broker otherwise.
+// StartCluster starts a cluster of the version of DLO_TEST_BROKER for one test, which takes 7 to 30
+// s, and stops it at the end of the test. conf contains further lines of rabbitmq.conf for all
+// nodes. It is for `make soak`: without DLO_SOAK=1 the test is skipped. Otherwise it skips and
+// fails like Broker.
 func StartCluster(t testing.TB, conf ...string) *Cluster {
 	t.Helper()
 	if os.Getenv("DLO_SOAK") != "1" {
@@ -78,7 +80,7 @@ func (c *Cluster) claim(i installation, conf []string) error {
 
 func memberName(family string, n int) string { return fmt.Sprintf("%s-%d@127.0.0.1", family, n) }
 
-// connect starts the relays, and what tells the nodes of them.
+// connect starts the relays and the name servers that tell the nodes about them.
 func (c *Cluster) connect(t testing.TB) error {
 	for from := range c.Nodes {
 		peers := map[string]int{}
@@ -98,7 +100,7 @@ func (c *Cluster) connect(t testing.TB) error {
 	return nil
 }
 
-// start starts all nodes at once, and returns when each of them knows the others.
+// start starts all nodes concurrently and returns when each of them knows the others.
 func (c *Cluster) start(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, Nodes)
@@ -123,7 +125,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.Await(ctx, 0, Nodes)
 }
 
-// Restart starts node n again, and returns when it is a member of the cluster.
+// Restart restarts node n and returns when it is a member of the cluster.
 func (c *Cluster) Restart(ctx context.Context, n int) error {
 	starts := strings.Count(c.Log(n), startupComplete)
 	if err := c.Nodes[n].Restart(ctx); err != nil {
@@ -135,11 +137,11 @@ func (c *Cluster) Restart(ctx context.Context, n int) error {
 	return c.Await(ctx, n, Nodes)
 }
 
-// startupComplete is what a node logs 100 ms after it began to serve. A vhost that is made in a
-// cluster before that never answers (3.10.8).
+// startupComplete is logged by a node 100 ms after it begins to serve. In a cluster, a vhost
+// created before that never responds (3.10.8).
 const startupComplete = "Server startup complete"
 
-// complete waits until node n has started so many times.
+// complete waits until node n has started the given number of times.
 func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -153,7 +155,7 @@ func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	return nil
 }
 
-// Await waits until node n sees so many nodes running, itself among them.
+// Await waits until node n sees the given number of running nodes, including itself.
 func (c *Cluster) Await(ctx context.Context, n, running int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -179,8 +181,8 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 	}
 }
 
-// Missed waits until the other nodes have noticed that node n is gone: by their logs, as the
-// management API of 4.3.6 did not say it within five minutes.
+// Missed waits until the other nodes have noticed that node n is gone. It reads their logs, because
+// the management API of 4.3.6 did not show it within five minutes.
 func (c *Cluster) Missed(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -200,11 +202,11 @@ func (c *Cluster) Missed(ctx context.Context, n int) error {
 	return nil
 }
 
-// Isolate cuts the network between node n and the two others: what is on its way is lost, and
-// nobody is told. Clients still reach it.
+// Isolate cuts the network between node n and the two others: traffic in transit is lost, without
+// any notification. Clients can still reach the node.
 func (c *Cluster) Isolate(n int) { c.isolate(n, true) }
 
-// Rejoin undoes Isolate: connections of before are reset, new ones work.
+// Rejoin undoes Isolate. Old connections are reset; new ones work.
 func (c *Cluster) Rejoin(n int) { c.isolate(n, false) }
 
 func (c *Cluster) isolate(n int, on bool) {
@@ -258,7 +260,7 @@ func (c *Cluster) Lead(ctx context.Context, vhost, queue string, n int) error {
 	}
 }
 
-// Log returns what node n has logged.
+// Log returns node n's log.
 func (c *Cluster) Log(n int) string {
 	logs, _ := filepath.Glob(c.Nodes[n].folder.file("log/*.log"))
 	var all strings.Builder

@@ -6,8 +6,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestACluster has a quorum queue on three nodes, loses one of them to the network and one to a
-// kill, and finds its letters on each that is left.
+// TestACluster uses a quorum queue on three nodes. It loses one node to the network and one to a
+// kill, and finds the queue's letters on each remaining node.
 func TestACluster(t *testing.T) {
 	t.Parallel()
 	c := StartCluster(t, "cluster_partition_handling = pause_minority")

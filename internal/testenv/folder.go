@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// folder is where one node or one browser keeps everything it writes.
+// folder is where a node or browser keeps everything it writes.
 type folder struct {
 	path string
-	lock *os.File // locked while we live: this tells a folder in use from one that a killed process left
+	lock *os.File // locked while we are alive, which marks the folder as in use
 }
 
-// newFolder makes a folder below the system's temporary directory, and first removes those of the
-// same kind that killed processes left there. kind is part of its name.
+// newFolder creates a folder in the system's temporary directory. It first removes folders of that
+// kind left there by killed processes. kind is part of the folder's name.
 func newFolder(kind string) (*folder, error) {
 	pattern := "dlo-test-" + kind + "-*"
 	removeAbandoned(filepath.Join(os.TempDir(), pattern))
@@ -34,12 +34,11 @@ func newFolder(kind string) (*folder, error) {
 	return f, nil
 }
 
-// file returns the path of something in the folder.
+// file returns the path of a file in the folder.
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// remove removes the folder with all that is in it. A process that was just killed can still add a
-// file, so it tries for a second; what then remains is for the next newFolder. It is safe to call
-// twice.
+// remove removes the folder and its content. A newly killed process can still add a file, so remove
+// keeps trying for a second and leaves the rest to the next newFolder. It is safe to call twice.
 func (f *folder) remove() {
 	for range 20 {
 		if os.RemoveAll(f.path) == nil {
@@ -50,9 +49,9 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes the folders of the pattern whose owner is gone. Young ones are left:
-// their owner may be about to lock them. One without a lock is what is left of a removed one, to
-// which a process that was ending, such as a helper of Chromium, added a file.
+// removeAbandoned removes folders that match the pattern and whose owner is gone. Young folders
+// stay, because their owner may be about to lock them. A folder without a lock is the rest of a
+// removed one, to which an ending process, such as a helper of Chromium, added a file.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

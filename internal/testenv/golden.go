@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// update is `go test -update`. A program that is no test has no such flag.
+// update is the flag of `go test -update`. Programs other than tests do not have it.
 var update = func() *bool {
 	if !testing.Testing() {
 		return new(bool)
@@ -24,12 +24,12 @@ var update = func() *bool {
 	return flag.Bool("update", false, "rewrite golden files in testdata")
 }()
 
-// Updates says whether tests rewrite what they are compared with.
+// Updates reports whether tests rewrite the files they compare with.
 func Updates() bool { return *update }
 
-// Golden compares what a component renders with testdata/name, as an outline of one element a line
-// (see outline), so that a difference shows as a line and not as a page. `go test -update` rewrites
-// the file.
+// Golden compares a component's output with testdata/name. Both are outlines with one element per
+// line (see outline), so that a difference appears as a line and not as a page. `go test -update`
+// rewrites the file.
 func Golden(t testing.TB, name string, component interface {
 	Render(ctx context.Context, w io.Writer) error
 },
@@ -42,7 +42,7 @@ func Golden(t testing.TB, name string, component interface {
 	GoldenHTML(t, name, page.String())
 }
 
-// GoldenHTML is Golden for a page, or a part of one, that was rendered already.
+// GoldenHTML is like Golden for a page, or part of one, that is already rendered.
 func GoldenHTML(t testing.TB, name, page string) {
 	t.Helper()
 	got, err := outline(page)
@@ -68,16 +68,16 @@ func GoldenHTML(t testing.TB, name, page string) {
 	}
 }
 
-// outline parses a page, or a part of one, and prints each element on a line of its own below its
-// parent, without end tags:
+// outline parses a page, or part of one, and prints each element on its own line below its parent,
+// without end tags:
 //
 //	<td class="n">
 //	  <a href="/letters/1"> one letter
 //	  of many
 //
-// Text follows its element where nothing else does. Runs of white space are one blank and those at
-// the ends are dropped, except where HTML keeps them: there text is a quoted string. Attributes
-// keep their order.
+// Text follows its element if nothing else does. Runs of white space become one blank, and leading
+// and trailing white space is dropped, except where HTML keeps it: there, text is a quoted string.
+// Attributes keep their order.
 func outline(page string) (string, error) {
 	var b strings.Builder
 	if start := strings.TrimSpace(page); len(start) >= 9 && strings.EqualFold(start[:9], "<!doctype") {
@@ -90,7 +90,7 @@ func outline(page string) (string, error) {
 		}
 		return b.String(), nil
 	}
-	// Inside a template a part may begin with any element, such as tr.
+	// Inside a template, a part may begin with any element, such as tr.
 	anywhere := &html.Node{Type: html.ElementNode, Data: "template", DataAtom: atom.Template}
 	nodes, err := html.ParseFragment(strings.NewReader(page), anywhere)
 	if err != nil {

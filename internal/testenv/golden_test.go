@@ -34,7 +34,7 @@ func TestOutlineOfAPart(t *testing.T) {
 	}
 }
 
-// told is a testing.TB that notes failures instead of failing.
+// told is a testing.TB that records failures instead of failing.
 type told struct {
 	testing.TB
 	errors []string

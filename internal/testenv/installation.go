@@ -10,15 +10,15 @@ import (
 )
 
 // installation is a RabbitMQ that can be started: the machine's package, or a Debian system
-// unpacked below .cache by `make brokers`.
+// unpacked under .cache by `make brokers`.
 type installation struct {
 	root    string // "/" or the absolute path of the unpacked system
 	version string // as RabbitMQ's own folder says, for example "3.10.8"; suites move, so nothing is pinned
 }
 
-// findInstallation returns the newest RabbitMQ below root; an empty root is the machine's own. A
-// relative root is taken from the module's folder, because tests run in that of their package. The
-// error wraps ErrMissing where there is none or where it needs root.
+// findInstallation returns the newest RabbitMQ under root. An empty root means the machine's own. A
+// relative root starts at the module's folder, because tests run in their package's folder. The
+// error wraps ErrMissing if there is no RabbitMQ, or if running it requires root.
 func findInstallation(root string) (installation, error) {
 	cure := "apt-get install rabbitmq-server"
 	if root == "" {
@@ -56,14 +56,14 @@ func findInstallation(root string) (installation, error) {
 
 func (i installation) chrooted() bool { return i.root != "/" }
 
-// program returns the path of one of RabbitMQ's programs, inside the root. Those in /usr/sbin are
-// wrappers that change the user and drop the environment (Debian's packages of 3.10 to 4.3), so
-// they are never used.
+// program returns the path of a RabbitMQ program inside the root. The programs in /usr/sbin are
+// never used: they are wrappers that change the user and drop the environment (Debian's packages of
+// 3.10 to 4.3).
 func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
 
-// inside returns the path by which a program of the installation knows the folder dir.
+// inside returns the path of the folder dir as seen by the installation's programs.
 func (i installation) inside(dir string) string {
 	if i.chrooted() {
 		return "/tmp/node"
@@ -71,9 +71,9 @@ func (i installation) inside(dir string) string {
 	return dir
 }
 
-// enter becomes a program inside another root, with only dir shown to it. The mount namespace is
-// its own: nothing leaks into the machine's, and nothing is left to unmount. /tmp of the root is
-// covered by memory, so that the root itself stays as it was unpacked.
+// enter runs a program inside another root, in which only dir is visible from outside. It has its
+// own mount namespace: nothing affects the machine's, and nothing must be unmounted. The root's
+// /tmp is covered by memory, so that the root itself stays as unpacked.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
@@ -85,9 +85,9 @@ mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 exec chroot "$root" env -i "$@"`
 
-// command returns a command that runs a program of the installation with exactly env and, in a
-// chroot, with dir as its only window. It is one process from beginning to end: each step becomes
-// the next.
+// command returns a command that runs a program of the installation with exactly env. In a chroot,
+// only dir is visible from outside. It is a single process from beginning to end, because each step
+// execs the next.
 func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
 	if !i.chrooted() {
 		cmd := exec.Command(program, args...)
@@ -104,7 +104,7 @@ func executable(path string) bool {
 	return err == nil && s.Mode().IsRegular() && s.Mode()&0o111 != 0
 }
 
-// newer compares dotted versions by their numbers; every version is newer than "".
+// newer compares dotted versions numerically. Every version is newer than "".
 func newer(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for n := range min(len(as), len(bs)) {
@@ -117,7 +117,7 @@ func newer(a, b string) bool {
 	return len(as) > len(bs)
 }
 
-// moduleFolder returns the folder of go.mod above the working directory.
+// moduleFolder returns the folder of the go.mod above the working directory.
 func moduleFolder() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

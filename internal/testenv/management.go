@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// API calls the management API of the node as guest. path starts with /api/ and has its parts
-// escaped already (vhost / is %2F); body, unless nil, is sent as JSON; the answer is decoded into
-// the pointer into, unless that is nil. An answer of 300 and more is an error with the status and
-// what the broker said.
+// API calls the node's management API as guest. path starts with /api/ and its parts must already
+// be escaped (vhost / is %2F). A non-nil body is sent as JSON, and the response is decoded into the
+// pointer into unless it is nil. A status of 300 or more is an error with the status and the
+// broker's message.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {
@@ -29,7 +29,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	}
 	r.SetBasicAuth("guest", "guest")
 	r.Header.Set("Content-Type", "application/json")
-	r.Header["Idempotency-Key"] = []string{} // not sent: tells net/http that it may try again where the server has just closed the idle connection it took
+	r.Header["Idempotency-Key"] = []string{} // not sent: allows net/http to retry if the server has just closed the idle connection
 	answer, err := n.client.Do(r)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	return nil
 }
 
-// CreateVHost makes an empty vhost in which guest may do everything.
+// CreateVHost creates an empty vhost in which guest has all rights.
 func (n *Node) CreateVHost(name string) error {
 	if err := n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (n *Node) CreateVHost(name string) error {
 	return n.vhostRuns(name)
 }
 
-// vhostRuns waits until a node serves a vhost: on a busy machine it answers before it does, and
-// refuses connections to the vhost as down.
+// vhostRuns waits until a node serves a vhost. On a busy machine the node responds earlier, and
+// refuses connections because the vhost is down.
 func (n *Node) vhostRuns(name string) error {
 	for deadline := time.Now().Add(answersWithin); ; time.Sleep(100 * time.Millisecond) {
 		var vhost struct {
@@ -86,7 +86,7 @@ func (n *Node) vhostRuns(name string) error {
 	}
 }
 
-// DeleteVHost removes a vhost with all that is in it and closes the connections to it.
+// DeleteVHost deletes a vhost with its content and closes the connections to it.
 func (n *Node) DeleteVHost(name string) error {
 	return n.API(http.MethodDelete, "/api/vhosts/"+url.PathEscape(name), nil, nil)
 }

@@ -16,50 +16,50 @@ import (
 )
 
 const (
-	// readyLimit is how long a node may take to serve: 4 to 10 s on an idle machine, 11 to 31 s on
-	// a busy one with two cores, and over 90 s while a cold build of everything runs beside it.
+	// readyLimit is how long a node may take until it serves: 4 to 10 s on an idle machine, 11 to
+	// 31 s on a busy one with two cores, and over 90 s during a cold build of everything.
 	readyLimit = 5 * time.Minute
-	// endLimit is how long a clean stop may take; about 7 s on an idle machine.
+	// endLimit is how long a clean stop may take. It takes about 7 s on an idle machine.
 	endLimit = 90 * time.Second
-	// toolLimit is how long one call of rabbitmqctl may take; it starts a VM of its own.
+	// toolLimit is how long one call of rabbitmqctl may take, which starts its own VM.
 	toolLimit = 90 * time.Second
-	// startTries bounds the starts with other ports, where another process was faster to take one.
+	// startTries limits the starts with other ports if another process has taken one first.
 	startTries = 3
-	// answersWithin bounds one request to the management API. A node that takes in a flood on a busy
-	// machine was seen to need more than 30 s for a new vhost.
+	// answersWithin limits one request to the management API. On a busy machine, a node under a
+	// flood has taken more than 30 s to create a vhost.
 	answersWithin = 2 * time.Minute
 )
 
-// Options of a node. The zero value starts the machine's own package.
+// Options are the options of a node. The zero value starts the machine's own package.
 type Options struct {
-	// Root is the folder below which RabbitMQ is installed, for example .cache/rabbitmq-4.0,
-	// relative to the module; empty means /.
+	// Root is the folder in which RabbitMQ is installed, for example .cache/rabbitmq-4.0, relative
+	// to the module. Empty means /.
 	Root string
-	// Conf are further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
+	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
 	Conf []string
 }
 
-// Node is a private RabbitMQ node on loopback ports of its own, with its own epmd, cookie and data.
-// It ends with this process. Its user is guest with the password guest. All methods may be called
-// from any goroutine.
+// Node is a private RabbitMQ node on its own loopback ports, with its own epmd, cookie and data. It
+// ends with this process. Its user is guest with the password guest. All methods may be called from
+// any goroutine.
 type Node struct {
 	installation installation
 	options      Options
 	name         string
 	cookie       string
-	clustered    bool // its names are told by somebody else, so it needs no epmd
+	clustered    bool // another process serves its names, so it needs no epmd
 	ports        ports
 	client       *http.Client
 
-	mu     sync.Mutex // held while the node is started or ended
+	mu     sync.Mutex // held while the node is being started or stopped
 	folder *folder    // nil after Stop
 	epmd   *process
 	server *process // the Erlang VM itself
 }
 
-// Start starts a node and returns once it serves AMQP and its management API; that takes 4 to 31 s.
-// ctx bounds the start, not the node. The error wraps ErrMissing where the RabbitMQ asked for is
-// not installed, and holds the node's last words where it did not come up.
+// Start starts a node and returns once it serves AMQP and its management API, which takes 4 to 31
+// s. ctx limits the start, not the node's lifetime. The error wraps ErrMissing if the requested
+// RabbitMQ is not installed. If the node did not start, the error contains its last output.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	i, err := findInstallation(o.Root)
 	if err != nil {
@@ -78,7 +78,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	return nil, err
 }
 
-// create gives the node a name, ports and a folder, and starts it in them.
+// create assigns a name, ports and a folder to the node and starts it.
 func (n *Node) create(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,8 +88,8 @@ func (n *Node) create(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// claim gives the node a name, ports of its own, and a folder with its configuration. Nobody else
-// has the node yet, or the caller holds mu.
+// claim assigns a name, ports and a folder with its configuration to the node. No other goroutine
+// knows the node yet, or the caller holds mu.
 func (n *Node) claim(name string) (err error) {
 	n.name = name
 	if n.ports, err = freePorts(); err != nil {
@@ -104,7 +104,7 @@ func (n *Node) claim(name string) (err error) {
 	return nil
 }
 
-// configure fills the node's folder with what RabbitMQ reads.
+// configure creates the files in the node's folder that RabbitMQ reads.
 func (n *Node) configure() error {
 	for _, sub := range []string{"home", "mnesia", "log"} {
 		if err := os.Mkdir(n.folder.file(sub), 0o700); err != nil {
@@ -116,7 +116,7 @@ func (n *Node) configure() error {
 		"management.tcp.ip = 127.0.0.1",
 		fmt.Sprintf("management.tcp.port = %d", n.ports.management),
 		"log.console = false",
-		"collect_statistics_interval = 1000", // the API's figures otherwise lag 5 s
+		"collect_statistics_interval = 1000", // otherwise the API's figures lag 5 s
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
 	}, n.options.Conf...)
@@ -124,7 +124,7 @@ func (n *Node) configure() error {
 		name, text string
 		mode       os.FileMode
 	}{
-		{"home/.erlang.cookie", n.cookie, 0o400}, // any other mode or owner, and the Erlang VM refuses to start
+		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start with any other mode or owner
 		{"enabled_plugins", "[rabbitmq_management,rabbitmq_shovel].\n", 0o600},
 		{"rabbitmq.conf", strings.Join(conf, "\n") + "\n", 0o600},
 	} {
@@ -135,8 +135,8 @@ func (n *Node) configure() error {
 	return nil
 }
 
-// env is the whole environment of the node and of its tools. No name has to be resolved: @localhost
-// fails where /etc/hosts is empty.
+// env returns the whole environment of the node and its tools. No name needs to be resolved:
+// @localhost fails if /etc/hosts is empty.
 func (n *Node) env() []string {
 	dir := n.installation.inside(n.folder.path)
 	return []string{
@@ -154,31 +154,31 @@ func (n *Node) env() []string {
 		"RABBITMQ_ENABLED_PLUGINS_FILE=" + dir + "/enabled_plugins",
 		"RABBITMQ_CONFIG_FILE=" + dir + "/rabbitmq.conf",
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
-		// +sbwt none: the schedulers' busy wait otherwise eats a small machine.
+		// +sbwt none: otherwise the schedulers' busy wait exhausts a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// The script then becomes the VM instead of watching it from a second process, so the VM is
-		// our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
+		// With this, the script becomes the VM instead of watching it from a second process, so the
+		// VM is our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }
 
-// start starts epmd, if it does not run yet, and the node. The caller holds mu.
+// start starts the node, and epmd if it is not running yet. The caller holds mu.
 func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	console, err := os.Create(n.folder.file("log/console")) // what the node prints before it has a log of its own
+	console, err := os.Create(n.folder.file("log/console")) // the node's output before it has a log of its own
 	if err != nil {
 		return fmt.Errorf("open the console of a broker: %w", err)
 	}
-	defer console.Close() // the child has its own
+	defer console.Close() // the child has its own copy
 	run := func(program string, args ...string) (*process, error) {
 		cmd := n.installation.command(n.folder.path, n.env(), program, args...)
 		cmd.Stdout, cmd.Stderr = console, console
 		return start(cmd)
 	}
 	if !n.clustered && !n.epmd.running() {
-		// Without one that listens already, the VM starts an epmd that turns into a daemon and
-		// outlives everything.
+		// If no epmd is listening yet, the VM starts one that becomes a daemon and outlives
+		// everything.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
@@ -190,13 +190,13 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		// The node itself says that it listens: who answers at the port may be another, and this
-		// node is about to end. ready-to-serve-clients would say more, but only 4.3 has it.
+		// The node itself reports that it listens: another one may respond on the port while this
+		// node is about to end. ready-to-serve-clients would prove more, but exists only in 4.3.
 		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
 }
 
-// await asks ready until it agrees, the process has ended, or ctx has.
+// await calls ready until it returns nil, the process has ended, or ctx ends.
 func (n *Node) await(ctx context.Context, p *process, what string, ready func() error) error {
 	const pause = 100 * time.Millisecond
 	for {
@@ -214,7 +214,7 @@ func (n *Node) await(ctx context.Context, p *process, what string, ready func() 
 	}
 }
 
-// lastWords returns the end of what the node printed and logged, for an error.
+// lastWords returns the end of the node's output and log, for an error.
 func (n *Node) lastWords() string {
 	logs, _ := filepath.Glob(n.folder.file("log/*.log"))
 	var all strings.Builder
@@ -237,8 +237,8 @@ func listens(port int) error {
 }
 
 // Kill9 ends the node with SIGKILL, as a crash would, and returns once it is gone. Its data stays
-// for Restart. A quorum queue declared about one second before comes back empty or without a
-// leader, so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
+// for Restart. A quorum queue declared about a second before comes back empty or without a leader,
+// so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
 func (n *Node) Kill9() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -258,9 +258,9 @@ func (n *Node) Terminate() error {
 	return nil
 }
 
-// Restart starts the node again, with the same name, ports and data, and returns once it serves. It
-// ends a node that still runs with SIGKILL first. A queue that shows no letters right after it
-// proves nothing: it may still be recovering.
+// Restart restarts the node with its name, ports and data, and returns once it serves. It first
+// kills a running node with SIGKILL. A queue that is empty right after a restart proves nothing: it
+// may still be recovering.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -272,7 +272,7 @@ func (n *Node) Restart(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Stop ends the node at once and removes its data. It may be called twice, and after Kill9.
+// Stop ends the node immediately and removes its data. It may be called twice, and after Kill9.
 func (n *Node) Stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -286,8 +286,7 @@ func (n *Node) Stop() {
 	}
 }
 
-// CPU returns the processor time that the node has used since it was started, in steps of 10 ms
-// (Linux only).
+// CPU returns the processor time used by the node since its start, in steps of 10 ms (Linux only).
 func (n *Node) CPU() (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -297,35 +296,34 @@ func (n *Node) CPU() (time.Duration, error) {
 	return CPU(n.server.pid)
 }
 
-// Version returns the version of the broker, for example "3.10.8".
+// Version returns the broker's version, for example "3.10.8".
 func (n *Node) Version() string { return n.installation.version }
 
-// AtLeast reports whether the broker is of the given version, for example "4.0", or of a later one.
+// AtLeast reports whether the broker has the given version, for example "4.0", or a later one.
 func (n *Node) AtLeast(version string) bool { return !newer(version, n.Version()) }
 
-// AMQPURL returns the URL of a vhost, with user and password.
+// AMQPURL returns a vhost's URL with user and password.
 func (n *Node) AMQPURL(vhost string) string { return n.AMQPURLVia(n.AMQPAddr(), vhost) }
 
-// AMQPURLVia is AMQPURL with another address in the place of the node's own, such as that of a
-// Relay.
+// AMQPURLVia is like AMQPURL with another address instead of the node's own, such as a Relay's.
 func (n *Node) AMQPURLVia(addr, vhost string) string {
 	return "amqp://guest:guest@" + addr + "/" + url.PathEscape(vhost)
 }
 
-// AMQPAddr returns host:port of the AMQP listener.
+// AMQPAddr returns the AMQP listener's host:port.
 func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 
-// ManagementURL returns the URL of the management API, without user and password (guest, guest),
-// without a slash at the end.
+// ManagementURL returns the management API's URL without user and password (guest, guest) and
+// without a trailing slash.
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
 
-// ManagementURLOf is ManagementURL with a user and its password, such as "guest:guest".
+// ManagementURLOf is like ManagementURL with a user and password, such as "guest:guest".
 func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }
 
-// Ctl runs rabbitmqctl on the node and returns what it prints. It takes seconds; API is faster
-// where it can do the same.
+// Ctl runs rabbitmqctl on the node and returns its output. It takes seconds; use API if possible,
+// which is faster.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()
 	f := n.folder

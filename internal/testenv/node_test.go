@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// open returns a channel on a connection of its own; both end with the test.
+// open returns a channel on a new connection. Both are closed at the end of the test.
 func open(t *testing.T, url string) *amqp.Channel {
 	t.Helper()
 	c, err := amqp.DialConfig(url, amqp.Config{})
@@ -46,7 +46,7 @@ func publish(t *testing.T, ch *amqp.Channel, queue string, bodies ...string) {
 	}
 }
 
-// take returns the bodies of n letters of a queue, in order.
+// take returns the bodies of the first n letters in a queue, in order.
 func take(t *testing.T, ch *amqp.Channel, queue string, n int) []string {
 	t.Helper()
 	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
@@ -105,7 +105,7 @@ func TestCtlSpeaksToItsNode(t *testing.T) {
 	}
 }
 
-// Declared at once and killed at once is fair to a classic queue; quorum queues need 12 s (see
+// A kill right after the declaration is fair to a classic queue; quorum queues need 12 s (see
 // Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	t.Parallel()
@@ -135,8 +135,8 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	}
 }
 
-// Who answers at the port of a node may be another, while the node itself ends for just that: it is
-// not taken for started.
+// Another node may respond on a node's port while the node itself ends for that reason. The node
+// must not be taken for started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
 	t.Parallel()
 	long(t, "a broker")
@@ -165,7 +165,7 @@ func TestAForeignListenerIsNoNode(t *testing.T) {
 	}
 }
 
-// The ports of a node are no other's until it is stopped, whether it listens or not.
+// A node's ports belong to no other node until it is stopped, whether it listens or not.
 func TestPortsAreReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -182,7 +182,7 @@ func TestPortsAreReserved(t *testing.T) {
 		}
 	}
 	p.release()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child of this moment has it until its exec
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child being forked holds it until its exec
 		if r, err := reserve(p.amqp); err == nil {
 			r.Close()
 			return

@@ -15,7 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// orphanVariable makes the test binary start a node and a browser, say so, and wait to be killed.
+// orphanVariable makes the test binary start a node and a browser, report that, and wait to be
+// killed.
 const orphanVariable = "DLO_TESTENV_ORPHAN"
 
 func TestMain(m *testing.M) {
@@ -25,8 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(m))
 }
 
-// startAndWait prints the folders and the process ids of what it started, in one line, and never
-// returns.
+// startAndWait prints the folders and process ids of what it started in one line and never returns.
 func startAndWait() {
 	n, err := Start(context.Background(), Options{Root: os.Getenv(brokerVariable)})
 	if err != nil {
@@ -43,7 +43,7 @@ func startAndWait() {
 	select {}
 }
 
-// A test binary that is killed runs no cleanup of its own, so the kernel has to, and the next run
+// A killed test binary cannot clean up, so the kernel must end its children, and the next run
 // removes the folders.
 func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		}
 	}
 
-	// Helpers of Chromium end a moment after it, and may still add a file to what is being removed.
+	// Chromium's helpers end a moment later, and may still add a file to a folder being removed.
 	longAgo := time.Now().Add(-time.Hour)
 	for kind, path := range map[string]string{"node": node, "browser": browser} {
 		for there := true; there; {
@@ -111,7 +111,8 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	}
 }
 
-// What a late file of a killed process left of a removed folder has no lock any more, and goes too.
+// The rest of a removed folder, to which a killed process added a late file, has no lock any more
+// and is also removed.
 func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	t.Parallel()
 	late, err := os.MkdirTemp("", "dlo-test-late-*")
@@ -165,7 +166,7 @@ func TestFoldersInUseAreNotAbandoned(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that only waits to be collected does not.
+// alive reports whether a process is running. A zombie is not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -9,23 +9,22 @@ import (
 	"strconv"
 )
 
-// Ports are picked below the range from which Linux takes those of outgoing connections (32768 to
-// 60999), so that a node finds its ports free again after a restart. RabbitMQ's tools use the
-// node's distribution port + 10000 for themselves.
+// Ports are picked below Linux's range for outgoing connections (32768 to 60999), so that a node
+// finds its ports free after a restart. RabbitMQ's tools use the node's distribution port + 10000.
 const (
 	lowestPort = 20000
 	portRange  = 11000
 )
 
-// ports are those of one node, all on loopback.
+// ports are the ports of one node, all on loopback.
 type ports struct {
 	amqp, management, distribution, epmd int
 
 	reserved []io.Closer
 }
 
-// freePorts returns four different ports on which nobody listens now, and which no other node is
-// given until they are released.
+// freePorts returns four different ports on which nobody currently listens. No other node gets them
+// until they are released.
 func freePorts() (ports, error) {
 	var p ports
 	for _, to := range []*int{&p.amqp, &p.management, &p.distribution, &p.epmd} {
@@ -55,10 +54,10 @@ func freePort() (port int, reserved io.Closer, err error) {
 	return 0, nil, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
 }
 
-// reserve keeps a port from all other nodes of this machine, in whichever process: a node that
-// starts listens only seconds later, and one that was killed does not listen until its restart.
-// What is reserved is a name in Linux's abstract namespace, which goes with the process. Elsewhere
-// nothing is.
+// reserve keeps a port from all other nodes on this machine, in any process. A starting node
+// listens only seconds later, and a killed one does not listen until its restart. The reservation
+// is a name in Linux's abstract namespace, which disappears with the process. On other systems
+// nothing is reserved.
 func reserve(port int) (io.Closer, error) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), nil
@@ -66,7 +65,7 @@ func reserve(port int) (io.Closer, error) {
 	return net.Listen("unix", fmt.Sprintf("@dlo-test-port-%d", port))
 }
 
-// release gives the ports free for other nodes.
+// release releases the ports for other nodes.
 func (p *ports) release() {
 	for _, r := range p.reserved {
 		_ = r.Close()

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// process is a child that does not outlive this process, however that ends.
+// process is a child that does not outlive this process, however this process ends.
 type process struct {
 	pid   int
-	ended chan struct{} // closed once the child is gone and waited for
+	ended chan struct{} // closed once the child has been waited for
 	err   error         // how it ended; valid after ended
 }
 
-// start starts cmd as the leader of a process group of its own, so that Ctrl-C in a terminal
-// reaches us only and we end our children.
+// start starts cmd as the leader of a new process group, so that Ctrl-C in a terminal reaches only
+// us and we end our children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that forked for the parent, so that thread has to live as
-		// long as the child does.
+		// The kernel considers the forking thread the parent, so that thread must live as long as
+		// the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -44,7 +44,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// running reports whether the child has not ended yet; a nil process is not running.
+// running reports whether the child has not ended yet. A nil process is not running.
 func (p *process) running() bool {
 	if p == nil {
 		return false
@@ -57,8 +57,8 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the child and its process group with SIGKILL and waits until it is gone. It does
-// nothing for a child that has ended.
+// kill ends the child and its process group with SIGKILL and waits for it. It does nothing if the
+// child has ended.
 func (p *process) kill() {
 	if p.running() {
 		p.signal(syscall.SIGKILL)
@@ -66,7 +66,7 @@ func (p *process) kill() {
 	}
 }
 
-// terminate sends SIGTERM to the child and waits until it is gone, at most for limit.
+// terminate sends SIGTERM to the child and waits for it, at most for limit.
 func (p *process) terminate(limit time.Duration) error {
 	if !p.running() {
 		return nil
@@ -82,8 +82,8 @@ func (p *process) terminate(limit time.Duration) error {
 	}
 }
 
-// signal reaches the group. Its number is that of our child, which nobody else can get while we
-// have not waited for it.
+// signal signals the group. Its number is our child's, which cannot be reused until we have waited
+// for the child.
 func (p *process) signal(s syscall.Signal) {
-	_ = syscall.Kill(-p.pid, s) // the only other answer is that the group has ended
+	_ = syscall.Kill(-p.pid, s) // the only possible error is that the group has ended
 }

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel end the child when we end, also after kill -9. The wish survives
-// exec, so it holds for what a shell or a chroot turns into.
+// dieWithParent makes the kernel end the child when we end, even after kill -9. The setting
+// survives exec, so it also applies to what a shell or chroot turns into.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// CPU returns the processor time that a process has used, user and system, from /proc/<pid>/stat
-// (fields 14 and 15, in ticks of 10 ms).
+// CPU returns the processor time used by a process, user and system, from /proc/<pid>/stat (fields
+// 14 and 15, in ticks of 10 ms).
 func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, after, _ := strings.Cut(string(text), ") ") // the name before it may hold anything
+	_, after, _ := strings.Cut(string(text), ") ") // the name before it may contain anything
 	fields := strings.Fields(after)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))

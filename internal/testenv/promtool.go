@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Promtool returns the path of promtool, which checks rules of Prometheus: that on the PATH, else
-// the one that .ci/promtool fetched. Without one t is skipped, or fails where DLO_TEST_REQUIRE=1.
+// Promtool returns the path of promtool, which checks Prometheus rules: from the PATH, else as
+// fetched by .ci/promtool. If there is none, t is skipped, or fails with DLO_TEST_REQUIRE=1.
 func Promtool(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("promtool"); err == nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Direction is one of the two ways through a Link.
+// Direction is a direction of traffic through a Link.
 type Direction int
 
 const (
@@ -17,9 +17,9 @@ const (
 	ToClient                  // what the server sends
 )
 
-// Link is a TCP relay on loopback that can be cut, slowed and silenced while connections run
-// through it. Changes hold for open connections as well as for new ones. All methods may be called
-// from any goroutine.
+// Link is a TCP relay on loopback that can be cut, slowed down and silenced while connections run
+// through it. Changes apply to open and new connections. All methods may be called from any
+// goroutine.
 type Link struct {
 	listener net.Listener
 	pumps    sync.WaitGroup
@@ -32,17 +32,17 @@ type Link struct {
 	mute    [2]bool
 	delay   time.Duration
 	slice   int
-	sever   [2]int // pieces that pass before a connection is cut, and one more; 0 = all pass
+	sever   [2]int // pieces that pass before a connection is cut, plus one; 0 = all pass
 }
 
 // linkPair is one connection: the client's end and the server's.
 type linkPair struct {
-	ends [2]*net.TCPConn // indexed by where a Direction leads
+	ends [2]*net.TCPConn // indexed by Direction: the end it leads to
 	cut  chan struct{}   // closed when the pair is cut
 	once sync.Once
 }
 
-// Relay starts a relay to target (host:port) that ends with the test.
+// Relay starts a relay to target (host:port) that is closed at the end of the test.
 func Relay(t testing.TB, target string) *Link {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,24 +54,24 @@ func Relay(t testing.TB, target string) *Link {
 	go link.accept()
 	t.Cleanup(func() {
 		_ = l.Close()
-		link.Refuse(true) // also what was accepted just now
+		link.Refuse(true) // includes connections accepted just now
 		link.Cut()
 		link.pumps.Wait()
 	})
 	return link
 }
 
-// Addr returns host:port of the relay, to dial in the place of the target.
+// Addr returns the relay's host:port, to dial instead of the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// port is that of the address.
+// port returns the port of the address.
 func (l *Link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
-// Lead makes new connections go to another target, as a load balancer does when a node is gone.
+// Lead directs new connections to another target, as a load balancer does when a node is gone.
 func (l *Link) Lead(target string) { l.set(func() { l.target = target }) }
 
-// Cut resets all open connections, on both sides, without a goodbye. New ones are taken, unless
-// Refuse says otherwise.
+// Cut resets all open connections on both sides without an orderly close. New connections are
+// accepted unless Refuse forbids them.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,30 +80,31 @@ func (l *Link) Cut() {
 	}
 }
 
-// Refuse makes the relay reset new connections at once; with Cut before it, an outage.
+// Refuse makes the relay reset new connections immediately. Together with Cut it simulates an
+// outage.
 func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 
-// Swallow makes the relay read and drop what comes in one direction, so that the other side hears
-// nothing and nobody is told.
+// Swallow makes the relay silently discard traffic in one direction, so that the other side
+// receives nothing and nobody is notified.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
 
-// Mute makes the relay drop what comes in one direction, but for the heartbeats of AMQP: the other
-// side lives, and says nothing.
+// Mute makes the relay discard traffic in one direction except AMQP heartbeats: the sender seems
+// alive but says nothing.
 func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
 
-// heartbeat is a frame of AMQP 0-9-1: type 8, channel 0, no payload.
+// heartbeat is an AMQP 0-9-1 frame: type 8, channel 0, no payload.
 var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
 
-// Delay makes each piece wait before it is passed on, in both directions. A piece is what one read
-// gave, or what Slice made of it.
+// Delay delays each piece in both directions. A piece is the result of one read, or a part of it
+// cut by Slice.
 func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
 
-// Slice passes at most n bytes on at a time; 0 means as they come. With Delay it is a slow line:
-// 100 bytes each 10 ms are 10 kB/s.
+// Slice forwards at most n bytes at a time; 0 means as received. Together with Delay it simulates a
+// slow line: 100 bytes per 10 ms are 10 kB/s.
 func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
 
-// Sever resets each new connection once so many pieces have passed in a direction and one more
-// comes, which does not pass.
+// Sever lets the given number of pieces of each new connection pass in one direction. It resets the
+// connection when another piece arrives, which does not pass.
 func (l *Link) Sever(d Direction, after int) { l.set(func() { l.sever[d] = after + 1 }) }
 
 // Open returns the number of connections through the relay.
@@ -124,7 +125,7 @@ func (l *Link) accept() {
 	for {
 		client, err := l.listener.Accept()
 		if err != nil {
-			return // closed at the end of the test
+			return // the test has ended
 		}
 		l.pumps.Add(1)
 		go l.serve(client.(*net.TCPConn))
@@ -165,7 +166,7 @@ func (l *Link) serve(client *net.TCPConn) {
 	l.set(func() { delete(l.open, p) })
 }
 
-// pump passes on what goes in one direction until its source ends, or the pair is cut.
+// pump forwards traffic in one direction until its source ends or the pair is cut.
 func (l *Link) pump(p *linkPair, d Direction) {
 	from, to := p.ends[1-d], p.ends[d]
 	buffer := make([]byte, 64<<10)
@@ -201,7 +202,7 @@ func (l *Link) pump(p *linkPair, d Direction) {
 			}
 		}
 		if err == io.EOF {
-			_ = to.CloseWrite() // the other direction may have more to say
+			_ = to.CloseWrite() // the other direction may still have traffic
 			return
 		}
 		if err != nil {

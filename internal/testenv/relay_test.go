@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// echo returns the address of a server that sends back what it gets.
+// echo returns the address of a server that sends back what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-// say sends text and returns what comes back, which has the same length or is an error.
+// say sends text and returns the reply, which has the length of text, or an error.
 func say(c net.Conn, text string) (string, error) {
 	if _, err := io.WriteString(c, text); err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func TestRelayCutsOpenConnectionsOnly(t *testing.T) {
 	l.Refuse(true)
 	refused, err := net.Dial("tcp", l.Addr())
 	if err != nil {
-		return // reset before the dial was over
+		return // reset before the dial had completed
 	}
 	defer refused.Close()
 	if got, err := say(refused, "four"); err == nil {
@@ -134,7 +134,7 @@ func TestRelaySlicesAndDelays(t *testing.T) {
 	if _, err := io.WriteString(c, "stuck"); err != nil {
 		t.Fatal(err)
 	}
-	l.Cut() // does not wait for the hour; nor does the end of the test
+	l.Cut() // waits neither for the hour nor for the end of the test
 }
 
 func TestRelaySeversAfterSoManyPieces(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Seeds returns the seeds 1 to n, or n seeds after the number in DLO_SEEDS, for tests that try
-// random courses. Where the name of a subtest says its seed, -run finds that course again.
+// Seeds returns the seeds 1 to n, or n seeds after the number in DLO_SEEDS, for tests with random
+// courses. If a subtest's name contains its seed, -run can repeat that course.
 func Seeds(t testing.TB, n int) []uint64 {
 	t.Helper()
 	var after uint64

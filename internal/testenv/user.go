@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// User makes a user that may do nothing, with the given tags, and returns its name and its AMQP URL
-// for a vhost. Its password is "secret". It goes with the test.
+// User creates a user without rights, with the given tags, and returns its name and its AMQP URL
+// for a vhost. The password is "secret". The user is deleted at the end of the test.
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost
@@ -30,7 +30,7 @@ func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	return name, u.String()
 }
 
-// Grant gives a user its rights in a vhost.
+// Grant grants a user rights in a vhost.
 func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 	t.Helper()
 	rights := map[string]string{"configure": configure, "write": write, "read": read}
@@ -41,7 +41,7 @@ func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 
 var shellWord = regexp.MustCompile(`'([^']*)'|\S+`)
 
-// Cure runs the command of rabbitmqctl that ends a text.
+// Cure runs the rabbitmqctl command at the end of a text.
 func (n *Node) Cure(t testing.TB, text string) {
 	t.Helper()
 	_, command, found := strings.Cut(text, "rabbitmqctl ")
