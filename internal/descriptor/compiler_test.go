@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -28,5 +29,19 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 	defer cancel()
 	if out, err := slow().apart(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// TestADirectoryWithASlowFileHoldsTheOthers checks that .proto files of the watched directory that
+// take the compiler minutes are given up after compileCPU seconds of processor time, in part, so
+// that their version before stays in use, and that the sets beside them are read.
+func TestADirectoryWithASlowFileHoldsTheOthers(t *testing.T) {
+	t.Parallel()
+	found, errs := ReadDir(t.Context(), fstest.MapFS{"m.proto": {Data: slow().Text["m.proto"]}, "orders.binpb": {Data: descriptorSet(t, true)}})
+	if len(errs) != 1 || !errors.Is(errs[0], ErrSchemaTooLarge) {
+		t.Errorf("%v", errs)
+	}
+	if len(found) != 2 || found[0].Name != "orders.binpb" || found[0].Schema == nil || found[0].Part || found[1].Name != "protos" || found[1].Schema != nil || !found[1].Part {
+		t.Errorf("%+v", found)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
@@ -54,6 +55,60 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	}
 	if n := count(t, s, "doubt:restart,cut-off"); n != 0 {
 		t.Errorf("%d letters are doubted after all decisions", n)
+	}
+}
+
+// TestACutOffWindowIsSettledInOneStep checks that one operation on doubt:cut-off settles a whole
+// window whose letters may be copies, and leaves the letters that they may be copies of.
+func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
+	t.Parallel()
+	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {
+		t.Run(string(verb), func(t *testing.T) {
+			t.Parallel()
+			s, _ := open(t)
+			ctx := t.Context()
+			w := copies(t, 1, 1, false, "x", "x", "x")
+			w.GivesBack = true // so that nothing can tell whether the window came back
+			if _, err := s.Receive(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+			classify(t, s, deadletter.ClassifiedDead, time.Time{})
+			window, err := s.Look(ctx, "main", "/", "dlo.letters")
+			if err != nil || window == nil {
+				t.Fatal(window, err)
+			}
+			if r, err := s.Claim(ctx, *window, copies(t, 2, 1, true, "x", "x", "x")); err != nil || r.Suspects != 3 {
+				t.Fatal(r, err)
+			}
+			classify(t, s, deadletter.ClassifiedHold, time.Time{})
+			cutOff, err := query.Parse("doubt:cut-off", query.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, _, _, err := s.Letters(ctx, cutOff, deadletter.Page{Limit: 10})
+			if err != nil || len(held) != 3 {
+				t.Fatal(held, err)
+			}
+
+			op := deadletter.Operation{Action: verb, By: "local", Through: "api"}
+			if err := s.Freeze(ctx, &op, query.Selection{Query: &cutOff}, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.LayOut(ctx, op.ID); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range held {
+				if got := letter(t, s, l.ID); got.State != state {
+					t.Errorf("a letter in doubt is %s", got.State)
+				}
+			}
+			if doubted, dead := count(t, s, "doubt:cut-off"), count(t, s, "state:dead"); doubted != 0 || dead != 3 {
+				t.Errorf("%d letters are in doubt, %d of 3 others are dead", doubted, dead)
+			}
+		})
 	}
 }
 
