@@ -176,11 +176,10 @@ func (d *document) run(command string) {
 	}
 	filled, _, _ = strings.Cut(filled, " | ")
 	filled, _, _ = strings.Cut(filled, " > ")
-	split, err := exec.Command("bash", "-c", "printf '%s\\0' "+filled).Output()
+	args, err := arguments(filled)
 	if err != nil {
-		d.t.Fatalf("%s is not one command to a shell", command)
+		d.t.Fatal(err)
 	}
-	args := strings.Split(strings.TrimSuffix(string(split), "\x00"), "\x00")[1:]
 	args = slices.DeleteFunc(args, func(a string) bool { return a == "--watch" })
 	if slices.Contains([]string{"requeue", "discard", "release", "edit", "apply"}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
 		args = append(args, "--yes") // there is no terminal to ask on
