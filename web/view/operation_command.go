@@ -1,0 +1,69 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func (p OperationPage) command() string {
+	o := p.Operation
+	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
+		return ""
+	}
+	q := o.Query
+	if !strings.Contains(" "+q, " before:") { // what arrived later was not in it
+		q += " before:" + o.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	text := actCommand(o.Action) + "-q " + shellWord(q)
+	if o.Action == deadletter.VerbEdit {
+		if len(o.Patch) == 0 || !safe(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
+			return ""
+		}
+		text += " --patch " + shellWord(string(o.Patch))
+	}
+	if o.Action.Sends() {
+		if o.To != "" {
+			text += " --to " + shellWord(o.To)
+		}
+		text += fmt.Sprintf(" --rate %s --canary %d", plainNumber(o.Pace.Rate), o.Pace.Canary)
+		if o.Pace.Canary > 0 {
+			text += " --canary-wait " + TypedDuration(o.Pace.CanaryWait)
+		}
+		text += " --stop-at " + plainNumber(o.Pace.StopAt)
+		if o.Pace.MaxDepth > 0 {
+			text += fmt.Sprintf(" --max-depth %d", o.Pace.MaxDepth)
+		}
+		if o.Pace.Newest {
+			text += " --order newest"
+		}
+		if o.Reset {
+			text += " --reset-attempts"
+		}
+	}
+	if o.First > 0 {
+		text += fmt.Sprintf(" --first %d", o.First)
+	}
+	if !o.Action.Sends() && o.Pace.Newest {
+		text += " --order newest"
+	}
+	if o.Restored {
+		text += " --include-restored"
+	}
+	if o.Action == deadletter.VerbReschedule {
+		text += " --due-at " + o.DueAt.UTC().Format(time.RFC3339)
+	}
+	if o.Reason != "" {
+		text += " --reason " + shellWord(o.Reason)
+	}
+	return text
+}
+
+func (p OperationPage) commandTitle() string {
+	if p.Operation.Except+p.Operation.Changed > 0 {
+		return "The same query on the command line, including the letters left out"
+	}
+	return "On the command line"
+}

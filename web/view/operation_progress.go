@@ -1,0 +1,59 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type progress struct {
+	Total, Done, ToGo      int
+	Good, Back, Bad, Other int // Good + Back + Bad + Other = Done
+}
+
+func progressOf(counts map[deadletter.Result]int) progress {
+	var p progress
+	for r, n := range counts {
+		p.Total += n
+		switch r {
+		case deadletter.ResultPending, deadletter.ResultReleased:
+			p.ToGo += n
+		case deadletter.ResultConfirmed, deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultChanged:
+			p.Good += n
+		case deadletter.ResultCameBack:
+			p.Back += n
+		case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
+			p.Bad += n
+		default:
+			p.Other += n
+		}
+	}
+	p.Done = p.Total - p.ToGo
+	return p
+}
+
+func (p progress) done(sends bool) int {
+	if sends {
+		return p.Good + p.Back
+	}
+	return p.Good
+}
+
+type segment struct{ Class, X, Width string }
+
+func (p progress) segments() []segment {
+	var out []segment
+	x := 0.0
+	for _, part := range []struct {
+		class string
+		n     int
+	}{{"f-good", p.Good}, {"f-warn", p.Back}, {"f-dead", p.Bad}, {"f-mute", p.Other}} {
+		if part.n == 0 || p.Total == 0 {
+			continue
+		}
+		width := min(max(float64(part.n)*100/float64(p.Total), 0.4), 100-x)
+		out = append(out, segment{part.class, fmt.Sprintf("%.2f", x), fmt.Sprintf("%.2f", width)})
+		x += width
+	}
+	return out
+}

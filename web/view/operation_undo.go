@@ -1,0 +1,45 @@
+package view
+
+import "github.com/deadletteroffice/dlo/internal/deadletter"
+
+func (p OperationPage) undone() bool {
+	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
+}
+
+func undoes(v deadletter.Verb) deadletter.Verb {
+	switch v {
+	case deadletter.VerbDiscard:
+		return deadletter.VerbRestore
+	case deadletter.VerbHold:
+		return deadletter.VerbRelease
+	}
+	return ""
+}
+
+func (p OperationPage) undoable() string {
+	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
+}
+
+func (p OperationPage) restorable() string {
+	switch n := progressOf(p.Operation.Counts).Good; {
+	case n == 0:
+		return ""
+	case p.Undoable == 0:
+		return "None of them is discarded any more, so there is nothing to restore."
+	case p.Undoable == n:
+		return "They can be restored until retention purges them."
+	}
+	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
+}
+
+func (p OperationPage) releasable() string {
+	switch n := progressOf(p.Operation.Counts).Good; {
+	case n == 0:
+		return ""
+	case p.Undoable == 0:
+		return "None of them is held any more, so there is nothing to release."
+	case p.Undoable == n:
+		return "Release lets them go on."
+	}
+	return "Of these, " + p.undoable() + " are still held. Release lets them go on."
+}

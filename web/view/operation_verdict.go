@@ -1,0 +1,143 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+func (p OperationPage) judged() bool {
+	return !p.Operation.State.Active() || p.is(deadletter.PhaseWatching)
+}
+
+func (p OperationPage) verdict() string {
+	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
+	if p.undone() {
+		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.requeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
+	}
+	var parts []string
+	add := func(n int, text string) {
+		if n > 0 {
+			parts = append(parts, Count(n)+text)
+		}
+	}
+	if p.requeue() {
+		quiet := " quiet"
+		if p.Watch > 0 {
+			quiet += " for " + Duration(p.Watch)
+		}
+		add(c[deadletter.ResultQuiet], quiet)
+		add(c[deadletter.ResultUnverified], " did not come back, unverified")
+		add(c[deadletter.ResultConfirmed], " requeued and still being watched")
+		add(n.Back, " came back")
+		if n.Back == 0 && n.Good > 0 {
+			parts = append(parts, "none came back")
+		}
+	} else {
+		add(n.Good, " "+p.Operation.Action.Past())
+	}
+	add(n.Bad, " not sent and held")
+	add(c[deadletter.ResultSkipped], " skipped")
+	add(c[deadletter.ResultCancelled], " left as they were")
+	if len(parts) == 0 {
+		return "Nothing was done."
+	}
+	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
+}
+
+func (p OperationPage) verdictTone() (tone, name string) {
+	switch n := progressOf(p.Operation.Counts); {
+	case n.Back > 0 || n.Bad > 0:
+		return "warn", "warn"
+	case n.Good > 0:
+		return "good", "check"
+	}
+	return "", "info"
+}
+
+func (p OperationPage) tabs() []deadletter.Result {
+	var out []deadletter.Result
+	for _, r := range ResultTabs {
+		if p.count(r) > 0 || r == p.Result {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (p OperationPage) count(r deadletter.Result) int {
+	if r == ResultTwice {
+		return p.Operation.Twice
+	}
+	return p.Operation.Counts[r]
+}
+
+func tabWord(r deadletter.Result) string {
+	if r == ResultTwice {
+		return "Possibly sent twice"
+	}
+	return resultMark(r).Word
+}
+
+func ResultWord(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "-") }
+
+func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string {
+	values := make([]string, len(results))
+	for i, r := range results {
+		values[i] = id.String() + "/" + ResultWord(r)
+	}
+	return "op:" + strings.Join(values, ",")
+}
+
+func retried(r deadletter.Result) bool {
+	switch r {
+	case deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
+		return true
+	}
+	return false
+}
+
+func (p OperationPage) then(l deadletter.OperationLetter) string {
+	switch l.Result {
+	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
+		return "held, a person decides"
+	case deadletter.ResultSkipped, deadletter.ResultCancelled:
+		return "unchanged"
+	case deadletter.ResultCameBack:
+		return p.nowIs(l)
+	}
+	return ""
+}
+
+func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
+	switch l.State {
+	case deadletter.StateReceived:
+		return "its rule is applied in a moment"
+	case deadletter.StateScheduled:
+		return "retried at " + Clock(p.Now, l.DueAt.Truncate(time.Second)) + " UTC"
+	case deadletter.StateDead, deadletter.StateHeld:
+		return strings.ToLower(StateWord(l.State)) + ", a person decides"
+	}
+	return strings.ToLower(StateWord(l.State)) + " since"
+}
+
+func (p OperationPage) resultURL(r deadletter.Result, after string) string {
+	return address(OperationURL(p.Operation.ID), "result", ResultWord(r), "after", after, "from", p.From)
+}
+
+func openWord(r deadletter.Result, n int) string {
+	switch r {
+	case deadletter.ResultCameBack:
+		return "Open the " + Count(n) + " that came back."
+	case deadletter.ResultReturned:
+		return "Open the " + Count(n) + " that the broker returned."
+	case deadletter.ResultInDoubt:
+		return "Open the " + Count(n) + " in doubt."
+	}
+	return "Open the " + Count(n) + " that failed."
+}
+
+func (p OperationPage) newFailures() string {
+	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
+}
