@@ -1,6 +1,7 @@
-// Package static holds the files that pages load: style sheets, our own scripts, images. Each is
-// served as it is, under a name that carries a hash of its content, so that browsers may keep it
-// for ever and a new version of dlo never meets an old file. It renders nothing and knows no page.
+// Package static holds the files that pages load: style sheets, scripts and images. Each file is
+// served under a name that contains a hash of its content. Browsers can therefore cache it forever,
+// and a new version of dlo never uses an old file. The package renders nothing and does not depend
+// on the pages.
 package static
 
 import (
@@ -17,11 +18,11 @@ import (
 //go:embed css js img
 var embedded embed.FS
 
-// Prefix is the path below which the files are served.
+// Prefix is the path under which the files are served.
 const Prefix = "/static/"
 
-// types lists every kind of file that may be in the folders; a file of another kind fails the
-// tests.
+// types lists every file type that may be in the folders. A file of any other type makes the tests
+// fail.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -41,14 +42,14 @@ type files struct {
 var load = sync.OnceValue(func() files {
 	loaded, err := read(embedded)
 	if err != nil {
-		panic(err) // the embedded files are part of the program; the package's tests load them
+		panic(err) // the files are embedded, and the package's tests load them
 	}
 	return loaded
 })
 
 // URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
-// for "css/style.css". It panics on a name that does not exist: names are constants in the pages,
-// and rendering any page in a test finds the mistake.
+// for "css/style.css". It panics if the name does not exist. Names are constants in the pages, so a
+// test that renders the page finds the mistake.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {
@@ -57,15 +58,15 @@ func URL(name string) string {
 	return url
 }
 
-// File returns what is served under a path that URL returned, and its Content-Type; false for any
-// other path.
+// File returns the content served under a path that URL returned, and its Content-Type. It returns
+// false for any other path.
 func File(url string) (body []byte, kind string, ok bool) {
 	f, ok := load().byPath[url]
 	return f.body, f.kind, ok
 }
 
-// read hashes every file. Style sheets come last, because each url("...") in them is replaced by
-// the hashed name of the file.
+// read hashes every file. It adds style sheets last, because each url("...") in them is replaced by
+// the hashed name of its file.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string
@@ -120,7 +121,8 @@ func (l files) put(name string, body []byte) {
 	l.byPath[url] = file{body, types[ext]}
 }
 
-// addSheet adds a style sheet; false when it refers to one that is not added yet.
+// addSheet adds a style sheet. It returns false if the sheet refers to one that has not been added
+// yet.
 func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {

@@ -60,8 +60,8 @@ func TestWrongFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestBudgets bounds what a browser loads on its first visit and keeps for ever after it. The files
-// are sent as they are, so comments count, and no framework is beside them.
+// TestBudgets limits the size of what a browser loads on its first visit and then caches forever.
+// The files are sent unmodified, so comments count. There is no framework besides them.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	budgets := map[string]int{".css": 48 << 10, ".js": 48 << 10}

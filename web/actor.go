@@ -10,8 +10,8 @@ import (
 
 type actorKey struct{}
 
-// actor puts the principal and the way on the request: who asks, and how, is decided here and
-// nowhere else.
+// actor adds the principal and the way of access to the request's context. No other code decides
+// who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
@@ -24,7 +24,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// way says how a request came: dlo's own command line names itself.
+// way returns how a request arrived. dlo's own command line identifies itself.
 func way(r *http.Request) deadletter.Way {
 	switch {
 	case !forScripts(r):
@@ -35,7 +35,8 @@ func way(r *http.Request) deadletter.Way {
 	return deadletter.WayAPI
 }
 
-// principal is who asks; the zero Principal, which may do nothing, where no actor was put.
+// principal returns who makes the request. Without an actor, it returns the zero Principal, which
+// may do nothing.
 func principal(r *http.Request) deadletter.Principal {
 	p, _ := r.Context().Value(actorKey{}).(deadletter.Principal)
 	return p

@@ -11,14 +11,15 @@ import (
 	"github.com/a-h/templ"
 )
 
-// Handlers return values; these three adapters write. They own status codes, errors and logging.
+// Handlers return values. These three adapters write the responses and are the only code for status
+// codes, errors and logging.
 
-// movedError sends a reader elsewhere, where a page was asked for.
+// movedError redirects the reader to another address instead of showing a page.
 type movedError struct{ to string }
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
-// againError shows a form again with what was wrong in it.
+// againError shows a form again, with its mistakes.
 type againError struct {
 	form templ.Component
 	err  error
@@ -27,8 +28,8 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
-// listed gives a handler that asks the store for many letters its turn: one query of a text may
-// look at all of them, and what else is asked of the store must not wait behind such queries.
+// listed makes a handler wait for its turn before it asks the store for many letters. One text
+// query may scan all letters, and other requests to the store must not wait behind such queries.
 func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (T, error) {
 		done, err := w.lists.turn(r.Context())
@@ -41,8 +42,7 @@ func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Requ
 	}
 }
 
-// page serves a component. With an error beside the component, the page is shown with the status of
-// the error.
+// page serves a component. If the handler also returns an error, the page has the error's status.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		c, err := f(r)
@@ -60,7 +60,7 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 	}
 }
 
-// act does something and sends the reader on; an unsafe method is refused while dlo is stopping.
+// act performs an action and redirects the reader.
 func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		to, err := f(r)
@@ -76,19 +76,19 @@ func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFu
 	}
 }
 
-// accepted is a value that stands for work that goes on: 202 with its address.
+// accepted is the response for work that continues: 202 with its address.
 type accepted struct {
 	value any
 	at    string
 }
 
-// created is a value that was made: 201 with its address.
+// created is the response for a new object: 201 with its address.
 type created accepted
 
-// gone is the answer to what was taken away: 204.
+// gone is the response to a removal: 204.
 type gone struct{}
 
-// bare refuses the parameters of a call that takes none.
+// bare rejects parameters for a call that takes none.
 func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		if _, err := parameters(r); err != nil {
@@ -98,7 +98,7 @@ func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, erro
 	}
 }
 
-// reading reads the JSON body of a call.
+// reading decodes a call's JSON body.
 func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var in T
@@ -109,7 +109,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each makes a list out of another; it is never nil, so that JSON has an empty list and not null.
+// each maps a list to another list. The result is never nil, so that JSON has an empty list and not
+// null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
@@ -151,7 +152,7 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// writePage renders before it writes, so that a mistake midway is a clean 500.
+// writePage renders a page before it writes anything, so that a rendering error gives a clean 500.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
 	if err := c.Render(r.Context(), &b); err != nil {
@@ -175,8 +176,8 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns to when it is a path on this server, "/" otherwise: no scheme, no host, nothing
-// that a browser would read as one.
+// localPath returns to if it is a path on this server, and "/" otherwise. A local path has no
+// scheme and no host, nor anything that a browser would read as one.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||

@@ -14,19 +14,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Annotator takes what consumers say of their rejects.
+// Annotator accepts what consumers report about their rejects.
 type Annotator interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 }
 
 const (
 	annotationsPath = "/api/v1/annotations"
-	maxAnnotations  = 16 << 20 // bytes of a request, and
-	annotationsMany = 1000     // annotations in it
+	maxAnnotations  = 16 << 20 // bytes in one request
+	annotationsMany = 1000     // annotations in one request
 )
 
-// apiAnnotate is POST /annotations: one object, or an array of them. All are stored, or none: a
-// mistake in one of them names it by its place. The same again within the window is the same.
+// apiAnnotate handles POST /annotations with one object or an array of them. It stores all
+// annotations or none. An error in an array names the index of its element. An annotation repeated
+// within the window is not stored again.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	raw, err := rawAnnotations(r)
 	if err != nil {
@@ -61,7 +62,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err
 }
 
-// annotationsRead is the request: one object, or many.
+// annotationsRead is the request: one annotation or an array.
 type annotationsRead struct {
 	each []json.RawMessage
 	many bool
@@ -90,8 +91,8 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	return out, nil
 }
 
-// annotationPlace completes the broker and vhost of an annotation: what it leaves out is that of
-// the first entry of the configuration that fits the rest.
+// annotationPlace fills in the missing broker and vhost of an annotation. It uses the first
+// configured broker that matches the rest.
 func (w *Web) annotationPlace(a *deadletter.Annotation) error {
 	for _, b := range w.Brokers() {
 		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {
@@ -112,7 +113,7 @@ func failureOf(f *deadletter.Failure) *api.Failure {
 	return &api.Failure{By: f.By, Type: f.Type, Message: f.Message, Stack: f.Stack, Service: f.Service, Version: f.Version}
 }
 
-// hideFailure masks what a consumer said.
+// hideFailure masks what a consumer reported.
 func (w *Web) hideFailure(l *deadletter.Letter) bool {
 	if l.Annotation == nil {
 		return false

@@ -22,8 +22,8 @@ func apiAuditOf(a deadletter.Act) api.AuditEntry {
 	}
 }
 
-// audit is GET /audit?q=&limit=&after=&format=, with a parameter for each field of the query: a
-// page as JSON, or all of it as CSV.
+// audit handles GET /audit?q=&limit=&after=&format=, with one more parameter for each query field.
+// It returns one page as JSON, or all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	names := []string{"q", "limit", "after", "format"}
 	for _, p := range auditParameters {
@@ -56,7 +56,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// apiAuditQuery is the query of a call, whose parameters are what the document says.
+// apiAuditQuery returns the query of a call, after it has checked the parameters.
 func (w *Web) apiAuditQuery(form url.Values) (query.Query, error) {
 	if text := form.Get("operation"); text != "" {
 		if _, err := deadletter.ParseOperationID(text); err != nil {

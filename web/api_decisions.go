@@ -41,7 +41,7 @@ func groupsDecided(d deadletter.Decided) api.Decision {
 	return out
 }
 
-// apiChangeGroup is PATCH /groups/{id}.
+// apiChangeGroup handles PATCH /groups/{id}.
 func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -54,8 +54,8 @@ func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
 	return w.apiDecide(r, &in, []deadletter.GroupID{id})
 }
 
-// apiDecideGroups is POST /groups/decisions {groups, …}: the same for several groups at once, which
-// one undo takes back.
+// apiDecideGroups handles POST /groups/decisions {groups, …}. It makes one decision for several
+// groups, and one undo reverts it for all of them.
 func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
 	groups, err := groupIDs(in.Groups)
 	if err != nil {
@@ -64,9 +64,9 @@ func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error)
 	return w.apiDecide(r, &in.Change, groups)
 }
 
-const maxDecided = 1000 // groups of one decision
+const maxDecided = 1000 // groups in one decision
 
-// groupIDs reads names of groups such as G-418.
+// groupIDs parses group names such as G-418.
 func groupIDs(names []string) ([]deadletter.GroupID, error) {
 	if len(names) > maxDecided {
 		return nil, invalid("at most %d groups can be decided on at once", maxDecided)
@@ -92,7 +92,8 @@ func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.Grou
 	return groupsDecided(done), err
 }
 
-// apiMergeGroups is POST /groups/{id}/merge {groups}: they are shown as this one from now on.
+// apiMergeGroups handles POST /groups/{id}/merge {groups}. The groups are shown as this one from
+// now on.
 func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -110,7 +111,8 @@ func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	return groupsDecided(done), err
 }
 
-// apiSplitGroup is POST /groups/{id}/split: a group that is merged into another stands alone again.
+// apiSplitGroup handles POST /groups/{id}/split. It separates a group from the group that it was
+// merged into.
 func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -123,13 +125,13 @@ func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
 // decidedSince is how far back decisions are listed.
 const decidedSince = 7 * 24 * time.Hour
 
-// apiDecisions is GET /groups/decisions: of the last seven days, newest first, at most 200.
+// apiDecisions handles GET /groups/decisions: the last seven days, newest first, at most 200.
 func (w *Web) apiDecisions(r *http.Request) (any, error) {
 	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
 	return api.Decisions{Decisions: each(list, groupsDecided)}, err
 }
 
-// apiUndo is POST /groups/decisions/{id}/undo.
+// apiUndo handles POST /groups/decisions/{id}/undo.
 func (w *Web) apiUndo(r *http.Request) (any, error) {
 	id, err := pathNumber(r, "decision")
 	if err != nil {

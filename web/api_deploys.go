@@ -11,7 +11,7 @@ import (
 
 func apiDeployOf(d deadletter.Deploy) api.Deploy { return api.Deploy(d) }
 
-// apiDeploys is GET /deploys: of the last 90 days, newest first, at most 200.
+// apiDeploys handles GET /deploys: the last 90 days, newest first, at most 200.
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
 	now := w.Now()
 	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
@@ -19,11 +19,11 @@ func (w *Web) apiDeploys(r *http.Request) (any, error) {
 }
 
 const (
-	maxService = 100 // bytes of a name or a version
+	maxService = 100 // bytes in a name or a version
 	maxLink    = 500
 )
 
-// apiAddDeploy is POST /deploys {service, version, link, at}.
+// apiAddDeploy handles POST /deploys {service, version, link, at}.
 func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbDeploy, deadletter.Origin{}); err != nil {

@@ -18,7 +18,7 @@ func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
 	return d, err
 }
 
-// apiShowDigest is GET /digest: as it would be sent now.
+// apiShowDigest handles GET /digest: the digest as it would be sent now.
 func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	d, err := w.digestNow(r)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	}, nil
 }
 
-// apiSendDigest is POST /digest/send: now, whatever the clock says.
+// apiSendDigest handles POST /digest/send. It sends the digest now, whatever the time.
 func (w *Web) apiSendDigest(r *http.Request) (any, error) {
 	channels, err := w.sendDigest(r)
 	return api.DigestSent{Channels: channels}, err

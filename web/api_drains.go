@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drainer takes letters out of queues that are no inboxes, once and by request.
+// Drainer takes letters out of queues that are not inboxes, once and on request.
 type Drainer interface {
-	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrInvalid,
-	// ErrNotFound, ErrConflict or ErrUnavailable.
+	// Start starts a drain that continues after Start returns. Its error wraps ErrForbidden,
+	// ErrInvalid, ErrNotFound, ErrConflict or ErrUnavailable.
 	Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error)
 	Stop(ctx context.Context, by deadletter.Principal, id string) error
 	List() []deadletter.Drain // newest first
@@ -23,7 +23,7 @@ func apiDrainOf(d deadletter.Drain) api.Drain {
 	return api.Drain{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Queue: d.Queue, Origin: d.Origin, Count: d.Asked, Taken: d.Taken, State: d.State, Why: d.Why, By: d.By, StartedAt: d.StartedAt.UTC(), EndedAt: utc(d.EndedAt)}
 }
 
-// drains is where drains are, if there is any way to drain.
+// drains returns the Drainer, or ErrUnavailable if there is none.
 func (w *Web) drains() (Drainer, error) {
 	if w.Drains == nil {
 		return nil, deadletter.ErrUnavailable
@@ -31,8 +31,8 @@ func (w *Web) drains() (Drainer, error) {
 	return w.Drains, nil
 }
 
-// apiDrains is GET /queues/drains: those that run, and the newest of those that ended since dlo was
-// started.
+// apiDrains handles GET /queues/drains: running drains, and the newest of those that have ended
+// since dlo started.
 func (w *Web) apiDrains(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -41,8 +41,8 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 	return api.Drains{Drains: each(drains.List(), apiDrainOf)}, nil
 }
 
-// apiStartDrain is POST /queues/drain {queue, broker, vhost, origin, count}: 202 and the drain,
-// which goes on.
+// apiStartDrain handles POST /queues/drain {queue, broker, vhost, origin, count}. It returns 202
+// and the drain, which continues.
 func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
 }
 
-// apiStopDrain is POST /queues/drains/{id}/stop: what it has in hand is finished, and the rest
-// stays in its queue.
+// apiStopDrain handles POST /queues/drains/{id}/stop. Letters already taken are finished, and the
+// rest stay in their queue.
 func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {

@@ -15,10 +15,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// exportVersion is the version of a line of an export. A line of a later one is refused by name.
+// exportVersion is the version of an exported line. An import rejects lines of another version and
+// names the version.
 const exportVersion = 1
 
-// exportedOf returns the line of a letter; reveal: with what is masked, where that may be seen.
+// exportedOf returns the exported line of a letter. With reveal, it includes masked values if by
+// may see them.
 func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,
@@ -50,7 +52,8 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 	return out, err
 }
 
-// exactly returns properties as AMQP has them, unless JSON says them to the byte: nil.
+// exactly returns the properties encoded as in AMQP. It returns nil if the JSON form reproduces
+// every byte.
 func exactly(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
@@ -74,7 +77,7 @@ func exactly(p deadletter.Properties, properties api.Properties, headers map[str
 	return want, nil
 }
 
-// exportedProperties returns the properties of a line.
+// exportedProperties returns the properties of an exported line.
 func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	if len(e.Encoded) > 0 {
 		return deadletter.DecodeProperties(e.Encoded)
@@ -93,8 +96,8 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	return out, nil
 }
 
-// export is GET /letters/export?q=&format=&reveal=: every letter of a query, newest received first,
-// as a stream. Each letter is as it is when its turn comes.
+// export handles GET /letters/export?q=&format=&reveal=. It streams every letter that matches a
+// query, newest received first. Each letter is read when it is written, so it reflects that moment.
 func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {
@@ -133,7 +136,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
 	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
-	if err != nil { // while it can still be said
+	if err != nil { // an error can still be reported here
 		w.fail(rw, r, err)
 		return
 	}
@@ -155,7 +158,8 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recordExport notes that letters are exported with what is masked: once, before the first is sent.
+// recordExport records in the audit that letters are exported with masked values. It does so once,
+// before the first letter is sent.
 func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
 		return err
@@ -171,8 +175,8 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	})
 }
 
-// exportLetters writes letters one a line. It reads each when its turn comes: no more than one body
-// is in memory.
+// exportLetters writes one letter per line. It reads each letter just before it writes it, so only
+// one body at a time is in memory.
 func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
@@ -192,7 +196,7 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 	return nil
 }
 
-// exportCSV writes what lists show of letters.
+// exportCSV writes what lists show about letters.
 func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {

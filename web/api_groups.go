@@ -23,7 +23,7 @@ func apiGroupOf(g deadletter.GroupRow) api.Group {
 	return out
 }
 
-// apiGroups is GET /groups?q=&tab=&order=&limit=&after=.
+// apiGroups handles GET /groups?q=&tab=&order=&limit=&after=.
 func (w *Web) apiGroups(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "tab", "order", "limit", "after")
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *Web) apiGroups(r *http.Request) (any, error) {
 	return api.Groups{Groups: each(list, apiGroupOf), Next: next}, err
 }
 
-// apiGroup is GET /groups/{id}.
+// apiGroup handles GET /groups/{id}.
 func (w *Web) apiGroup(r *http.Request) (any, error) {
 	g, err := w.group(r)
 	if err != nil {

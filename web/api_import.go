@@ -18,24 +18,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Imports takes in what another dlo exported.
+// Imports stores letters that another dlo exported.
 type Imports interface {
-	// Import stores letters in one commit and says what became of each, in their order.
-	// ErrUnavailable when the disk has no room.
+	// Import stores letters in one transaction and returns the result for each, in the given order.
+	// It returns ErrUnavailable if the disk is full.
 	Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
-	// Record appends an act to the audit.
+	// Record appends an action to the audit.
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
 const (
-	importPath    = "/api/v1/letters/import" // the one request body that may have any length
-	importLetters = 200                      // of one commit
-	importBytes   = 4 << 20                  // of bodies of one commit; a single larger one is alone
-	namedLines    = 1000                     // skipped lines that an answer names; the rest is counted
+	importPath    = "/api/v1/letters/import" // the only request body of unlimited length
+	importLetters = 200                      // per transaction
+	importBytes   = 4 << 20                  // of bodies per transaction; a larger body is stored alone
+	namedLines    = 1000                     // skipped lines named in a response; the others are only counted
 )
 
-// maxLine is the longest line of an import: the largest body that is published, in base64, and its
-// headers.
+// maxLine returns the length limit for a line of an import: the largest body that can be published,
+// in base64, and its headers.
 func (w *Web) maxLine() int {
 	body := w.MaxBody
 	if body <= 0 {
@@ -52,7 +52,7 @@ func (m *importer) skip(line int, letter deadletter.ID, reason string) {
 	}
 }
 
-// importer collects lines into commits.
+// importer collects lines into transactions.
 type importer struct {
 	w     *Web
 	by    deadletter.Principal
@@ -62,8 +62,8 @@ type importer struct {
 	bytes int
 }
 
-// apiImportLetters is POST /letters/import: NDJSON as export writes it, of any length. Good lines
-// are stored, others are named with the reason.
+// apiImportLetters handles POST /letters/import. The body is NDJSON as written by export, of any
+// length. Valid lines are stored. The response names the others, with the reason.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
@@ -81,7 +81,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	m := &importer{w: w, by: principal(r), out: api.Import{Skipped: []api.SkippedLine{}}}
 	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
 	err := m.run(r.Context(), in)
-	if m.out.Imported > 0 { // also when it broke off
+	if m.out.Imported > 0 { // even if the import broke off
 		if auditErr := w.Store.Record(context.WithoutCancel(r.Context()), m.act()); err == nil {
 			err = auditErr
 		}
@@ -89,7 +89,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	return m.out, err
 }
 
-// act is the row of the audit.
+// act returns the entry for the audit.
 func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
@@ -98,19 +98,19 @@ func (m *importer) act() deadletter.Act {
 	}
 }
 
-// patient is a request body whose client is let go only when it stalls.
+// patient is a request body without a total time limit. It fails only if the client stalls.
 type patient struct {
 	body    io.Reader
 	control *http.ResponseController
 }
 
 func (p patient) Read(b []byte) (int, error) {
-	p.control.SetReadDeadline(time.Now().Add(stalled)) // not every reader has one; then the server's own holds
+	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the reader has no deadline, the server's applies
 	p.control.SetWriteDeadline(time.Now().Add(2 * stalled))
 	return p.body.Read(b)
 }
 
-// run reads lines until the end.
+// run reads lines until the end of the request.
 func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	limit := m.w.maxLine()
 	for number := 1; ; number++ {
@@ -135,8 +135,8 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
-// readLine returns the next line without its end; the rest of one that is longer than limit is read
-// and dropped. io.EOF comes with the last.
+// readLine returns the next line without its line break. If a line is longer than limit, the rest
+// is read and dropped. The last line comes with io.EOF.
 func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -152,7 +152,7 @@ func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	}
 }
 
-// add takes a line, and stores what has come together when that is enough for a commit.
+// add adds a line, and stores the collected lines once there are enough for a transaction.
 func (m *importer) add(ctx context.Context, number int, text []byte) error {
 	l, reason := m.read(text)
 	if reason != "" {
@@ -171,7 +171,7 @@ func (m *importer) add(ctx context.Context, number int, text []byte) error {
 	return m.flush(ctx)
 }
 
-// flush stores what has come together.
+// flush stores the collected lines.
 func (m *importer) flush(ctx context.Context) error {
 	if len(m.list) == 0 {
 		return nil
@@ -198,17 +198,17 @@ func (m *importer) flush(ctx context.Context) error {
 }
 
 const (
-	maxName  = 255  // bytes: a short string of AMQP 0-9-1. Where it died is what headers say, and these may say anything
+	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Origins come from headers, which may contain anything
 	maxError = 2000 // bytes; classify keeps fewer
 )
 
 func tooLong(name string) bool { return len(name) > maxName }
 
-// read turns a line into a letter, or says why it is left out.
+// read converts a line to a letter, or returns the reason why it is skipped.
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	var in api.ExportedLetter
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // a line of a later version must not lose a part in silence
+	d.DisallowUnknownFields() // a line of a later version must not silently lose a field
 	if err := d.Decode(&in); err != nil {
 		return l, "it cannot be read: " + deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The JSON of letters. Times are RFC 3339 in UTC and absent where they are not known; bytes are
-// base64.
+// The JSON form of letters. Times are RFC 3339 in UTC, and absent if unknown. Bytes are base64.
 
 func groupName(g deadletter.GroupID) string {
 	if g == 0 {
@@ -31,8 +30,8 @@ func apiRowOf(r deadletter.Row) api.Row {
 	}
 }
 
-// utc keeps the zero time zero, and makes it of a time that RFC 3339 has no digits for: a header
-// may hold any number of seconds.
+// utc converts a time to UTC. It returns the zero time for times that RFC 3339 cannot represent,
+// because a header may contain any number of seconds.
 func utc(t time.Time) time.Time {
 	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return time.Time{}
@@ -45,8 +44,8 @@ const (
 	maxLimit     = 500
 )
 
-// parameters reads the parameters of a call and refuses those that it does not take: a misspelt
-// filter must not widen an answer.
+// parameters reads the parameters of a call and rejects unknown ones. A misspelt filter must not
+// widen the result.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	form, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -72,7 +71,8 @@ func limitOf(form url.Values) (int, error) {
 	return n, nil
 }
 
-// apiLetters is GET /letters?q=&order=&limit=&after=. What no index knows is looked for.
+// apiLetters handles GET /letters?q=&order=&limit=&after=. Conditions without an index are checked
+// letter by letter.
 func (w *Web) apiLetters(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "order", "limit", "after")
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
 }
 
-// orderAsked is the order of a list: that of the parameter, else the one that the query asks for.
+// orderAsked returns the order of a list: the parameter's, or otherwise the query's.
 func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
 	if !slices.Contains(deadletter.Orders, order) {
@@ -112,7 +112,7 @@ func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	return order, nil
 }
 
-// apiCount is GET /letters/count?q=&exact=.
+// apiCount handles GET /letters/count?q=&exact=.
 func (w *Web) apiCount(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "exact")
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *Web) apiCount(r *http.Request) (any, error) {
 	return api.Count{Count: n, Exact: exact}, err
 }
 
-// apiFacets is GET /letters/facets?q=.
+// apiFacets handles GET /letters/facets?q=.
 func (w *Web) apiFacets(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *Web) apiFacets(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// Histograms says when letters were received.
+// Histograms counts letters by the time at which they were received.
 type Histograms interface {
 	Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error)
 }
@@ -165,8 +165,8 @@ const (
 	maxBars     = 500
 )
 
-// apiHistogram is GET /letters/histogram?q=&from=&to=&bars=: how many letters were received when,
-// by what became of them.
+// apiHistogram handles GET /letters/histogram?q=&from=&to=&bars=. It counts received letters by
+// time and by what became of them.
 func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "from", "to", "bars")
 	if err != nil {
@@ -223,7 +223,7 @@ func operationName(o deadletter.OperationID) string {
 	return o.String()
 }
 
-// apiLetter is GET /letters/{id}?reveal=: all of it.
+// apiLetter handles GET /letters/{id}?reveal=: the complete letter.
 func (w *Web) apiLetter(r *http.Request) (any, error) {
 	form, err := parameters(r, "reveal")
 	if err != nil {
@@ -240,7 +240,8 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	return w.wholeLetter(r, l, reveal)
 }
 
-// wholeLetter is all of a letter: what is masked in it is shown where reveal says so, and noted.
+// wholeLetter returns the complete letter. With reveal, masked values are shown and the access is
+// recorded.
 func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	ctx := r.Context()
 	attempts, err := w.Store.Attempts(ctx, l.ID)
@@ -310,7 +311,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	return out, nil
 }
 
-// instant reads a parameter that is a time; zero when it is absent.
+// instant parses a parameter that is a time. It returns the zero time if the parameter is absent.
 func instant(form url.Values, name string) (time.Time, error) {
 	text := form.Get(name)
 	if text == "" {

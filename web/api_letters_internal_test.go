@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestALetterIsAnsweredWhole: what the list has of a letter, the API and the CSV have, and so has
-// the letter itself.
+// TestALetterIsAnsweredWhole checks that the API, the CSV and the letter itself contain everything
+// that a list shows about a letter.
 func TestALetterIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()
@@ -22,7 +22,7 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 			t.Errorf("the row of a letter is without %s", field.Name)
 		}
 		_, answered := reflect.TypeFor[api.Row]().FieldByName(field.Name)
-		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // which api.Letter has
+		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // api.Letter has these
 			t.Errorf("api.Row is without %s", field.Name)
 		}
 	}

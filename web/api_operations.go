@@ -26,22 +26,22 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: api.Duration(p.CanaryWait), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: api.Duration(p.Hold)}
 }
 
-// Verdicts is what only the API of operations needs of the store.
+// Verdicts holds the store's methods that only the operations API needs.
 type Verdicts interface {
-	// NewFailures returns how many letters of the groups of an operation were received since it was
-	// asked for: not what came back.
+	// NewFailures returns how many letters of the operation's groups were received since it was
+	// requested. Letters that came back do not count.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
 	// TwiceLetters returns the letters of an operation that may have been sent twice, oldest
-	// received first, and the cursor of the next page.
+	// received first. It also returns the cursor of the next page.
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
-// resultName writes a result as JSON has it: came_back.
+// resultName returns the JSON form of a result, for example came_back.
 func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
 
 func countsOf(counts map[deadletter.Result]int) map[string]int {
 	out := make(map[string]int, len(deadletter.Results))
-	for _, r := range deadletter.Results { // each of them, also where it is 0
+	for _, r := range deadletter.Results { // every result, even if its count is 0
 		out[resultName(r)] = counts[r]
 	}
 	return out
@@ -63,7 +63,7 @@ func apiOperationOf(o deadletter.Operation) api.Operation {
 	}
 }
 
-// operationNow is an operation as it stands, with what lists leave out.
+// operationNow returns an operation in its current state, including details that lists leave out.
 func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Operation, error) {
 	o, err := w.Store.Operation(r.Context(), id)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Oper
 	return v, err
 }
 
-// apiOperations is GET /operations?limit=&after=, newest first.
+// apiOperations handles GET /operations?limit=&after=, newest first.
 func (w *Web) apiOperations(r *http.Request) (any, error) {
 	form, err := parameters(r, "limit", "after")
 	if err != nil {
@@ -104,12 +104,13 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice stands among results for the letters that may have been sent twice, whatever became of
-// them.
+// twice selects the letters that may have been sent twice, whatever their result. It is used in
+// place of a result.
 const twice = "twice"
 
-// apiOperation is GET /operations/{id}?result=&limit=&after=: the operation, and a page of its
-// letters with one of the results; without result those that a person has to look at.
+// apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation and a
+// page of its letters with the given results. Without result, it returns the letters that a person
+// has to look at.
 func (w *Web) apiOperation(r *http.Request) (any, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -158,12 +159,12 @@ func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
 	return out
 }
 
-// lookedAt are the results that a person has to look at.
+// lookedAt lists the results that a person has to look at.
 var lookedAt = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
 }
 
-// wantedResults reads results with commas between; "" means those that a person has to look at.
+// wantedResults parses results separated by commas. "" selects those that a person has to look at.
 func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
@@ -180,7 +181,7 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	return out, nil
 }
 
-// apiRateOperation is PATCH /operations/{id} {rate}.
+// apiRateOperation handles PATCH /operations/{id} {rate}.
 func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) {
 	if in.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
@@ -190,15 +191,15 @@ func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) 
 	})
 }
 
-// apiControl is POST /operations/{id}/cancel, /pause and /resume.
+// apiControl handles POST /operations/{id}/cancel, /pause and /resume.
 func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
 }
 
-// steering is a way to change how an operation goes on.
+// steering changes how an operation continues.
 type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiSteer changes how the operation in the path goes on, and returns it.
+// apiSteer changes how the operation in the path continues, and returns the operation.
 func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	id, err := w.steer(r, do)
 	if err != nil {
@@ -207,7 +208,7 @@ func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	return w.operationNow(r, id)
 }
 
-// steer changes how the operation in the path goes on.
+// steer changes how the operation in the path continues.
 func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
 	id, err := pathOperation(r)
 	if err != nil {
@@ -219,8 +220,8 @@ func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error
 	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
-// readJSON reads one JSON value. Unknown keys are errors: one that this version does not obey must
-// not be dropped in silence.
+// readJSON decodes one JSON value. Unknown keys are errors, because a key that this version does
+// not support must not be ignored silently.
 func readJSON(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusError(http.StatusUnsupportedMediaType)

@@ -14,21 +14,21 @@ type SavedRedirects interface {
 	Overrides(ctx context.Context) ([]deadletter.Override, error) // by queue
 }
 
-// Redirector saves redirects and takes them away. Each of its methods passes the gate,
-// deadletter.Allow, and the allow list of targets.
+// Redirector saves and removes redirects. Each method checks permissions with deadletter.Allow and
+// checks the allow list of targets.
 type Redirector interface {
 	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
 }
 
-// apiOverrides is GET /overrides.
+// apiOverrides handles GET /overrides.
 func (w *Web) apiOverrides(r *http.Request) (any, error) {
 	list, err := w.Store.Overrides(r.Context())
 	return api.Overrides{Overrides: each(list, func(o deadletter.Override) api.Override { return api.Override(o) })}, err
 }
 
-// apiAddOverride is POST /overrides {queue, to, broker, vhost, reason}. The broker may be left out
-// where there is one only, and the vhost where the broker has one only.
+// apiAddOverride handles POST /overrides {queue, to, broker, vhost, reason}. The broker may be
+// omitted if there is only one, and the vhost if the broker has only one.
 func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
@@ -43,7 +43,7 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	return created{api.Override(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
 }
 
-// place completes a broker and vhost that a call left out, where only one is meant.
+// place fills in a broker and vhost that a call left out, if there is only one candidate.
 func (w *Web) place(broker, vhost *string) error {
 	brokers := w.Brokers()
 	if *broker == "" {
@@ -63,7 +63,7 @@ func (w *Web) place(broker, vhost *string) error {
 	return nil
 }
 
-// apiRemoveOverride is DELETE /overrides/{id}.
+// apiRemoveOverride handles DELETE /overrides/{id}.
 func (w *Web) apiRemoveOverride(r *http.Request) (any, error) {
 	id, err := pathNumber(r, "redirect")
 	if err != nil {

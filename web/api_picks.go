@@ -15,10 +15,10 @@ import (
 
 // Picked lists the types that people picked.
 type Picked interface {
-	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, by queue, then those of groups and letters
+	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings by queue, then picks for groups and letters
 }
 
-// Picker saves the types that people pick, and puts them in use: what they are for is read again.
+// Picker saves the types that people pick and applies them: it decodes the matching letters again.
 type Picker interface {
 	AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error)
 	RemovePick(ctx context.Context, id int64, by string) error
@@ -35,18 +35,18 @@ func pickOf(p deadletter.Pick) api.Pick {
 	return out
 }
 
-// apiBindings is GET /bindings.
+// apiBindings handles GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
 	list, err := w.Store.Picks(r.Context())
 	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
-// apiAddBinding is POST /bindings {queue, key, type, reason}.
+// apiAddBinding handles POST /bindings {queue, key, type, reason}.
 func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
 	return w.createPick(r, nil, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 
-// apiPickType is POST /letters/{id}/type {type, for, reason}.
+// apiPickType handles POST /letters/{id}/type {type, for, reason}.
 func (w *Web) apiPickType(r *http.Request) (any, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor is a pick for a letter, for its group, or for its queue.
+// pickFor returns an empty pick for a letter, its group or its queue.
 func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 	switch whom {
 	case "", "letter":
@@ -91,8 +91,8 @@ func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pic
 	return created{pickOf(p), "/api/v1/bindings/" + strconv.FormatInt(p.ID, 10)}, nil
 }
 
-// pick saves what a person picked. A type that is not registered is refused: it would make the
-// letters unreadable. L is the letter that was looked at, if there is one.
+// pick saves a person's pick. It rejects a type that is not registered, because the letters would
+// become unreadable. l is the letter that the person looked at, if any.
 func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
@@ -121,7 +121,8 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	return w.Picker.AddPick(r.Context(), p)
 }
 
-// meant says how to name a type in full: those whose short name was given, where there are any.
+// meant says how to give a type's full name. If it finds types with that short name, it suggests
+// them.
 func (w *Web) meant(name string) string {
 	const named = 3
 	var like []string
@@ -136,9 +137,10 @@ func (w *Web) meant(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals says whether a pick may show what is masked now, which only those may do who may
-// reveal. Of one letter that is found out. Nobody looks at all letters of a group or a queue: where
-// masks hide anything of bodies at all, a pick for them counts as one that may.
+// pickReveals reports whether a pick may show values that are masked now. Only principals that may
+// reveal can make such a pick. For one letter, pickReveals tries the type. It does not check all
+// letters of a group or a queue. If masks hide any part of bodies, such a pick always counts as
+// revealing.
 func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
 	d := w.Decoder()
 	if !d.HidesAny() {
@@ -166,7 +168,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 	return true, nil
 }
 
-// apiRemoveBinding is DELETE /bindings/{id}.
+// apiRemoveBinding handles DELETE /bindings/{id}.
 func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
 	id, err := pathNumber(r, "pick")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// notifySource is a schema of the tests.
+// notifySource is the schema that the tests use.
 const notifySource = `syntax = "proto3";
 package acme.notify.v1;
 // A mail that somebody asked for.
@@ -27,7 +27,7 @@ message Template { string name = 1; string locale = 2; }
 message SmsRequested { string request_id = 1; int64 tenant_id = 2; string text = 3; }
 `
 
-// typed gives a house the types of notifySource, and lets people pick.
+// typed gives a house the types of notifySource and lets people pick types.
 func typed(o *web.Options) {
 	types := descriptor.NewRegistry()
 	if _, err := types.AddSource("notify", fstest.MapFS{"notify.proto": {Data: []byte(notifySource)}}); err != nil {
@@ -38,8 +38,8 @@ func typed(o *web.Options) {
 	o.Picker = picker{o.Store.(*store.Store)}
 }
 
-// picker saves picks, which letters carry; bindings and picks of groups are put in use where dlo is
-// served.
+// picker saves picks in the store only. Applying bindings and group picks is left to the running
+// dlo.
 type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {
@@ -83,7 +83,8 @@ func TestTypesArePicked(t *testing.T) {
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")
 }
 
-// On a letter's page a type is picked for it, its group or its queue, and the pick is undone.
+// A person picks a type for a letter, its group or its queue on the letter's page, and undoes the
+// pick.
 func TestTypesArePickedOnALettersPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)

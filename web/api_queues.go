@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesRunning is the state of retries that nothing keeps back.
+// retriesRunning is the state of retries that nothing holds back.
 const retriesRunning = "running"
 
 func apiRetriesOf(g deadletter.Guard) api.Retries {
@@ -18,7 +18,7 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
 }
 
-// known is a number that a broker said; nil where it said none.
+// known returns a number that a broker reported; nil if the broker did not report it.
 func known(n int) *int {
 	if n < 0 {
 		return nil
@@ -26,8 +26,8 @@ func known(n int) *int {
 	return &n
 }
 
-// apiQueues is GET /queues: those that letters died in, with what keeps their retries back, and the
-// inboxes.
+// apiQueues handles GET /queues. It returns the queues that letters died in, what holds their
+// retries back, and the inboxes.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
 	all, err := w.queueStates(r.Context())
 	if err != nil {
@@ -57,9 +57,9 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
 
-// apiPauseQueue is POST /queues/pause {queue, broker, vhost, reason}, and apiResumeQueue POST
-// /queues/resume. The broker may be left out where there is one only, and the vhost where the
-// broker has one only.
+// apiPauseQueue handles POST /queues/pause {queue, broker, vhost, reason}, and apiResumeQueue POST
+// /queues/resume. The broker may be omitted if there is only one, and the vhost if the broker has
+// only one.
 func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQueue(r, w.pause) }
 func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
 
@@ -79,7 +79,8 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 	return api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err
 }
 
-// apiPauseGroup is POST /groups/{id}/pause {reason}, and apiResumeGroup POST /groups/{id}/resume.
+// apiPauseGroup handles POST /groups/{id}/pause {reason}, and apiResumeGroup POST
+// /groups/{id}/resume.
 func (w *Web) apiPauseGroup(r *http.Request) (any, error)  { return w.apiGuardGroup(r, w.pause) }
 func (w *Web) apiResumeGroup(r *http.Request) (any, error) { return w.apiGuardGroup(r, w.resume) }
 
@@ -100,8 +101,8 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
-// guardOf is what keeps the retries of a queue back now, or of a group; a guard without a state
-// where nothing does.
+// guardOf returns the guard that now holds back the retries of a queue or a group. The guard has no
+// state if nothing holds them back.
 func (w *Web) guardOf(ctx context.Context, of deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard

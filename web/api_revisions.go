@@ -17,7 +17,7 @@ func apiRevisionOf(r deadletter.Revision) api.Revision {
 	return api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body), Operation: operationName(r.Operation)}
 }
 
-// apiRevise is POST /letters/{id}/revisions.
+// apiRevise handles POST /letters/{id}/revisions.
 func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	from := ""
 	if in.From != nil {
@@ -67,7 +67,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
 }
 
-// apiEdit makes the new body.
+// apiEdit builds the new body.
 func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
@@ -83,7 +83,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()
-	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit says which of them it changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit reports which properties it changes
 	if waited := w.heavily(r.Context(), func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
@@ -108,7 +108,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	return e, err
 }
 
-// plainDiff writes a line of a difference as text.
+// plainDiff formats a diff line as text.
 func plainDiff(l payload.DiffLine) string {
 	text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
 	if text == "" {
@@ -120,7 +120,7 @@ func plainDiff(l payload.DiffLine) string {
 	return text
 }
 
-// editPlace says where in the text of a call the mistake of an edit is.
+// editPlace returns where in the request's text the mistake of an edit is.
 func editPlace(err error) (line, column int, path string, ok bool) {
 	var m *payload.EditError
 	if !errors.As(err, &m) {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// apiRules is GET /rules: the rules in use.
+// apiRules handles GET /rules: the rules in use.
 func (w *Web) apiRules(r *http.Request) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -41,7 +41,7 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
 	return v
 }
 
-const maxAttempts = 1_000_000 // of facts that somebody writes
+const maxAttempts = 1_000_000 // limit for facts in a request
 
 func readFacts(in *api.Facts) (rules.Facts, error) {
 	f := rules.Facts{
@@ -62,8 +62,9 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 	return f, nil
 }
 
-// apiTestRules is POST /rules/test {letter}, {facts} or {q, limit}, each with {rules} or without:
-// which rule applies and why, or what each rule would do with the newest letters of a query.
+// apiTestRules handles POST /rules/test {letter}, {facts} or {q, limit}, each with or without
+// {rules}. It returns which rule applies and why, or what each rule would do with the newest
+// letters of a query.
 func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -84,8 +85,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return w.apiTestOne(r, set, &in)
 }
 
-// askedOnce says whether a request asks one question. Rules alone ask about the letters that are
-// usually looked at.
+// askedOnce returns an error unless a request asks exactly one question. If only rules are given,
+// it selects the usual query.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
@@ -105,7 +106,7 @@ func askedOnce(in *api.RuleTestRequest) error {
 	return nil
 }
 
-// apiTestOne asks rules about a letter or about facts.
+// apiTestOne tests rules on a letter or on facts.
 func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestRequest) (any, error) {
 	out := api.RuleTest{}
 	var f rules.Facts
@@ -134,7 +135,7 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
 		if in.Letter != nil {
 			out.Decision.Delay = v.Delay.String()
-		} else { // what Why says of the delay is drawn for one letter
+		} else { // the delay in Why is random for each letter
 			out.Decision.Why = "retry " + strconv.Itoa(v.number) + " of " + strconv.Itoa(v.retries)
 		}
 	}
@@ -142,8 +143,8 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 	return out, nil
 }
 
-// apiSteps are what every rule says to a letter: what it wants and whether that fits, never what
-// the letter holds.
+// apiSteps returns what every rule requires of a letter and whether the letter meets it. It never
+// includes the letter's values.
 func apiSteps(steps []rules.Step) []api.RuleStep {
 	clause := func(c rules.Clause) api.Clause {
 		return api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits}
@@ -153,8 +154,8 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 	})
 }
 
-// letterSteps are the rules in use, asked about a letter that nothing is hidden of yet; nil where
-// they are not known, or not asked.
+// letterSteps tests the rules in use on a letter before its values are masked. It returns nil if
+// the rules are unknown or do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
 	if w.Rules == nil || l.Tried() {
 		return nil, nil

@@ -11,17 +11,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Applier applies the rules in use to letters that wait. It passes the gate, deadletter.Allow.
+// Applier applies the rules in use to waiting letters. It checks permissions with deadletter.Allow.
 type Applier interface {
 	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
 }
 
-// applyRules is POST /rules/apply. It may take as long as it needs, and ends with its caller.
+// applyRules handles POST /rules/apply. It has no time limit, and ends when the caller disconnects.
 func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules is POST /rules/apply {q, dry_run, reason}: the rules in use decide again about
+// apiApplyRules handles POST /rules/apply {q, dry_run, reason}: the rules in use decide again about
 // letters that wait for their retry.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
@@ -42,12 +42,12 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// apply has the rules in use decide again. It ends with its caller, and when dlo stops.
+// apply lets the rules in use decide again. It ends when the caller disconnects or dlo stops.
 func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping
 	}
-	control := http.NewResponseController(rw) // not every writer has deadlines; then the server's own hold
+	control := http.NewResponseController(rw) // if the writer has no deadlines, the server's apply
 	control.SetReadDeadline(time.Time{})
 	control.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())

@@ -17,7 +17,7 @@ func TestAPIViews(t *testing.T) {
 	if a.Header.Get("Location") != "/api/v1/views/1" {
 		t.Error(a.Header)
 	}
-	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:dead since:12h"}`).want(t, 201, `"id":1`) // the same again
+	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:dead since:12h"}`).want(t, 201, `"id":1`) // the same view again
 	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:held"}`).want(t, 409, "already")
 	h.postJSON("/api/v1/views", `{"name":"","query":""}`).want(t, 400, "1 to 100 bytes")
 	h.postJSON("/api/v1/views", `{"name":"`+strings.Repeat("x", 101)+`","query":""}`).want(t, 400)
@@ -104,7 +104,8 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	h.get("/api/v1/letters/count?exact=2").want(t, 400)
 }
 
-// TestNoCallAsksForWhatIsMasked: neither an action nor an export may select by a masked value.
+// TestNoCallAsksForWhatIsMasked checks that neither an action nor an export may select by a masked
+// value.
 func TestNoCallAsksForWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"authorization"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// request turns the body of a call into what the desk is asked for.
+// request converts the body of a call to a request for the desk.
 func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	var in api.OperationRequest
 	var out operation.Request
@@ -63,7 +63,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	return out, in.DryRun, nil
 }
 
-// operationIDs reads ids of operations.
+// operationIDs parses operation ids.
 func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
 	for _, text := range texts {
 		id, err := deadletter.ParseOperationID(text)
@@ -75,8 +75,8 @@ func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
 	return ids, nil
 }
 
-// apiStartOperation is POST /operations: 202 and the operation, or with dry_run the plan. The
-// header Idempotency-Key makes a repeated call the same operation.
+// apiStartOperation handles POST /operations. It returns 202 and the operation, or the plan with
+// dry_run. A repeated call with the same Idempotency-Key returns the same operation.
 func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 	request, dry, err := w.request(r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// sendJSON is postJSON with another method.
+// sendJSON works like postJSON, with any method.
 func (h *house) sendJSON(method, path, body string) answer {
 	h.t.Helper()
 	r := request(method, path, body)
@@ -82,8 +82,8 @@ func TestAPILetter(t *testing.T) {
 	}
 }
 
-// TestAPILetterSaysWhyItsRule: every rule in use has its clauses, with what they want and never
-// with what the letter holds; masked or not.
+// TestAPILetterSaysWhyItsRule checks that each rule in use is listed with its clauses. They show
+// what the rule requires and never what the letter contains, whether or not it is masked.
 func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
@@ -116,7 +116,7 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	plain.get("/api/v1/letters/"+string(plain.receive("sms", 1, "x")[0])).want(t, 200, `"rules":null`)
 }
 
-// waitedStore has letters with attempts that waited in the broker.
+// waitedStore returns attempts that waited in the broker.
 type waitedStore struct {
 	web.Store
 	attempts []deadletter.Attempt
@@ -164,7 +164,7 @@ func TestAPIOperations(t *testing.T) {
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 409, `"status":409`)
 }
 
-// TestAPIOperationsByQuery takes a plan, starts exactly it, and steers it.
+// TestAPIOperationsByQuery requests a plan, starts exactly that plan, and steers the operation.
 func TestAPIOperationsByQuery(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -192,7 +192,7 @@ func TestAPIOperationsByQuery(t *testing.T) {
 	h.get("/api/v1/operations/O-1").want(t, 200, `"released":0`)
 	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 200, `"state":"running"`)
 	h.advance()
-	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the canary, newest first
+	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the canary starts with the newest letter
 	h.get("/api/v1/operations/O-1?result=twice").want(t, 200, `"letters":[]`)
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"final":true`)
 	for _, c := range []struct{ action, result string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
@@ -230,7 +230,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"requeue at a time", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","due_at":"2026-11-20T09:00:00Z"}`), 400, `due_at goes with reschedule`},
 		{"reschedule without a time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead"}`), 400, `due_at goes with reschedule`},
 		{"reschedule beyond the end of time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead","due_at":"2036-11-20T09:00:00Z"}`), 400, `365 days`},
-		{"anew without a requeue", h.postJSON("/api/v1/operations", `{"action":"discard","q":"state:dead","reset_attempts":true}`), 400, `only a requeue`},
+		{"again without a requeue", h.postJSON("/api/v1/operations", `{"action":"discard","q":"state:dead","reset_attempts":true}`), 400, `only a requeue`},
 		{"query with a mistake in an action", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:daed"}`), 400, `"position":6`},
 		{"query and ids", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","ids":["`+id+`"]}`), 400, "not both"},
 		{"neither", h.postJSON("/api/v1/operations", `{"action":"requeue"}`), 400, "no letter is selected"},

@@ -10,20 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Typed counts letters by type, and lists what was known of types once.
+// Typed counts letters by type and lists removed descriptor sets.
 type Typed interface {
 	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // nil: all
-	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // last removed first
+	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // newest removal first
 }
 
-// Schemas is the life of descriptor sets. Upload and Remove pass the gate, deadletter.Allow.
+// Schemas manages descriptor sets. Upload and Remove check permissions with deadletter.Allow.
 type Schemas interface {
 	Status() deadletter.SchemaStatus
 	Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error)
 	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
 }
 
-// schemas is where descriptor sets are, if there are any.
+// schemas returns the Schemas, or ErrUnavailable if there is none.
 func (w *Web) schemas() (Schemas, error) {
 	if w.Schemas == nil {
 		return nil, deadletter.ErrUnavailable
@@ -32,12 +32,13 @@ func (w *Web) schemas() (Schemas, error) {
 }
 
 const (
-	namedTypes = 1000 // types of a set that an answer names; search finds the others
-	maxSearch  = 200  // bytes of a word to search for
+	namedTypes = 1000 // types of a set that a response names; search finds the others
+	maxSearch  = 200  // bytes in a search word
 )
 
-// apiTypes is GET /types?q=: the sets with their versions, what is wrong with them, how many
-// letters there are by type, and with q the types and fields whose names hold that word.
+// apiTypes handles GET /types?q=. It returns the sets with their versions, their problems, and the
+// number of letters of each type. With q, it adds the types and fields whose names contain that
+// word.
 func (w *Web) apiTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {
@@ -79,8 +80,8 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// apiTypeSource is GET /types/proto?type=: a type as .proto, with its comments, and the sets that
-// define it.
+// apiTypeSource handles GET /types/proto?type=. It returns a type as .proto text with its comments,
+// and the sets that define it.
 func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	form, err := parameters(r, "type")
 	if err != nil {

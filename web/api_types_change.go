@@ -18,7 +18,7 @@ const (
 	typesPath  = "/api/v1/types"
 	matchPath  = "/api/v1/types/match"
 	maxUpload  = 64 << 20
-	namedParts = 500 // of each list of an answer; the counts are whole
+	namedParts = 500 // per list in a response; the counts are complete
 )
 
 func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
@@ -35,9 +35,9 @@ func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.U
 	}
 }
 
-// apiUploadTypes is POST /types?name=&filename=&dry_run=1 with the file as body, or a form of the
-// same names with the file as part "file": 201 with what has changed; 200 in a dry run, and when
-// the content is the newest version already.
+// apiUploadTypes handles POST /types?name=&filename=&dry_run=1. The body is the file, or a form
+// with the same parameters and the file as part "file". The response is 201 with the changes. It is
+// 200 for a dry run, or if the content is already the newest version.
 func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) {
 		form, err := parameters(r, "name", "filename", "dry_run")
@@ -77,8 +77,7 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// readUpload reads the file of a request, and the parameters that a form adds to those of the
-// address.
+// readUpload reads the file of a request. It adds the form's parameters to those of the URL.
 func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -132,7 +131,7 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	return file, form, nil
 }
 
-// readFile reads what is sized already.
+// readFile reads a file whose size is already limited.
 func readFile(from io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(from)
 	if err != nil {
@@ -141,7 +140,8 @@ func readFile(from io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// broken keeps what says that a body is too large, and is a mistake of the request else.
+// broken keeps an error that says that a body is too large. It turns any other error into an
+// invalid request with text.
 func broken(err error, text string) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
@@ -160,7 +160,7 @@ func dryRunOf(form url.Values) (bool, error) {
 	return false, invalid("dry_run is 1 or 0")
 }
 
-// apiRemoveTypes is DELETE /types/{set}?dry_run=1.
+// apiRemoveTypes handles DELETE /types/{set}?dry_run=1.
 func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "dry_run")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// apiMatchTypes is POST /types/match: which types a body matches, and what it decodes to. Nothing
-// of it is kept.
+// apiMatchTypes handles POST /types/match. It returns the types that a body matches, and the
+// decoded body. Nothing is stored.
 func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	done, err := w.turn(r.Context())
 	if err != nil {
@@ -21,7 +21,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	decoder := w.Decoder()
 	doc := decoder.Decode(in.Body, h, nil)
 	ranking := doc.Ranking
-	if ranking.Types == 0 { // it was not asked, as something names the type
+	if ranking.Types == 0 { // matching was skipped because the type was named
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{
@@ -38,7 +38,7 @@ func matchOf(m payload.Match) api.Match {
 	return api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}
 }
 
-// decodedOf is what a body was read as.
+// decodedOf returns how a body was decoded.
 func decodedOf(doc *payload.Document) api.Decoded {
 	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, ShapeOnly: doc.ShapeOnly, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
 	if json.Valid([]byte(doc.JSON)) {

@@ -14,17 +14,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// SavedViews keeps queries under names.
+// SavedViews stores named queries.
 type SavedViews interface {
 	Views(ctx context.Context) ([]deadletter.View, error) // by name
-	// AddView fills in id and time; ErrConflict when the name is taken.
+	// AddView fills in the id and the time. It returns ErrConflict if the name is taken.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
-	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound when there is none
+	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
 }
 
 const maxViewName = 100 // bytes
 
-// pathNumber reads the number in the path; what is no number is not found.
+// pathNumber parses the number in the path. Anything else is reported as not found.
 func pathNumber(r *http.Request, kind string) (int64, error) {
 	n, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || n <= 0 {
@@ -33,14 +33,14 @@ func pathNumber(r *http.Request, kind string) (int64, error) {
 	return n, nil
 }
 
-// apiViews is GET /views.
+// apiViews handles GET /views.
 func (w *Web) apiViews(r *http.Request) (any, error) {
 	list, err := w.Store.Views(r.Context())
 	return api.Views{Views: each(list, func(v deadletter.View) api.View { return api.View(v) })}, err
 }
 
-// apiAddView is POST /views {name, query}: the query is checked, and kept as it is written. The
-// same view again is the same view.
+// apiAddView handles POST /views {name, query}. It checks the query and stores it as written.
+// Adding an identical view again returns the existing view.
 func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
@@ -70,7 +70,7 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	return created{api.View(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
 }
 
-// apiRemoveView is DELETE /views/{id}.
+// apiRemoveView handles DELETE /views/{id}.
 func (w *Web) apiRemoveView(r *http.Request) (any, error) {
 	id, err := pathNumber(r, "view")
 	if err != nil {

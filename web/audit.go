@@ -14,24 +14,24 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Audit is the record of what people, and dlo by itself, did.
+// Audit is the record of what people did, and of what dlo did on its own.
 type Audit interface {
-	// Audit returns a page of what a query of the audit selects, newest first, and the cursor of
-	// the next, "" at the end.
+	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
+	// the cursor of the next page, or "" at the end.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
-	// People returns the names of people who did something or whom groups were assigned to, and
-	// Targets what acts were about that has a part of a name in it; newest first.
+	// People returns the names of people who acted or to whom groups were assigned. Targets returns
+	// the targets of actions whose name contains part. Both lists are newest first.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditParameters are the parameters that stand for a term of the query each.
+// auditParameters lists the parameters that each stand for one query term.
 var auditParameters = []struct {
 	name  string
 	field query.Field
 }{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
 
-// auditText is the query of an address: q, behind a term for each parameter beside it.
+// auditText returns the query of a URL: one term for each parameter, followed by q.
 func auditText(form url.Values) string {
 	var terms []string
 	for _, p := range auditParameters {
@@ -49,7 +49,7 @@ func (w *Web) auditQuery(text string) (query.Query, error) {
 	return query.Parse(text, query.Options{Fields: query.ActFields, Now: w.Now()})
 }
 
-// auditLog is GET /audit?q=&after=.
+// auditLog handles GET /audit?q=&after=.
 func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.AuditPage{
@@ -74,7 +74,7 @@ func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	return view.Audit(p), nil
 }
 
-// restores says whether letters that the act discarded are discarded still.
+// restores reports whether letters that the action discarded are still discarded.
 func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
 	if a.Kind != string(deadletter.VerbDiscard) || a.Operation == 0 || a.Done == 0 {
 		return false, nil
@@ -83,12 +83,12 @@ func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
 	return n > 0, err
 }
 
-// auditRow is an act with the links of its targets.
+// auditRow returns an action with links to its targets.
 func auditRow(a deadletter.Act) view.AuditRow {
 	return view.AuditRow{Act: a, Links: each(a.Targets, targetURL)}
 }
 
-// targetURL is where a target of an act is shown; "" = nowhere.
+// targetURL returns where a target of an action is shown; "" if nowhere.
 func targetURL(t deadletter.Target) string {
 	switch t.Kind {
 	case deadletter.TargetLetter:
@@ -109,7 +109,7 @@ func targetURL(t deadletter.Target) string {
 	return ""
 }
 
-// hideActs masks the titles of groups that were written before a mask was configured.
+// hideActs masks group titles that were written before a mask was configured.
 func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	for i := range list {
 		for j := range list[i].Targets {
@@ -120,7 +120,7 @@ func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	return list
 }
 
-// auditExport is GET /audit/export with the query of the page: all its entries as CSV.
+// auditExport handles GET /audit/export, with the page's query: all its entries as CSV.
 func (w *Web) auditExport(rw http.ResponseWriter, r *http.Request) {
 	q, err := w.auditQuery(auditText(r.URL.Query()))
 	if err != nil {

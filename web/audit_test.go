@@ -30,7 +30,7 @@ func TestAudit(t *testing.T) {
 	h.get("/audit/export?q=since:tomorrow").want(t, 400)
 }
 
-// The addresses of the filters that were five fields ask for the same as before.
+// Old URLs with one parameter for each of five filters still select the same entries.
 func TestOldAddressesOfTheAudit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -45,7 +45,7 @@ func TestOldAddressesOfTheAudit(t *testing.T) {
 	h.get("/audit/export?kind=resolved").want(t, 200, ",resolved,local,page,")
 }
 
-// The box completes fields, and the values that there are.
+// The query box completes fields and existing values.
 func TestTheAuditCompletes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -68,7 +68,8 @@ func TestTheAuditCompletes(t *testing.T) {
 	}
 }
 
-// The command line names itself; everything else under /api is the API, and all else a page.
+// The command line identifies itself. Other requests under /api come from the API, and all others
+// from a page.
 func TestTheWayOfAnAct(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -13,9 +13,9 @@ import (
 
 // Connector connects to brokers.
 type Connector interface {
-	// Connect tries at once to connect to a broker that is away, and returns when that was tried, or
-	// a few seconds later. The error wraps ErrForbidden or ErrNotFound; that the attempt failed is
-	// none.
+	// Connect immediately tries to connect to a disconnected broker. It returns after the attempt,
+	// or after a few seconds. Its error wraps ErrForbidden or ErrNotFound. A failed attempt is not
+	// an error.
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
 }
 
@@ -29,7 +29,7 @@ func (w *Web) connect(r *http.Request, broker string) error {
 	return w.Connector.Connect(r.Context(), principal(r), broker)
 }
 
-// connectBroker is POST /brokers/connect, the button of a banner.
+// connectBroker handles POST /brokers/connect, the button in a banner.
 func (w *Web) connectBroker(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -37,7 +37,7 @@ func (w *Web) connectBroker(r *http.Request) (string, error) {
 	return backTo(r, "/"), w.connect(r, r.PostFormValue("broker"))
 }
 
-// label is what people call a broker; "" = nothing.
+// label returns the configured label of a broker; "" if it has none.
 func (w *Web) label(broker string) string {
 	for _, b := range w.Brokers() {
 		if b.Name == broker {
@@ -54,12 +54,13 @@ func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 	}
 }
 
-// apiBrokers is GET /brokers.
+// apiBrokers handles GET /brokers.
 func (w *Web) apiBrokers(*http.Request) (any, error) {
 	return api.Brokers{Brokers: each(w.Brokers(), apiBrokerOf)}, nil
 }
 
-// apiConnectBroker is POST /brokers/{name}/connect: the broker as it is known after the attempt.
+// apiConnectBroker handles POST /brokers/{name}/connect. It returns the broker's status after the
+// attempt.
 func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 	name, err := url.PathUnescape(chi.URLParam(r, "name"))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// connector is the way to brokers, which are there once somebody asks for them. The one named gone
-// stays away.
+// connector connects a broker as soon as somebody asks for it. The broker named gone stays
+// disconnected.
 type connector struct{ h *house }
 
 func (c connector) Connect(_ context.Context, by deadletter.Principal, broker string) error {
@@ -31,7 +31,7 @@ func (c connector) Connect(_ context.Context, by deadletter.Principal, broker st
 	return fmt.Errorf("%w: there is no broker %q in the configuration", deadletter.ErrNotFound, broker)
 }
 
-// away are brokers that are not connected.
+// away returns the status of disconnected brokers.
 func away(names ...string) []deadletter.BrokerStatus {
 	var list []deadletter.BrokerStatus
 	for _, name := range names {
@@ -40,7 +40,8 @@ func away(names ...string) []deadletter.BrokerStatus {
 	return list
 }
 
-// TestABrokerIsTriedNow by the button of its banner and by the API, and only by whom it may.
+// TestABrokerIsTriedNow checks that the banner's button and the API both try to connect, and that
+// the caller needs permission.
 func TestABrokerIsTriedNow(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -68,7 +69,8 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// TestABrokerThatIsAwayShowsWhereItMatters: on what is sent to it, and not as something unknown.
+// TestABrokerThatIsAwayShowsWhereItMatters checks that everything to be sent to a disconnected
+// broker says so, instead of showing an unknown value.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -105,8 +107,8 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
 }
 
-// TestTheLabelOfABroker is where people look before they act: on each page, also on phones, in its
-// title, in a plan, and in the API. It is text, whatever it is.
+// TestTheLabelOfABroker checks that the label is shown where people look before they act: on each
+// page, also on phones, in the page title, in a plan, and in the API. It is always escaped as text.
 func TestTheLabelOfABroker(t *testing.T) {
 	t.Parallel()
 	h := open(t)

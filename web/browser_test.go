@@ -14,13 +14,13 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// visit starts a server for people and a tab that looks at it.
+// visit starts a server and opens a browser tab for it.
 func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	return visitThrough(t, func(h http.Handler) http.Handler { return h }, change...)
 }
 
-// visitThrough is visit with something between the tab and the server.
+// visitThrough works like visit, with a handler between the tab and the server.
 func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
@@ -46,7 +46,7 @@ func js[T any](tab *testenv.Tab, expression string) T {
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// A page that is not there yet, or that is being left, is not true yet.
+		// On a page that is still loading or being left, the expression is not true yet.
 		if tab.Is(expression) {
 			return
 		}
@@ -54,7 +54,7 @@ func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Fatalf("never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"), js[string](tab, "document.querySelector('main')?.innerText ?? ''"))
 }
 
-// silent fails on anything that the pages logged or that the policy blocked.
+// silent fails if the pages logged anything or the content security policy blocked anything.
 func silent(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
@@ -88,14 +88,14 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
-	// The page follows the operation without being touched.
+	// The page follows the operation without any input.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
 	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
 
-	// New letters wait behind a link; no row moves.
+	// A link announces new letters; no row moves.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
@@ -104,8 +104,8 @@ func TestRequeueByKeyboard(t *testing.T) {
 	}
 }
 
-// TestTheSignOfLiveUpdatesKnowsTheBroker: the page goes on to be live while the broker is away, and
-// says so.
+// TestTheSignOfLiveUpdatesKnowsTheBroker checks that live updates continue while the broker is
+// away, and that the page says that it is away.
 func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -173,8 +173,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
 	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
 	eventually(t, tab, `document.querySelector('#dlg-jump').open && document.activeElement.id == 'jump-in'`)
-	// The protocol types the slash into the field although the page has taken the key; a keyboard
-	// does not.
+	// The protocol types the slash into the field although the page handled the key. A real
+	// keyboard does not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1'`)
@@ -190,8 +190,8 @@ func TestALettersTabsAndActions(t *testing.T) {
 	}
 }
 
-// All that match: the page first, then everything, then everything but one; the plan, the command
-// and the operation have the same letters.
+// All matching letters: first the page, then everything, then everything except one letter. The
+// plan, the command and the operation select the same letters.
 func TestSelectAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -221,7 +221,7 @@ func TestSelectAllThatMatch(t *testing.T) {
 	}
 	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('[data-command]').click()`)
 	eventually(t, tab, `window.copied == "dlo letters requeue -q 'state:dead before:2026-11-20T09:01:00.000Z' --except `+string(ids[58])+`"`)
-	h.receive("sms", 1, "x") // after the page: not in the selection
+	h.receive("sms", 1, "x") // arrived after the page, so not in the selection
 	press(`.bulkbar [value="requeue"]`)
 	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText.startsWith('Requeue ')`)
 	if except := js[string](tab, `document.querySelector('#dlg-confirm [name="except"]').value`); except != string(ids[58]) {
@@ -235,8 +235,8 @@ func TestSelectAllThatMatch(t *testing.T) {
 	says(`[data-bulk-count]`, "1 selected")
 }
 
-// The query box completes, takes its last token back, remembers searches, and shows times in the
-// reader's zone.
+// The query box completes, turns its last token back into text, remembers searches, and shows times
+// in the reader's zone.
 func TestTheQueryBox(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -248,7 +248,7 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, offered+`.includes('queue:') && document.querySelector('[data-query]').ariaExpanded == 'true'`)
 	tab.Do(chromedp.KeyEvent("qu"))
 	eventually(t, tab, offered+` == 'queue:'`)
-	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // takes the field, and goes on with its values
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // takes the field and continues with its values
 	eventually(t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, offered+` == ''`)
@@ -260,7 +260,8 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
-	// What was taken back and deleted is gone, whatever is taken back after it.
+	// A token that was turned back into text and deleted stays removed when the next one is turned
+	// back.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)
@@ -292,7 +293,7 @@ func TestTheQueryBox(t *testing.T) {
 	}
 }
 
-// The palette finds what has a name, with the keyboard alone, and does what the page can do.
+// The palette finds everything with a name, with the keyboard alone, and offers the page's actions.
 func TestThePalette(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -317,8 +318,8 @@ func TestThePalette(t *testing.T) {
 	found("audit", "Page Audit log")
 	tab.Open(url + "/triage")
 	found("resol", "Do Resolve")
-	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // and what the box had before is gone
-	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last one
+	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // the earlier results are gone
+	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last choice
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
 	silent(t, tab)
 	found("audit", "Page Audit log")
@@ -327,8 +328,8 @@ func TestThePalette(t *testing.T) {
 	}
 }
 
-// Without JavaScript everything that is said to work works: all that match, the time range, saved
-// views, the plan.
+// Without JavaScript, everything that does not need it works: all matching letters, the time range,
+// saved views and the plan.
 func TestListsWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -360,7 +361,7 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	silent(t, tab)
 }
 
-// Retries are paused and resumed by keyboard alone, on a phone too, and without JavaScript.
+// Retries can be paused and resumed by keyboard alone, on a phone, and without JavaScript.
 func TestRetriesArePausedByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// byHand is GET /letters/{id}/copy?as=&q=&reveal=: a letter as text, for whoever has to do with it
-// by hand.
+// byHand handles GET /letters/{id}/copy?as=&q=&reveal=. It returns a letter as text, for people who
+// need to handle it by hand.
 func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	reveal, err := revealing(form.Get("reveal"))
@@ -62,7 +62,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	return view.ByHand(p), nil
 }
 
-// sendable is what a requeue of a letter sends, without the headers of its attempt.
+// sendable returns what a requeue of a letter sends, without the attempt's headers.
 func sendable(l *deadletter.Letter) (deadletter.Properties, []byte) {
 	properties, body := l.Current()
 	clean := deadletter.Sanitise

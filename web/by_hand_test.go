@@ -15,7 +15,7 @@ import (
 
 var copiedText = regexp.MustCompile(`(?s)<textarea[^>]* data-copied>\n?(.*?)</textarea>`)
 
-// copied is the text of a page that a letter is copied from.
+// copied returns the text of a copy page.
 func copied(t *testing.T, a answer) string {
 	t.Helper()
 	m := copiedText.FindStringSubmatch(a.text)
@@ -63,8 +63,8 @@ func TestALetterIsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatIsMaskedIsInNoCommand: a letter with something masked is a command only for who has the
-// right to reveal, and that is in the audit.
+// TestWhatIsMaskedIsInNoCommand checks that a letter with masked values becomes a command only for
+// principals that may reveal. The audit records it.
 func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -93,8 +93,8 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	stranger.get("/letters/"+letters["json"]+"/copy?as=curl&reveal=1").want(t, 403)
 }
 
-// TestCopyingInTheBrowser: the menu copies at once; what has more to say leads to its page, and so
-// does everything without JavaScript.
+// TestCopyingInTheBrowser checks that the menu copies immediately. If there is more to say, it
+// opens the copy page. Without JavaScript, it always opens the page.
 func TestCopyingInTheBrowser(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)
@@ -126,7 +126,7 @@ func TestCopyingInTheBrowser(t *testing.T) {
 	eventually(t, tab, `document.querySelector('h1').innerText == 'Copy as rabbitmqadmin' && document.querySelector('textarea[data-copied]').value.startsWith('rabbitmqadmin --host HOST')`)
 }
 
-// TestRequeueIsInSightOnAPhone: nothing in the head of a letter has to be scrolled to sideways.
+// TestRequeueIsInSightOnAPhone checks that a letter's page header needs no sideways scrolling.
 func TestRequeueIsInSightOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)

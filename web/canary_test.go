@@ -31,10 +31,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// canary is in every masked value.
+// canary is part of every masked value.
 const canary = "kanarie-4111"
 
-// maskedHouse has letters with a masked value for each kind of rule, really classified and indexed.
+// maskedHouse returns a house with letters that have a masked value for each kind of masking rule.
+// The letters are really classified and indexed.
 func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters map[string]string, metrics *prometheus.Registry) {
 	t.Helper()
 	types := descriptor.NewRegistry()
@@ -115,14 +116,15 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	return h, letters, metrics
 }
 
-// betrayed says whether a text has the canary in it, in one of the ways in which bytes are written.
+// betrayed reports whether a text contains the canary, in any of the ways in which bytes are
+// written.
 func betrayed(text string) bool {
 	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")), "kanarie"} {
 		if strings.Contains(text, form) {
 			return true
 		}
 	}
-	for shift := range 3 { // base64, wherever the canary begins in it
+	for shift := range 3 { // base64, at any offset
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + canary))
 		if strings.Contains(text, encoded[4:12]) {
 			return true
@@ -139,7 +141,7 @@ func hexPairs(s string) string {
 	return b.String()
 }
 
-// TestNobodySeesACanary asks every route of pages and API that shows letters.
+// TestNobodySeesACanary requests every page and API route that shows letters.
 func TestNobodySeesACanary(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -194,7 +196,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	for _, path := range paths {
 		a := h.get(path)
 		clean(path, a)
-		if a.StatusCode >= 500 && !strings.HasPrefix(path, "/api/v1/types") { // of which this house has no library
+		if a.StatusCode >= 500 && !strings.HasPrefix(path, "/api/v1/types") { // this house has no schema library
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
 		ctx := chi.NewRouteContext()
@@ -231,8 +233,8 @@ func TestNobodySeesACanary(t *testing.T) {
 	h.get("/api/v1/letters/count?q=body.customer.name:Ann").want(t, 200)
 }
 
-// TestRevealIsARight shows one value to who may see it, and says so in the audit, without the
-// value.
+// TestRevealIsARight checks that a value is shown to those who may see it. The audit records the
+// access without the value.
 func TestRevealIsARight(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is what a person asks for with the form of a plan: the request as far as it can be read,
-// the fields as they were typed, and what is wrong in them.
+// choice is what a person enters in a plan's form: the parts of the request that could be read, the
+// fields as typed, and their mistakes.
 type choice struct {
 	request  operation.Request
 	options  view.Options
@@ -24,8 +24,8 @@ type choice struct {
 
 const maxReasonText = 500 // bytes
 
-// choice reads the form of an action. What is wrong with the action or the letters is an error;
-// what is wrong in a field is a mistake of it.
+// choice parses the form of an action. An invalid action or letter selection is an error. An
+// invalid field is recorded as that field's mistake.
 func (w *Web) choice(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
@@ -42,7 +42,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Key: r.PostFormValue("key")}
 	c.options.Restored = r.PostFormValue("restored")
 	c.request.Restored = c.options.Restored != ""
-	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // without it nothing is expected
+	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // optional; 0 = not checked
 	if c.request.TakesOver, err = operationIDs(r.PostForm["take"]); err != nil {
 		return choice{}, err
 	}
@@ -76,7 +76,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	return c, nil
 }
 
-// order reads which of the letters go first, and how many of them at most.
+// order parses which letters go first, and the maximum number of letters.
 func (c *choice) order(r *http.Request) {
 	c.options.Order = "oldest"
 	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
@@ -96,8 +96,8 @@ func (c *choice) order(r *http.Request) {
 	}
 }
 
-// pace reads how a requeue is to be sent. A form without these fields, such as the button of a
-// letter, asks for the defaults.
+// pace parses how a requeue is sent. A form without these fields, such as the button on a letter's
+// page, gets the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)
@@ -143,8 +143,8 @@ func (c *choice) pace(r *http.Request) {
 	}
 }
 
-// due reads when letters are to be retried: in some time from now, or at a time. A form without the
-// field, such as the button of a letter, asks for an hour.
+// due parses when letters are retried: a duration from now, or a time. A form without the field,
+// such as the button on a letter's page, gets one hour.
 func (c *choice) due(r *http.Request, now time.Time) {
 	c.options.Due = "1h"
 	if r.PostForm.Has("due") {
@@ -164,7 +164,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 }
 
-// count reads a whole number as people write it; "" is 0.
+// count parses a whole number as people write it. "" is 0.
 func (c *choice) count(name, text, of string) (int, bool) {
 	if text == "" {
 		return 0, true

@@ -18,14 +18,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// compared is a field of two letters, in one of the parts of a letter.
+// compared is a field of two letters and the part that it belongs to.
 type compared struct {
 	part string // fact, property, header or body
 	payload.Comparison
 }
 
-// compare is GET /letters/compare?a=&b=&q=: two letters, field by field. A list sends the ids that
-// are ticked as id.
+// compare handles GET /letters/compare?a=&b=&q=: two letters, field by field. A list sends the
+// ticked letters' ids as id.
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
@@ -52,7 +52,7 @@ func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	return view.Compare(p), nil
 }
 
-// apiCompare is GET /letters/compare?a=&b=.
+// apiCompare handles GET /letters/compare?a=&b=.
 func (w *Web) apiCompare(r *http.Request) (any, error) {
 	form, err := parameters(r, "a", "b")
 	if err != nil {
@@ -81,9 +81,9 @@ func (w *Web) apiCompare(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// compareLetters compares two letters that their reader may see. An edited letter and itself are
-// what was received and what is sent instead. Whether masked values are the same
-// is said to who may see them in both.
+// compareLetters compares two letters that the reader may see. If both are the same edited letter,
+// it compares the received version with the version to be sent. Only readers who may reveal both
+// letters learn whether masked values are equal.
 func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
 	ctx, by := r.Context(), principal(r)
 	var letters [2]deadletter.Letter
@@ -116,7 +116,7 @@ func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadle
 	return rows[0], rows[1], list, nil
 }
 
-// text is a field of a letter as everybody may see it.
+// text returns a field of a letter with masks applied.
 func (w *Web) text(name, mask, value string) payload.Field {
 	f := payload.Field{Path: name, Shown: value}
 	if f.Shown, f.Masked = w.maskedText(mask, value); f.Masked {
@@ -125,7 +125,7 @@ func (w *Web) text(name, mask, value string) payload.Field {
 	return f
 }
 
-// texts are fields, pairs of a name and a value, without those that have none.
+// texts returns fields from pairs of a name and a value. It leaves out empty values.
 func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -135,7 +135,7 @@ func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	return list
 }
 
-// comparedFacts are what a letter died of, and what is known of it.
+// comparedFacts returns what a letter died of and what is known about it.
 func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []payload.Field {
 	list := w.texts("error", l.Error)
 	if f := l.Annotation; f != nil {
@@ -145,7 +145,7 @@ func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []paylo
 	for _, fact := range [][2]string{
 		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
 	} {
-		if fact[1] != "" { // what letters are listed by is not masked
+		if fact[1] != "" { // fields that lists can select by are not masked
 			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
 		}
 	}
@@ -172,7 +172,7 @@ func (w *Web) comparedProperties(l *deadletter.Letter) (list []payload.Field) {
 	return list
 }
 
-// comparedHeaders are the headers that a letter brought, without what the broker and dlo wrote.
+// comparedHeaders returns a letter's headers without those that the broker and dlo added.
 func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	p, _ := l.Current()
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
@@ -192,7 +192,7 @@ func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	return list
 }
 
-// headerText is a header with its type: different ones differ.
+// headerText formats a header value with its type, so that values of different types differ.
 func headerText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// outcomes are the fields of a comparison, as "part path" and what became of them.
+// outcomes compares two letters. It maps each field, as "part path", to its outcome.
 func (h *house) outcomes(a, b string) map[string]string {
 	h.t.Helper()
 	var c api.Comparison
@@ -60,8 +60,8 @@ func TestTwoLettersAreCompared(t *testing.T) {
 	h.get("/letters/"+string(b)+"?q=").want(t, 200, "/letters/compare?a="+string(a)+"&amp;b="+string(b), "With the older letter")
 }
 
-// TestWhatIsMaskedIsComparedUnseen: who may reveal learns whether masked values are the same, and
-// sees none of them.
+// TestWhatIsMaskedIsComparedUnseen checks that readers who may reveal learn whether masked values
+// are equal, and that nobody sees the values.
 func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -80,8 +80,8 @@ func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	stranger.get("/api/v1/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 403)
 }
 
-// TestTwoTickedLettersAreCompared: the button is there when two are ticked, and without JavaScript
-// whenever something is.
+// TestTwoTickedLettersAreCompared checks that the button appears when two letters are ticked.
+// Without JavaScript, it appears when any letter is ticked.
 func TestTwoTickedLettersAreCompared(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)

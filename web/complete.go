@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const completions = 20 // of one answer
+const completions = 20 // per response
 
-// fieldWords completes the beginning of the name of a field.
+// fieldWords completes a field name.
 func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	out := []view.Word{}
 	for _, h := range help {
@@ -25,7 +25,7 @@ func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	return out
 }
 
-// begun is a field with what stands behind its name.
+// begun returns a field name with the separator that follows it.
 func begun(f query.Field) string {
 	if f == query.Header || f == query.Body {
 		return string(f) + "."
@@ -33,10 +33,10 @@ func begun(f query.Field) string {
 	return string(f) + ":"
 }
 
-// complete is GET /letters/complete?q=&at=: what can be in the place of the word that ends at
-// byte at, each with the text before it. Values come from the facets, which masking does not touch,
-// as they are what letters are listed by; names and values of headers and of fields of the body
-// come from the newest letters, under their masks.
+// complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
+// byte at, each with the text before it. Field values come from the facets. Facets are not masked,
+// because lists select letters by them. The names and values of headers and body fields come from
+// the newest letters, with masks applied.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -54,7 +54,7 @@ func (w *Web) complete(r *http.Request) (any, error) {
 	return w.completeValue(before+name+":", name, value, counted, names), nil
 }
 
-// completeAct is GET /audit/complete?q=&at=: the same for a query of the audit.
+// completeAct handles GET /audit/complete?q=&at=: completions for an audit query.
 func (w *Web) completeAct(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	name, value, has := strings.Cut(word, ":")
@@ -85,7 +85,8 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt is the word of q that ends at byte at, without a minus, and the text before it.
+// wordAt returns the word of q that ends at byte at, without a leading minus, and the text before
+// it.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
 	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {
@@ -98,7 +99,7 @@ func wordAt(r *http.Request) (before, word string) {
 	return before, word
 }
 
-// completeField completes the name of a field.
+// completeField completes a field name.
 func (w *Web) completeField(before, begun string, names map[string][]string) []view.Word {
 	out := fieldWords(query.Help(), before, begun)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -109,13 +110,13 @@ func (w *Web) completeField(before, begun string, names map[string][]string) []v
 	return out
 }
 
-// fieldText is a header or a field of the body as a query has it, up to its value.
+// fieldText returns a header or body field as written in a query, up to its value.
 func fieldText(name string) string {
 	text, _, _ := strings.Cut((query.Query{}).With(query.Field(name), "x").String(), ":x")
 	return text + ":"
 }
 
-// completeValue completes the value of a field behind a text that ends with its colon.
+// completeValue completes a field's value. The text before the value ends with the field's colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(before, value)
 	field := strings.ToLower(name)
@@ -136,15 +137,15 @@ func (w *Web) completeValue(before, name, value string, counted deadletter.Facet
 	return words.out
 }
 
-// valueWords collects what a value that is begun may become.
+// valueWords collects completions of a value.
 type valueWords struct {
 	before, part string
 	out          []view.Word
 	seen         map[string]bool
 }
 
-// newValues are for a value behind a text that ends with the colon of its field; it may be one of
-// several.
+// newValues returns the completions for a value. The text before it ends with the field's colon. If
+// the value is a list, its last element is completed.
 func newValues(before, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		before, value = before+value[:comma+1], value[comma+1:]
@@ -152,14 +153,14 @@ func newValues(before, value string) *valueWords {
 	return &valueWords{before: before, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
 }
 
-// offer takes in a value that has the part.
+// offer adds a value that contains the typed part.
 func (w *valueWords) offer(v, label string) {
 	if strings.Contains(strings.ToLower(v), w.part) {
 		w.add(v, label)
 	}
 }
 
-// help takes in the values that the help of a field names, which begin with the part.
+// help adds values that the field's help lists and that begin with the typed part.
 func (w *valueWords) help(help []query.FieldHelp, field string) {
 	for _, h := range help {
 		for _, v := range h.Values {
@@ -173,12 +174,12 @@ func (w *valueWords) help(help []query.FieldHelp, field string) {
 func (w *valueWords) add(v, label string) {
 	if len(w.out) < completions && !w.seen[v] {
 		w.seen[v] = true
-		_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // quoted where it has to be
+		_, written, _ := strings.Cut((query.Query{}).With(query.Queue, v).String(), ":") // quoted if necessary
 		w.out = append(w.out, view.Word{Text: w.before + written, Label: label})
 	}
 }
 
-// lastWord splits a query before its last word; blanks inside of quotes do not end one.
+// lastWord splits a query before its last word. Spaces within quotes do not end a word.
 func lastWord(text string) (before, word string) {
 	start, quoted := 0, false
 	for i := 0; i < len(text); i++ {

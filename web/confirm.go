@@ -16,18 +16,19 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Desk plans and starts operations. Each of its methods passes the gate, deadletter.Allow.
+// Desk plans and starts operations. Each method checks permissions with deadletter.Allow.
 type Desk interface {
 	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
-	// Start begins an operation; the same key by the same principal is the same operation.
+	// Start starts an operation. If the principal has used the key before, it returns that
+	// operation.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
-	// AcceptStore and HoldCopy answer whether the store is current, or an older copy.
+	// AcceptStore and HoldCopy record whether the store is current or an older copy.
 	AcceptStore(ctx context.Context, by deadletter.Principal) error
 	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
 
-// Control changes an operation that runs.
+// Control changes a running operation.
 type Control interface {
 	Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 	Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
@@ -35,8 +36,8 @@ type Control interface {
 	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
 }
 
-// confirm is POST /letters/confirm: what an action on the chosen letters will do. It changes
-// nothing.
+// confirm handles POST /letters/confirm. It shows what an action would do to the chosen letters and
+// changes nothing.
 func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -50,12 +51,12 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-// confirmPage is the plan of a choice. A redirect that cannot be is a mistake of its field: the
-// plan is then that of the origins.
+// confirmPage returns the plan for a choice. An impossible redirect becomes a mistake of its field,
+// and the plan then uses the letters' own queues.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."
-		c.request.Patch = []byte("[]") // for the plan, which does not look into it
+		c.request.Patch = []byte("[]") // for the plan, which does not read the patch
 	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
@@ -101,7 +102,8 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// revision is what would be sent of the one letter among ids; 0: its body, or there are several.
+// revision returns the revision that would be sent if ids has a single letter. It returns 0 for the
+// original body, or if there are several letters.
 func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	if len(ids) != 1 {
 		return 0, nil
@@ -113,8 +115,8 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits says in words what a queue holds at most, and where goes what it gives up on; "" where
-// nobody knows.
+// limits describes a queue's length limits, and says if the queue has no dead-letter exchange. It
+// returns "" if they are unknown.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
@@ -139,8 +141,8 @@ func restorable(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// startOperation is POST /operations, the button of the confirm page. What is wrong in the form
-// comes back in it.
+// startOperation handles POST /operations, the confirm page's button. Mistakes are shown in the
+// form again.
 func (w *Web) startOperation(r *http.Request) (string, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -169,7 +171,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// again shows the form as it was sent, with what is wrong in it.
+// again shows the submitted form again, with its mistakes.
 func (w *Web) again(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {
@@ -183,7 +185,7 @@ func (w *Web) again(r *http.Request, c choice, refused error) error {
 		p.Problem = "Nothing was " + c.request.Action.Past() + ": " + sentence(refused, statusOf(refused)) + "."
 	}
 	if p.Key == "" || errors.Is(refused, deadletter.ErrConflict) {
-		p.Key = newKey() // more letters match than were shown, or the key stands for another operation
+		p.Key = newKey() // more letters match than were shown, or the key belongs to another operation
 	}
 	if refused == nil {
 		refused = invalid("the form has a mistake")
@@ -193,10 +195,10 @@ func (w *Web) again(r *http.Request, c choice, refused error) error {
 
 var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", deadletter.ErrUnavailable)
 
-// formError is a form that cannot be read: too large, or malformed.
+// formError is the error for a form that is too large or malformed.
 func formError(err error) error { return broken(err, "the form cannot be read") }
 
-// parseIDs reads letter ids, each once, in their order.
+// parseIDs parses letter ids. It keeps their order and removes duplicates.
 func parseIDs(texts []string) ([]deadletter.ID, error) {
 	seen := make(map[deadletter.ID]bool, len(texts))
 	ids := make([]deadletter.ID, 0, len(texts))
@@ -216,8 +218,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection reads which letters a form chose: ticked ones, or with scope=all those that q selects
-// as of until, without except.
+// selection parses which letters a form selects: the ticked ones or, with scope=all, all letters
+// that q selects as of until, without except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

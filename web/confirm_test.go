@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// All that match is what was displayed: a letter that arrives after the page is not in it, nor one
-// that was unticked.
+// "All that match" means the letters that were displayed. It includes neither a letter that arrives
+// after the page was loaded nor an unticked one.
 func TestAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -40,7 +40,7 @@ func TestAllThatMatch(t *testing.T) {
 	}
 }
 
-// What is wrong in the form of a plan comes back in it, with everything else as it was typed.
+// Mistakes in a plan's form are shown in the form again, with the other fields as typed.
 func TestMistakesInAPlan(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -126,7 +126,8 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/operations").want(t, 200, "O-1").not(t, "restorable")
 }
 
-// A discard of the oldest few: the plan, the number to type, and what is discarded are those.
+// A discard of the oldest few letters: the plan, the number to type and the discarded letters
+// agree.
 func TestDiscardOfTheOldest(t *testing.T) {
 	t.Parallel()
 	h := open(t)

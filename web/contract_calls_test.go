@@ -2,19 +2,19 @@ package web_test
 
 import "github.com/deadletteroffice/dlo/internal/api"
 
-// call is what an operation of openapi.yaml takes and gives as JSON: a value of the type that web
-// reads or writes there. Of NDJSON it is the type of a line. nil: there is no JSON.
+// call holds the JSON types of an operation in openapi.yaml: the types that web decodes and encodes
+// there. For NDJSON, it is the type of a line. nil means no JSON.
 type call struct{ takes, gives any }
 
-// either is JSON of one of several types, as anyOf lists them.
+// either is JSON of one of several types, as in anyOf.
 type either []any
 
-// byStatus is JSON whose type depends on the status of the answer.
+// byStatus is JSON whose type depends on the response's status.
 type byStatus map[string]any
 
-// calls are all operations of openapi.yaml.
+// calls lists all operations of openapi.yaml.
 var calls = map[string]call{
-	// Bytes, a document, a stream of events, or nothing.
+	// Bytes, a document, an event stream, or nothing.
 	"GET /openapi.yaml":      {},
 	"GET /letters/{id}/body": {},
 	"GET /events":            {},

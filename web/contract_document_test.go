@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is openapi.yaml, and what of it was used.
+// document is openapi.yaml, with a record of which parts were used.
 type document struct {
 	root map[string]any
-	used map[string]bool // $ref -> an answer or a request was held to it
+	used map[string]bool // $ref -> a request or response was checked against it
 }
 
 func readDocument(t *testing.T, h *house) *document {
@@ -29,7 +29,7 @@ func readDocument(t *testing.T, h *house) *document {
 	return d
 }
 
-// at follows a path of keys, and references on it.
+// at follows a path of keys and resolves references on the way.
 func (d *document) at(v any, keys ...string) any {
 	v = d.follow(v)
 	for _, k := range keys {
@@ -39,7 +39,7 @@ func (d *document) at(v any, keys ...string) any {
 	return v
 }
 
-// follow resolves a reference; what is beside it counts, too.
+// follow resolves a reference and merges the keys beside it.
 func (d *document) follow(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -69,15 +69,15 @@ func (d *document) follow(v any) any {
 	return both
 }
 
-// known are the words of JSON Schema that hold understands; another one in the document fails, so
-// that none is passed over.
+// known lists the JSON Schema keywords that hold understands. Any other keyword in the document
+// fails the test, so that none is ignored.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// hold says where a value is not what a schema says. Keys that no part of a schema names are a
-// mistake unless it names none at all.
+// hold returns where a value violates a schema. Keys that no part of the schema names are
+// violations, unless the schema names no keys at all.
 func (d *document) hold(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {

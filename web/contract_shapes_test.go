@@ -13,25 +13,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// use is where a type is used: in an answer or a request, and whether it is left out when it is
-// zero.
+// use says where a type is used: in a response or a request, and whether a zero value is omitted.
 type use struct{ answer, omitted bool }
 
-// enums are the values of the types that the document lists.
+// enums maps types to their values, which the document must list.
 var enums = map[reflect.Type]any{
 	reflect.TypeFor[deadletter.RuleOutcome](): deadletter.RuleOutcomes,
 	reflect.TypeFor[deadletter.State]():       deadletter.States,
 	reflect.TypeFor[deadletter.Verb]():        deadletter.Actions,
 }
 
-// held is a component that was held to a type.
+// held is a component that was checked against a type.
 type held struct {
 	reflect.Type
 	component string
 	answer    bool
 }
 
-// holdType holds a schema to a type of Go.
+// holdType checks a schema against a Go type.
 func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return // any JSON
@@ -60,7 +59,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	s, _ := c.follow(schema).(map[string]any)
 	switch t {
 	case reflect.TypeFor[api.Text](), reflect.TypeFor[deadletter.Typed]():
-		return // their component says it
+		return // the type's own component describes it
 	case reflect.TypeFor[api.Duration]():
 		c.holdKind(s, at, "string", nil, nil)
 		return
@@ -73,7 +72,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		c.holdKind(s, at, "string", s["format"], nil) // a text may have any format
+		c.holdKind(s, at, "string", s["format"], nil) // any format is allowed
 		if want, ok := enums[t]; ok && fmt.Sprint(s["enum"]) != fmt.Sprint(want) {
 			c.say(at, "is one of %v by the document, and of %v by %s", s["enum"], want, t)
 		}
@@ -96,7 +95,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	}
 }
 
-// withoutNull is a schema without null, and whether it had it.
+// withoutNull returns a schema without null, and whether it allowed null.
 func (c *contract) withoutNull(schema any) (any, bool) {
 	s, _ := schema.(map[string]any)
 	isNull := func(v any) bool { return v == "null" || reflect.DeepEqual(v, map[string]any{"type": "null"}) }
@@ -112,15 +111,17 @@ func (c *contract) withoutNull(schema any) (any, bool) {
 	return rest, true
 }
 
-// componentOf is the name of the component that a schema refers to; "" where it describes itself.
+// componentOf returns the name of the component that a schema refers to; "" if the schema is
+// inline.
 func componentOf(schema any) string {
 	s, _ := schema.(map[string]any)
 	ref, _ := s["$ref"].(string)
 	return strings.TrimPrefix(ref, "#/components/schemas/")
 }
 
-// sameName notes a type of internal/api. It says whether a component that has the name of such a
-// type is used for that type only, and the type is described by that component only.
+// sameName records a type of internal/api. It reports whether type and component match: a component
+// with a type's name must be used only for that type, and the type must be described only by that
+// component.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
 	if t.PkgPath() == reflect.TypeFor[api.Problem]().PkgPath() || t == reflect.TypeFor[deadletter.Typed]() {
@@ -140,7 +141,7 @@ func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	return false
 }
 
-// holdKind holds the words of a schema that say what JSON it is.
+// holdKind checks the keywords of a schema that give the JSON type, its format and its encoding.
 func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding any) {
 	if types := list(s["type"]); len(types) != 1 || types[0] != kind {
 		c.say(at, "is %v by the document, and not %s", types, kind)
@@ -150,7 +151,7 @@ func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding 
 	}
 }
 
-// holdMap holds an object to the type of its values. The document may list the keys.
+// holdMap checks an object schema against the value type of a map. The document may list the keys.
 func (c *contract) holdMap(value reflect.Type, s map[string]any, at string, u use) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, p := range properties {
@@ -161,7 +162,7 @@ func (c *contract) holdMap(value reflect.Type, s map[string]any, at string, u us
 	}
 }
 
-// holdStruct holds an object to a struct.
+// holdStruct checks an object schema against a struct.
 func (c *contract) holdStruct(t reflect.Type, s map[string]any, at string, u use) {
 	fields := map[string]jsonField{}
 	c.flatten(t, fields, at, u)
@@ -189,14 +190,15 @@ func (c *contract) holdStruct(t reflect.Type, s map[string]any, at string, u use
 	}
 }
 
-// jsonField is a field of a struct as encoding/json sees it.
+// jsonField is a struct field as encoding/json treats it.
 type jsonField struct {
 	reflect.Type
-	omitted bool // when it is zero
+	omitted bool // if zero
 }
 
-// flatten collects the fields of a struct by their names in JSON. Those of an embedded struct come
-// first, as the outer ones win. An embedded struct that is a component is held to it as well.
+// flatten collects the fields of a struct by their JSON names. Fields of embedded structs come
+// first, because outer fields override them. An embedded struct with a component is also checked
+// against it.
 func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string, u use) {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {
@@ -214,8 +216,8 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 	}
 }
 
-// members are the properties of an object with those of all its parts, and which of them are
-// required. A part that is a component is an embedded struct.
+// members returns the properties of an object, including all its parts, and which of them are
+// required. A part that is a component must be an embedded struct.
 func (c *contract) members(s map[string]any, t reflect.Type, at string) (properties map[string]any, required map[string]bool) {
 	properties, required = map[string]any{}, map[string]bool{}
 	if s["allOf"] == nil {

@@ -23,14 +23,14 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// sample is a line of an export: a letter that died in a queue.
+// sample returns an exported line: a letter that died in a queue.
 func sample(number int, queue string) string {
 	return fmt.Sprintf(`{"v":1,"id":"01a1f82e-3420-7%03d-8000-%012d","state":"dead","origin":{"broker":"main","vhost":"/","queue":%q,"exchange":"events","routing_key":"k"},"inbox":"dlo.letters","exchange":"dlo.dlx",`+
 		`"routing_key":%q,"received_at":"2026-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{"message_id":"m"},"headers":{"x-death":{"t":"array","v":[{"t":"table","v":`+
 		`{"queue":{"t":"longstr","v":%[3]q},"reason":{"t":"longstr","v":"rejected"},"count":{"t":"int64","v":1}}}]}},"body":"eyJhIjogMX0="}`, number, number, queue, queue) + "\n"
 }
 
-// fakeDrains drains nothing: there is no broker here.
+// fakeDrains drains nothing, because there is no broker.
 type fakeDrains struct{}
 
 func (*fakeDrains) Start(_ context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
@@ -41,7 +41,7 @@ func (*fakeDrains) List() []deadletter.Drain {
 	return []deadletter.Drain{{ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped, Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start}}
 }
 
-// someFacts knows the queue sms, and no other.
+// someFacts knows only the queue sms.
 func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	if o.Queue == "sms" {
@@ -50,7 +50,7 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	return f
 }
 
-// prepared is what has to be there before an example makes sense.
+// prepared creates what an example needs.
 func prepared(h *house, method, path string) {
 	switch {
 	case path == "/operations/{id}" && method == "GET": // with letters that were skipped
@@ -113,9 +113,9 @@ func prepared(h *house, method, path string) {
 	}
 }
 
-// TestTheDocumentIsTrue sends every example of openapi.yaml to a server with letters, and holds
-// requests and answers to their schemas, in both directions: nothing that is described is missing,
-// and nothing that is answered is not described.
+// TestTheDocumentIsTrue sends every example of openapi.yaml to a server with letters. It checks
+// requests and responses against their schemas in both directions: nothing described is missing,
+// and nothing undescribed is returned.
 func TestTheDocumentIsTrue(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t, open(t))
@@ -165,7 +165,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 	t.Logf("%d examples", examples)
 }
 
-// without is an operation without its optional parameters.
+// without returns an operation without its optional parameters.
 func without(operation map[string]any) map[string]any {
 	copied := map[string]any{}
 	for k, v := range operation {
@@ -181,7 +181,7 @@ func without(operation map[string]any) map[string]any {
 	return copied
 }
 
-// example sends one request and holds its answer to the document.
+// example sends one request and checks its response against the document.
 func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
 	t.Helper()
 	h := open(t, ruled, typed, library, func(o *web.Options) {
@@ -233,7 +233,7 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 	}
 }
 
-// answer holds an answer to what an operation says of its status.
+// answer checks a response against what an operation describes for its status.
 func (d *document) answer(operation map[string]any, answer *http.Response) []string {
 	response, ok := d.at(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
 	if !ok {
@@ -278,12 +278,12 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 	return wrong
 }
 
-// refused sends a parameter that no call has, or a body that none takes: the answer is a described
-// problem.
+// refused sends an unknown parameter, or a body that no call accepts. The response must be a
+// described problem.
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
-		return // they take no parameters, and look at none
+		return // they ignore parameters
 	}
 	h := open(t, ruled, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })
 	rec := httptest.NewRecorder()

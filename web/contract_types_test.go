@@ -16,8 +16,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheDocumentHasTheTypesOfTheAPI holds openapi.yaml to the structs that web writes and the
-// command line reads: names, types, what is required and what may be null, in both directions.
+// TestTheDocumentHasTheTypesOfTheAPI checks openapi.yaml against the structs that web writes and
+// the command line reads. It compares names, types, required fields and nullable fields in both
+// directions.
 func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("openapi.yaml")
@@ -57,7 +58,7 @@ func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	}
 }
 
-// exportedTypes are the exported types of internal/api, by name: true for a struct.
+// exportedTypes returns the exported types of internal/api by name; true for a struct.
 func exportedTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../internal/api/*.go")
@@ -83,12 +84,12 @@ func exportedTypes(t *testing.T) map[string]bool {
 	return types
 }
 
-// contract is openapi.yaml beside the types of Go.
+// contract compares openapi.yaml with the Go types.
 type contract struct {
 	document
 	exported map[string]bool // types of internal/api; true: a struct
-	reached  map[string]bool // those of them that a call has
-	once     map[held]bool   // components that need no second look
+	reached  map[string]bool // the types among them that a call uses
+	once     map[held]bool   // components that have been checked
 	wrong    []string
 }
 
@@ -96,7 +97,7 @@ func (c *contract) say(at, format string, args ...any) {
 	c.wrong = append(c.wrong, at+" "+fmt.Sprintf(format, args...))
 }
 
-// holdCall holds an operation of the document to its row.
+// holdCall checks an operation of the document against its entry in calls.
 func (c *contract) holdCall(name string, row call, operation any) {
 	c.holdJSON(name+" takes", row.takes, c.at(operation, "requestBody"), false)
 	for status, response := range c.at(operation, "responses").(map[string]any) {
@@ -118,7 +119,7 @@ func (c *contract) holdCall(name string, row call, operation any) {
 	}
 }
 
-// holdJSON holds the JSON of a request or an answer to a value of its type.
+// holdJSON checks the JSON of a request or response against its Go type.
 func (c *contract) holdJSON(at string, want, message any, answer bool) {
 	var schema any
 	for _, kind := range []string{"application/json", "application/problem+json", "application/x-ndjson"} {

@@ -8,13 +8,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes rows of RFC 4180 that are safe to open: no cell is a formula to a spreadsheet,
-// and nothing in it acts on a terminal.
+// csvWriter writes RFC 4180 rows that are safe to open. A spreadsheet reads no cell as a formula,
+// and nothing acts on a terminal.
 type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }
 
-// row buffers a row; errors wait for flush.
+// row buffers a row. flush returns its errors.
 func (c *csvWriter) row(cells ...string) {
 	for i, cell := range cells {
 		if i > 0 {
@@ -27,9 +27,9 @@ func (c *csvWriter) row(cells ...string) {
 
 func (c *csvWriter) flush() error { return c.out.Flush() }
 
-// csvCell quotes a cell where it needs it. A spreadsheet takes a cell that begins with =, +, -, @,
-// a tab or a line break for a formula, quoted or not; an apostrophe before it makes it text (OWASP,
-// CSV injection).
+// csvCell quotes a cell if necessary. A spreadsheet treats a cell that begins with =, +, -, @, a
+// tab or a line break as a formula, quoted or not. A leading apostrophe makes it text (OWASP, CSV
+// injection).
 func csvCell(text string) string {
 	shown := deadletter.Visible(text)
 	formula := text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0])

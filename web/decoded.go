@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// The values of a payload.Document become view models here; the page sees nothing else of it.
+// This file converts a payload.Document to view models. The page uses nothing else of the document.
 
 func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
@@ -52,7 +52,7 @@ func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded 
 	return v
 }
 
-// manyFit says in short why it is open which type a body is of.
+// manyFit says briefly why the body's type is undecided.
 func manyFit(r payload.Ranking) string {
 	switch {
 	case r.Tied > 1:
@@ -63,12 +63,12 @@ func manyFit(r payload.Ranking) string {
 	return "A message, or a text."
 }
 
-// window is a range of bytes that somebody asks to see.
+// window is a range of bytes that the reader asked for.
 type window payload.Range
 
 func (a window) empty() bool { return a.From >= a.To }
 
-// windowOf reads "12-34"; anything else is no window.
+// windowOf parses "12-34". Any other text gives an empty window.
 func windowOf(text string) window {
 	from, to, _ := strings.Cut(text, "-")
 	first, err1 := strconv.Atoi(from)
@@ -79,8 +79,8 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt shows the beginning of a body, or what begins a little before bytes that lie further
-// behind, with them marked.
+// hexAt shows the beginning of a body. If the window lies further back, it starts a little before
+// the window. The window is marked.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -91,8 +91,8 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 	return h
 }
 
-// candidates are the types that the body matches; the one that it was decoded as is chosen. Types
-// that only come near stand among the steps of the Raw tab.
+// candidates returns the types that the body matches. The type that it was decoded as is marked as
+// chosen. Near matches are listed in the steps of the Raw tab.
 func candidates(d *payload.Document) []view.Candidate {
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
@@ -102,8 +102,8 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes copies a tree; marked is the first of its top fields with a value in it that the error text
-// quotes.
+// nodes copies a tree. marked is the first top-level field that contains a value quoted in the
+// error text.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -152,8 +152,8 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw is the body as bytes: what is inside its wrapping, or each layer around it, down to what was
-// received. Those stay away while something in them is masked.
+// raw returns the body as bytes: its innermost content, or one of the layers around it, out to what
+// was received. If something in the content is masked, the layers are left out.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -207,8 +207,8 @@ func kindName(d *payload.Document) string {
 	return "Inside"
 }
 
-// layerSpans says for the facts what the body is and how it is wrapped: " protobuf", or " base64,
-// 157 B protobuf inside".
+// layerSpans describes what the body is and how it is wrapped: " protobuf", or " base64, 157 B
+// protobuf inside".
 func layerSpans(d *payload.Document) []view.Span {
 	word := " " + strings.ToLower(kindName(d))
 	switch d.Kind {
@@ -226,7 +226,7 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom says which header the error text is in; nil where none does.
+// errorFrom names the header that contains the error text; nil if none does.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil
@@ -234,8 +234,8 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The longest header that the text contains is its source; of equals the first by name, so
-		// that pages do not flicker.
+		// The source is the longest header that the error text contains. If several have the same
+		// length, the first by name wins, so that the page does not vary.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

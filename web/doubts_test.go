@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestDoubtfulTwinsAreSettledOnOnePage: letters that a restart of the broker may have brought back
-// name the page that explains them, and one form of it settles all.
+// TestDoubtfulTwinsAreSettledOnOnePage checks letters that a broker restart may have delivered
+// again. They link to the page that explains them, and one form on that page settles all of them.
 func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -21,32 +21,32 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Reviser stores what a person made of a letter, and requeues it. It passes the gate,
+// Reviser stores edited versions of letters and requeues them. It checks permissions with
 // deadletter.Allow.
 type Reviser interface {
-	// Edit makes r the newest revision of l, and with send requeues it at once. The same key is the
-	// same revision, and the same requeue. An operation of 0 beside an error says that it was
-	// stored and not sent.
+	// Edit saves r as the newest revision of l. With send, it requeues it immediately. Repeating
+	// the key returns the earlier revision and requeue. An error with operation 0 means that the
+	// revision was stored but not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
-// Revisions are what people made of a letter.
+// Revisions returns the edited versions of a letter.
 type Revisions interface {
 	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
 }
 
-// maxEdit is how large the request of an edit may be: a body as text, and as base64.
+// maxEdit is the size limit of an edit request. It contains the body as text or as base64.
 const maxEdit = 24 << 20
 
-// editURL says whether a path is one of an edit.
+// editURL reports whether a path belongs to an edit.
 func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis is the letter of a request as an edit begins with it: its newest revision, or with from 0
-// what was received. Who may not reveal cannot edit what is masked. A request whose key has made a
-// revision already begins where it began then, so that it comes to the same; l is then the letter
-// as it was, too.
+// basis returns a request's letter and the version that an edit starts from: the newest revision,
+// or the received version if from is 0. Masked values can only be edited by those who may reveal.
+// If the key has already made a revision, both return values are as they were before that revision.
+// A repeated request therefore has the same result.
 func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
@@ -68,8 +68,8 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind takes back the revision that a key has made of a letter, and what came after it: it could
-// be edited then.
+// rewind undoes the revision that a key made of a letter, and everything after it. The letter could
+// be edited at that time.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal is the right that editing takes when something of the letter is masked: an edit of what
-// one does not see would tell it.
+// mayReveal checks the additional right to edit a letter with masked values. An edit of values that
+// a person cannot see would disclose them.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -100,7 +100,7 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
 }
 
-// heavily does work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
+// heavily runs work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *Web) heavily(ctx context.Context, work func()) error {
 	return nil
 }
 
-// edit is GET /letters/{id}/edit?q=&from=.
+// edit handles GET /letters/{id}/edit?q=&from=.
 func (w *Web) edit(r *http.Request) (templ.Component, error) {
 	l, basis, err := w.basis(r, r.URL.Query().Get("from"), "")
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *Web) edit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// editPage is the page of an edit that has not begun.
+// editPage returns the page of a new edit.
 func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
 	ctx := r.Context()
 	p := view.EditPage{
@@ -171,7 +171,7 @@ func syntax(k payload.Kind) string {
 	return "JSON"
 }
 
-// groupOf fills in the group of a letter, and how many others of it can be requeued.
+// groupOf fills in a letter's group, and how many other letters in it can be requeued.
 func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPage) error {
 	title, err := w.Store.GroupTitle(ctx, l.Group)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -187,13 +187,13 @@ func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPag
 	return err
 }
 
-// othersOf selects the letters of a group that an edit can be made of.
+// othersOf returns the query for the group's letters that the edit can also be applied to.
 func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit is POST /letters/{id}/edit: do is check, format, send, or group for the same change in
-// its group.
+// sendEdit handles POST /letters/{id}/edit. do is check, format, send, or group, which applies the
+// change to the letter's group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -262,7 +262,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// sent stores and requeues an edit without mistakes, and sends the reader on to the operation.
+// sent stores and requeues an edit without mistakes, and redirects the reader to the operation.
 func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
@@ -290,7 +290,7 @@ func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *pa
 	return nil, movedError{view.OperationURL(op)}
 }
 
-// sameChange shows what the change would do to the other letters of the group.
+// sameChange shows what the change would do to the group's other letters.
 func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
 	r.PostForm = url.Values{
 		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},
@@ -317,8 +317,7 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// Bytes of a difference that a page shows: of the one letter that is edited, and of each of
-// several.
+// Bytes of a diff that a page shows: for a single edited letter, and for each of several.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// editedProperties are the properties that the page offers.
+// editedProperties lists the properties that the page offers.
 var editedProperties = []struct{ name, label string }{
 	{"content_type", "content-type"},
 	{"type", "type"},
@@ -23,10 +23,10 @@ var editedProperties = []struct{ name, label string }{
 	{"expiration", "expiration, milliseconds"},
 }
 
-const newHeaders = 2 // empty rows of the form
+const newHeaders = 2 // empty rows in the form
 
-// editFields fills in what of the properties can be edited, masked where it is, and says whether
-// anything is.
+// editFields fills in the properties that can be edited, with masks applied. It reports whether
+// anything is masked.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
 	clean := deadletter.Sanitise
 	if p.Revision > 0 {
@@ -68,8 +68,8 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	return masked
 }
 
-// typedFields reads the properties and headers of the form into p and into a change of properties;
-// kept is false when a value cannot be read.
+// typedFields reads the form's properties and headers into p and into a property change. kept is
+// false if a value cannot be parsed.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
 	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}
@@ -81,11 +81,11 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	for i := range p.Properties {
 		f := &p.Properties[i]
 		value, ok := typed[f.Name]
-		if ok && value != f.Was { // what is shown masked and was not touched stays
+		if ok && value != f.Was { // a masked value that was not touched is kept
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // of what was received: the edit says what is still wrong
+	delete(p.Mistakes, "headers") // about what was received: the edit finds what is still wrong
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}
@@ -134,7 +134,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	return e, kept
 }
 
-// fieldMistakes puts what is refused beside its field.
+// fieldMistakes puts each rejection beside its field.
 func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 	for _, m := range refused {
 		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// checkPatch refuses what is no RFC 6902 patch: else it would fail at each letter.
+// checkPatch rejects anything that is not an RFC 6902 patch, as it would fail for each letter.
 func checkPatch(patch []byte) error {
 	var ops []struct {
 		Op    string          `json:"op"`
@@ -34,10 +34,10 @@ func checkPatch(patch []byte) error {
 	return nil
 }
 
-const sampled = 5 // letters on which a patch is shown
+const sampled = 5 // letters for which a patch is previewed
 
-// samples shows what a patch makes of the newest letters of a selection. A mistake in the patch
-// itself is one of its field.
+// samples shows what a patch does to the newest letters of a selection. A mistake in the patch
+// itself is a mistake of its field.
 func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {

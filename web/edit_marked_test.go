@@ -22,7 +22,7 @@ message Stamped {
 }
 `
 
-// A letter with a time in milliseconds is mended on its page and over the API; both say what is
+// A letter with a time in milliseconds is fixed on its page and over the API. Both say what is
 // wrong with it.
 func TestATimeInMillisecondsIsMended(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "Valid JSON, valid for the type", "1 field")
 }
 
-// Of a body that a type decodes, but that has no JSON, the page and the API say why.
+// If a type decodes a body but the body has no JSON form, the page and the API say why.
 func TestWhyThereIsNoJSON(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

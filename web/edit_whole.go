@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	headerLine    = 500 // bytes of a header that a field of the form holds
-	headersEdited = 50  // that have a field
-	headersWhole  = 30  // that have none, the largest first; how many more there are, the page says
+	headerLine    = 500 // largest header that has a form field, bytes
+	headersEdited = 50  // headers with a field
+	headersWhole  = 30  // headers without a field, largest first; the page says how many more exist
 )
 
-// oneLine is a header's value as a field of the form holds it; false for what has several lines, is
-// long, or is no plain value, and where a form would not give the name back as it is.
+// oneLine returns a header's value as shown in a form field. It returns false for values that have
+// several lines, are long or are not plain. It also does so if a form would not return the name
+// unchanged.
 func oneLine(name string, v any) (string, bool) {
 	text, ok := deadletter.HeaderText(v)
 	return text, ok && len(text) <= headerLine && !strings.ContainsAny(text+name, "\r\n") && utf8.ValidString(name) && !strings.Contains(name, "\x00")
 }
 
-// wholeHeader is a header that stays as it is, is taken away, or cut if it is a text.
+// wholeHeader describes a header that can only be kept, removed or, if it is text, cut.
 func wholeHeader(name string, v any) view.WholeHeader {
 	text, isText := v.(string)
 	size := len(text)
@@ -34,7 +35,7 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
 }
 
-// fewer leaves as many headers as a page shows, and counts the others.
+// fewer limits the headers to what a page shows, and counts the rest.
 func fewer(p *view.EditPage) {
 	if over := len(p.Headers) - headersEdited; over > 0 {
 		p.Headers, p.More = p.Headers[:headersEdited], p.More+over
@@ -45,7 +46,7 @@ func fewer(p *view.EditPage) {
 	}
 }
 
-// typedWhole reads what becomes of the headers that have no field.
+// typedWhole reads what the form does to headers without a field.
 func typedWhole(r *http.Request, p *view.EditPage, properties deadletter.Properties, e *deadletter.PropertyEdit) {
 	for i := range p.Whole {
 		h := &p.Whole[i]

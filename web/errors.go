@@ -15,12 +15,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// statusError is an error of HTTP itself.
+// statusError is a plain HTTP error.
 type statusError int
 
 func (e statusError) Error() string { return strings.ToLower(http.StatusText(int(e))) }
 
-// statuses is the one table from errors to status codes; the first that fits counts.
+// statuses maps errors to status codes. The first match applies.
 var statuses = []struct {
 	err  error
 	code int
@@ -33,7 +33,7 @@ var statuses = []struct {
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 }
 
-// statusOf returns the status code of an error; 500 for what nobody foresaw.
+// statusOf returns the status code of an error; 500 if the error is unexpected.
 func statusOf(err error) int {
 	var status statusError
 	if errors.As(err, &status) {
@@ -54,8 +54,8 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// sentence is what people read of an error: all of it when they can do something about it, nothing
-// of a mistake of ours, whose chain goes to the log.
+// sentence returns the text of an error for people. It returns all of it if they can do something
+// about it. It returns "" for internal errors, whose chain goes to the log.
 func sentence(err error, code int) string {
 	var status statusError
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
@@ -63,7 +63,7 @@ func sentence(err error, code int) string {
 	}
 	text := err.Error()
 	for _, s := range statuses {
-		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // what stands before it is for the log
+		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // the text before it is for the log
 			text = said
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
@@ -83,13 +83,13 @@ func isBare(text string) bool {
 	return false
 }
 
-// fail answers a request with an error: a page for people, problem+json for scripts. It is the only
-// place that logs one.
+// fail responds with an error: a page for people, problem+json for scripts. Only fail logs the
+// error.
 func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	name := newKey()[:8]
 	if errors.Is(r.Context().Err(), context.Canceled) {
-		return // nobody is there to read it
+		return // nobody will read the response
 	}
 	if code >= 500 && code != http.StatusServiceUnavailable {
 		w.Log.Error("request failed", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "err", err)
@@ -108,9 +108,9 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// turnAway answers a request that is refused before anything is known of it: one for a foreign
-// host, or from another site. The answer is read by whoever sent it, so it says nothing but the
-// status in words: no shell, no counts, no problems, and the store is not asked.
+// turnAway responds to a request that is rejected before anything is known about it, because of a
+// foreign host or another site. Whoever sent the request reads the response. It therefore contains
+// only the status in words, without shell, counts or problems, and the store is not read.
 func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {
@@ -142,15 +142,15 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)
-	json.NewEncoder(rw).Encode(p) // the status is out; a client that went away is no news
+	json.NewEncoder(rw).Encode(p) // the status has been sent; a disconnected client needs no report
 }
 
-// noSuch says that there is no thing of a kind by the id that an address has.
+// noSuch returns the error that nothing of this kind has the id in the URL.
 func noSuch(kind, id string) error {
 	return deadletter.NoSuch("%s %s", kind, deadletter.Visible(deadletter.Cut(id, 60)))
 }
 
-// noSuchAddress says that nothing has the address of a request.
+// noSuchAddress returns the error that nothing exists at a request's URL.
 func noSuchAddress(r *http.Request) error {
 	if forScripts(r) {
 		return noSuch("call", r.Method+" "+r.URL.Path)
@@ -158,7 +158,7 @@ func noSuchAddress(r *http.Request) error {
 	return noSuch("page", r.URL.Path)
 }
 
-// invalid is a request that is wrong, said in a sentence.
+// invalid returns the error for an invalid request, with an explanation.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", deadletter.ErrInvalid, fmt.Sprintf(format, args...))
 }

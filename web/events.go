@@ -12,17 +12,18 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // how often a stream looks for changes
-	keepAlive = 15 * time.Second       // a comment this often, so that proxies keep the stream open
+	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
-// eventsPath is where events are, under / and under the API. Only our own pages and programs get
-// them.
+// eventsPath is the path of the event stream, under / and under the API. Only dlo's own pages and
+// programs may read it.
 const eventsPath = "/events"
 
-// events is GET /events?since=: server-sent events that say what kind of thing changed, never what:
-// "letters" and "operation" after any commit, "status" when a connection or a trial changed. A page
-// fetches itself again and takes the parts that it is told about. The id of an event is how far the
-// store has come; since, or Last-Event-ID after a reconnect, is how far the page has seen.
+// events handles GET /events?since=. Its server-sent events say what kind of thing changed, never
+// the content: "letters" and "operation" after any transaction, "status" when a connection or a
+// trial changed. A page then fetches itself again and replaces the affected parts. An event's id is
+// the store's position. since, or Last-Event-ID after a reconnect, is the position that the page
+// has seen.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -41,9 +42,9 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
-	stream.SetReadDeadline(time.Time{}) // the request is read; its deadline would end the stream
+	stream.SetReadDeadline(time.Time{}) // already read; a read deadline would end the stream
 	send := func(format string, args ...any) bool {
-		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // not supported by every writer; then the server's own deadline holds
+		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer has no deadline, the server's applies
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
@@ -83,8 +84,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameStatus compares what a page shows of a connection. A new time of the next try is no change:
-// the banner would never rest.
+// sameStatus compares what a page shows about a connection. It ignores the time of the next
+// attempt, as the banner would otherwise change all the time.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facets are the fields in the order of the column; those that are closed show on demand.
+// facets lists the fields in display order. Closed facets are shown on demand.
 var facets = []facetField{
 	{query.State, "State", false},
 	{query.Queue, "Queue", false},
@@ -27,8 +27,8 @@ type facetField struct {
 	closed bool
 }
 
-// facetsOf turns counts into buttons that switch one value each. A vhost or a broker is worth a
-// facet when there is more than one.
+// facetsOf turns counts into buttons that each switch one value. Vhost and broker become facets
+// only if there is more than one value.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts, sampled := map[query.Field][]deadletter.FacetValue{}, map[query.Field]int{}
 	for _, f := range counted.Fields {
@@ -64,7 +64,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 			}
 			add(v)
 		}
-		for _, c := range append(slices.Clone(chosen), excluded...) { // asked for, but no letter has it
+		for _, c := range append(slices.Clone(chosen), excluded...) { // in the query, but without letters
 			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
 				add(deadletter.FacetValue{Value: c})
 			}
@@ -74,7 +74,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	return out
 }
 
-// excludedValues are the texts that q excludes of a field.
+// excludedValues returns the values of a field that q excludes.
 func excludedValues(q query.Query, f query.Field) []string {
 	var out []string
 	for _, t := range q.Terms {
@@ -105,7 +105,7 @@ func facetLabel(f query.Field, value string) string {
 	return value
 }
 
-// inOrder sorts states as a letter goes through them.
+// inOrder sorts states in the order in which a letter passes through them.
 func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
 	values = slices.Clone(values)
 	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	namedLetters = 20               // newest letters whose fields are offered, and as many types
-	namedBytes   = 1 << 20          // of their bodies together
-	namesHold    = 30 * time.Second // a person types: the same is asked for again and again
-	namedValues  = 20               // of one field
+	namedLetters = 20               // newest letters whose fields are offered; also limits types
+	namedBytes   = 1 << 20          // total size of their bodies
+	namesHold    = 30 * time.Second // repeated requests while a person types use the same result
+	namedValues  = 20               // per field
 )
 
-// fieldNames remembers which headers and fields of the body letters have, and some of their values,
-// under their masks.
+// fieldNames caches which headers and body fields letters have, and some of their values, with
+// masks applied.
 type fieldNames struct {
 	mu    sync.Mutex
 	at    time.Time
-	known map[string][]string // header.NAME, body.PATH -> values, each once
+	known map[string][]string // header.NAME, body.PATH -> distinct values
 }
 
 // fieldNamesNow returns the headers and fields of the newest letters, and of the newest letter of
-// each type that most letters have.
+// each of the most frequent types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	return known, nil
 }
 
-// telling are the letters whose fields are offered.
+// telling returns the letters whose fields are offered.
 func (w *Web) telling(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
 	queries := []query.Query{{}}
 	for _, f := range counted.Fields {

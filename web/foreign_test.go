@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// guardedWeb is a Web that fails the test when a request reaches anything behind the door: every
-// method of its store and its desk panics, and what else it could ask says so.
+// guardedWeb returns a Web that fails the test if a request passes the first checks. Every method
+// of its store and its desk panics, and its other dependencies report each call.
 func guardedWeb(t *testing.T) *web.Web {
 	t.Helper()
 	touched := func(what string) { t.Errorf("%s was asked", what) }
@@ -36,7 +36,8 @@ func guardedWeb(t *testing.T) *web.Web {
 	})
 }
 
-// refusedBare sends a request that is to be refused at the door, and looks at all that is said.
+// refusedBare sends a request that must be rejected by the first checks, and examines the whole
+// response.
 func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -58,7 +59,7 @@ func refusedBare(t *testing.T, w *web.Web, r *http.Request, want int) {
 	}
 }
 
-// doors are the routes with every method, and paths that no route has.
+// doors returns all routes with every method, and some paths without a route.
 func doors(t *testing.T, w *web.Web) [][2]string {
 	t.Helper()
 	list := [][2]string{{"GET", "/nowhere"}, {"POST", "/api/v1/nowhere"}, {"DELETE", "/letters"}}
@@ -93,12 +94,12 @@ func TestAnotherSiteSeesABarePage(t *testing.T) {
 		method, path := door[0], door[1]
 		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 			if name == "Origin" && (method == "GET" || method == "HEAD" || method == "OPTIONS") {
-				continue // a browser that sends it with these sends Sec-Fetch-Site as well
+				continue // a browser would also send Sec-Fetch-Site
 			}
 			r := request(method, path, "")
 			r.Host = "dlo.example"
 			r.Header.Set(name, value)
-			r.Header.Set("Content-Encoding", "gzip") // which is refused as well, but later
+			r.Header.Set("Content-Encoding", "gzip") // also rejected, but later
 			refusedBare(t, w, r, http.StatusForbidden)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 const latestShown = 5
 
-// groupPage is GET /groups/{id}.
+// groupPage handles GET /groups/{id}.
 func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	g, err := w.group(r)
 	if err != nil {
@@ -32,16 +32,16 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	return view.Group(p), err
 }
 
-// people are the names that groups can be assigned to without being typed: who asks, and those that
-// were used before.
+// people returns the names that are offered for assigning groups: the current principal, and names
+// used before.
 func (w *Web) people(r *http.Request) ([]string, error) {
 	names, err := w.Store.People(r.Context())
 	me := principal(r).Name
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
-// groupView fills in what is said of a group; of a whole page also its newest letter, and how its
-// letters differ from those that stayed quiet.
+// groupView fills in what is shown about a group. A whole page also gets the newest letter, and how
+// the group's letters differ from those that stayed quiet.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
 	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
@@ -62,8 +62,8 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 	return v, err
 }
 
-// newestLetter is a letter of a group, decoded; nil where it is gone meanwhile, or who asks may
-// not see it.
+// newestLetter returns a letter of a group, decoded. It returns nil if the letter no longer exists
+// or the caller may not see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
 	l, err := w.letterFor(r.Context(), principal(r), id)
 	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {
@@ -78,6 +78,6 @@ func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage,
 	}
 	w.hide(&l)
 	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decoded(doc, &l, window{})}
-	p.Decoded.Bytes = nil // they are on its page
+	p.Decoded.Bytes = nil // the letter's own page shows them
 	return p, nil
 }

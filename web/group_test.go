@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// quiet requeues letters of a queue, which stay quiet.
+// quiet requeues letters of a queue and settles them as quiet.
 func (h *house) quiet(queue string, ids []deadletter.ID) {
 	h.t.Helper()
 	ctx := context.Background()
@@ -42,8 +42,8 @@ func (h *house) quiet(queue string, ids []deadletter.ID) {
 	}
 }
 
-// TestAGroupSaysWhatIsDifferent: the letters of one tenant die, those of the others of the queue
-// stayed quiet after they were sent again. A masked value is not compared.
+// TestAGroupSaysWhatIsDifferent checks a queue in which one tenant's letters die, while the other
+// tenants' letters stayed quiet after a requeue. Masked values are not compared.
 func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}
@@ -79,8 +79,8 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 }
 
-// TestOneLetterIsTried: the page of a group requeues its newest letter alone, and the page of that
-// operation says what becomes of it.
+// TestOneLetterIsTried checks that a group's page can requeue only its newest letter. The
+// operation's page then shows the result.
 func TestOneLetterIsTried(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -10,53 +10,53 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Groups is what the work on groups needs of the store.
+// Groups holds the store's methods for groups.
 type Groups interface {
-	// Groups returns a page of groups, and the cursor of the next, "" at the end.
+	// Groups returns a page of groups, and the cursor of the next page or "" at the end.
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
 	Standing(ctx context.Context) (deadletter.Standing, error)
-	ScheduleLag(ctx context.Context) (time.Duration, error)                   // how long the oldest due retry is late; 0 = none is
-	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // that was sent; zero = none
-	// SettledByPeople counts the letters that were received in a time and are quiet since people
+	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
+	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last one sent; zero = none
+	// SettledByPeople counts letters received between from and to that are quiet after a person
 	// requeued them.
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
-	// Decide records what is decided on groups; Undo takes it back, as far as the groups have
-	// not changed since.
+	// Decide records a decision about groups. Undo reverts it for groups that have not changed
+	// since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
 }
 
-// Deploys is what the marks of deploys need of the store.
+// Deploys holds the store's methods for deploy marks.
 type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
 	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first up to now; nil = none
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first one after that time; nil = none
 }
 
-// Digester makes digests, and sends them when asked.
+// Digester creates digests and sends them on request.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                               // of the time since the last one was due
-	Size(ctx context.Context) (groups int, err error)                                 // of that digest, or of it a moment ago
-	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // that digest, whatever the clock says
-	Next() (at time.Time, channels []string)                                          // when the next one is due and where it goes; zero: never
-	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // that was sent; ErrNotFound before the first
+	Now(ctx context.Context) (deadletter.Digest, error)                               // for the time since the last one was due
+	Size(ctx context.Context) (groups int, err error)                                 // of that digest, possibly slightly outdated
+	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends that digest, whatever the time
+	Next() (at time.Time, channels []string)                                          // when and where the next one goes; zero: never
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // last one sent; ErrNotFound before the first
 }
 
-// hideGroup masks what is shown of a group.
+// hideGroup masks what is shown about a group.
 func (w *Web) hideGroup(g *deadletter.GroupRow) {
 	g.Title, _ = w.Header("", g.Title)
 	g.Error, _ = w.Header("", g.Error)
 }
 
-// hideDecision masks what is shown of a decision.
+// hideDecision masks what is shown about a decision.
 func (w *Web) hideDecision(d *deadletter.Decided) { d.Title, _ = w.Header("", d.Title) }
 
-// decisions returns what was decided lately, masked.
+// decisions returns recent decisions, masked.
 func (w *Web) decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
 	list, err := w.Store.Decisions(ctx, since, n)
 	for i := range list {
@@ -74,7 +74,7 @@ func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage)
 	return list, next, err
 }
 
-// groupNames returns the titles of groups, masked, without those that are not there.
+// groupNames returns the masked titles of groups. It leaves out groups that do not exist.
 func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -83,7 +83,7 @@ func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, e
 	return each(list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} }), err
 }
 
-// group returns the group of a path, masked.
+// group returns the group in the path, masked.
 func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 	return g, err
 }
 
-// decide records a decision of a person.
+// decide records a person's decision.
 func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided, error) {
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {
@@ -110,7 +110,7 @@ func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided
 	return w.Store.Decide(r.Context(), d)
 }
 
-// undo takes a decision back.
+// undo reverts a decision.
 func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {

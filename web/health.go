@@ -10,13 +10,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Health is what probes and live pages need of the store.
+// Health holds the store's methods for probes and live pages.
 type Health interface {
-	Ping(ctx context.Context) error // does the store answer?
+	Ping(ctx context.Context) error // checks that the store responds
 	Changes() int64                 // counts commits
 }
 
-// pinger asks the store at most once a second, however many probes ask: its answer costs a commit.
+// pinger pings the store at most once a second, however many probes arrive. Each ping costs a
+// transaction.
 type pinger struct {
 	mu  sync.Mutex
 	at  time.Time
@@ -33,7 +34,7 @@ func (p *pinger) ping(ctx context.Context, store Health) error {
 	return p.err
 }
 
-// healthz says that the process is alive. It asks nobody.
+// healthz reports that the process is alive. It checks nothing else.
 func (w *Web) healthz(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Write([]byte(`{"status":"alive"}` + "\n"))
@@ -90,8 +91,8 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 	return v
 }
 
-// readyz is 200 while the store answers and at least one broker is connected, else 503; it lists
-// each, with reasons.
+// readyz responds with 200 while the store responds and at least one broker is connected, and with
+// 503 otherwise. It lists the store and each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	out := w.readiness(r.Context())
 	rw.Header().Set("Content-Type", "application/json")
@@ -101,7 +102,7 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(rw).Encode(out)
 }
 
-// Ready says whether /readyz answers 200.
+// Ready reports whether /readyz returns 200.
 func (w *Web) Ready(ctx context.Context) bool { return w.readiness(ctx).Ready }
 
 func (w *Web) readiness(ctx context.Context) readiness {

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// jump is GET /jump?to=: the page of what has that name, else the letters that it selects as a
-// query. Whoever types G-9 here means a group, and is told where there is none.
+// jump handles GET /jump?to=. It leads to the page of whatever has that name. If there is none, it
+// treats the text as a query and leads to its letters. G-9 always means a group, even if that group
+// does not exist.
 func (w *Web) jump(r *http.Request) (string, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
 	if id, ok := groupWritten(to); ok {
@@ -28,20 +29,21 @@ func (w *Web) jump(r *http.Request) (string, error) {
 	return view.LettersURL(to, "", ""), nil
 }
 
-// groupWritten reads a group that is written G-418.
+// groupWritten parses a group name written as G-418.
 func groupWritten(text string) (deadletter.GroupID, bool) {
 	id, err := deadletter.ParseGroupID(text)
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// operationWritten reads an operation that is written O-77.
+// operationWritten parses an operation name written as O-77.
 func operationWritten(text string) (deadletter.OperationID, bool) {
 	id, err := deadletter.ParseOperationID(text)
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// named returns the page of what a text names: a letter by its id, whole or short, a group or an
-// operation. A short id that several letters have is their list. What is not there has no page.
+// named returns the page of what a text names: a letter by its full or short id, a group or an
+// operation. A short id of several letters leads to a list of them. Nothing is found if the named
+// object does not exist.
 func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {
@@ -53,7 +55,7 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 		return there(view.OperationURL(id), err)
 	}
 	q, err := query.Parse("id:"+text, query.Options{})
-	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // it is no id
+	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // not an id
 		return "", false, nil
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: 2})
@@ -66,7 +68,7 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 	return view.LettersURL(q.String(), "", ""), true, nil
 }
 
-// there is a page, unless what it shows was not found.
+// there returns the page, unless err says that its object was not found.
 func there(page string, err error) (string, bool, error) {
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return "", false, nil

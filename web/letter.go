@@ -17,15 +17,15 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Details is what a letter's page needs of the store.
+// Details holds the store's methods for a letter's page.
 type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
-	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with their bodies, in any order
-	// Neighbours returns the letters next to id in an order among those that q selects; "" at the
-	// ends.
+	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
+	// Neighbours returns the letters before and after id among those that q selects, in the given
+	// order. It returns "" at the ends.
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
-	// Ahead returns how many of them stand before id, counted up to limit, and whether id is one of
-	// them.
+	// Ahead counts the letters before id among those that q selects, up to limit. It also reports
+	// whether q selects id.
 	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
@@ -34,8 +34,8 @@ type Details interface {
 	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
 }
 
-// pathAs reads the id in the path. What is no id is not found: ids tell nothing by the shape of a
-// refusal.
+// pathAs parses the id in the path. An invalid id is reported as not found, so that the error does
+// not disclose which ids are valid.
 func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)) (ID, error) {
 	id, err := parse(chi.URLParam(r, "id"))
 	if err != nil {
@@ -44,7 +44,7 @@ func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)
 	return id, err
 }
 
-// readLetter reads the letter of a request that its principal may see.
+// readLetter reads the letter in the path, if the request's principal may see it.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter that by may see.
+// letterFor reads a letter, if by may see it.
 func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -62,7 +62,8 @@ func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadlet
 	return l, deadletter.Allow(by, deadletter.VerbView, l.Origin)
 }
 
-// letter is GET /letters/{id}?q=&tab=&layer=&at=; q is the list that it was opened from.
+// letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list that it was
+// opened from.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage is the page of a letter, with one masked value shown when there is one.
+// letterPage returns a letter's page, with one masked value revealed if shown names one.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, shown)
 	if err != nil {
@@ -88,7 +89,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		q, p.Query = query.Query{}, ""
 	}
 	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
-	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // nobody knows its neighbours otherwise
+	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise its neighbours are unknown
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
 		}
@@ -141,10 +142,10 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	return p, nil
 }
 
-const aheadTo = 1000 // letters ahead of one are counted up to this
+const aheadTo = 1000 // the most letters counted before this one
 
-// position says where a letter is in the list that it was opened from: not where that has very
-// many letters before it, or is none.
+// position fills in a letter's position in the list that it was opened from. It leaves the position
+// out if very many letters come before it or there was no list.
 func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {
 		return nil
@@ -161,11 +162,12 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 	return err
 }
 
-// errMaskedBody is the answer to who asks for the bytes of a letter with masked values, and does
-// not say that they are to be revealed.
+// errMaskedBody is the error for a request for the bytes of a letter with masked values that does
+// not ask to reveal them.
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
-// body is GET /letters/{id}/body?reveal=: the stored bytes, as a file that no browser shows.
+// body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
+// browsers do not display.
 func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	l, err := w.readLetter(r)
 	if err != nil {
@@ -181,11 +183,11 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Disposition", `attachment; filename="letter-`+l.ID.Short()+`.bin"`)
 	h.Set("Content-Security-Policy", bodyCSP)
 	h.Set("Content-Length", strconv.Itoa(len(l.Body)))
-	rw.Write(l.Body) // a client that goes away is no news
+	rw.Write(l.Body) // a disconnected client needs no report
 }
 
-// mayHaveBody says whether the bytes of a letter are given out: of one with masked values to who
-// asks to have them revealed.
+// mayHaveBody returns an error unless the bytes of a letter may be returned. If values in them are
+// masked, the request must ask to reveal them.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

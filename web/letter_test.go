@@ -52,8 +52,8 @@ func TestTheBodyIsAFileThatNoBrowserShows(t *testing.T) {
 	}
 }
 
-// TestALetterSaysWhereItStandsInItsList: "2 of 3", and that it has left the list, and nothing where
-// it was not opened from one.
+// TestALetterSaysWhereItStandsInItsList checks that the page shows "2 of 3", or that the letter has
+// left the list. It shows nothing if the letter was not opened from a list.
 func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -69,8 +69,8 @@ func TestALetterSaysWhereItStandsInItsList(t *testing.T) {
 	}
 }
 
-// TestPurgeIsNotBesideDiscard: what cannot be taken back is in a menu, on the page of a letter and
-// in a list; without JavaScript too.
+// TestPurgeIsNotBesideDiscard checks that irreversible actions are in a menu, on a letter's page
+// and in a list, also without JavaScript.
 func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// typeChoice is what people picked for a letter, and whether another type can be.
+// typeChoice returns which types people picked for a letter, and whether another type can be
+// picked.
 func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload.Document) (view.TypeChoice, error) {
 	c := view.TypeChoice{Readable: doc.Reading().Readable()}
 	all, err := w.Store.Picks(ctx)
@@ -30,8 +31,8 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 	return c, nil
 }
 
-// picksFor are the picks that are for a letter, the strongest first: for it, for its group, and the
-// first binding that fits.
+// picksFor returns the picks that apply to a letter, strongest first: its own, its group's, and the
+// first matching binding.
 func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	var letter, group, binding []deadletter.Pick
 	for _, p := range all {
@@ -51,7 +52,7 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	return append(append(letter, group...), binding...)
 }
 
-// pickType is POST /letters/{id}/type {type, for, reason}. What is wrong comes back on the letter's
+// pickType handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the letter's
 // page.
 func (w *Web) pickType(r *http.Request) (string, error) {
 	l, err := w.readLetter(r)

@@ -14,29 +14,31 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Lists is what the list of letters needs of the store.
+// Lists holds the store's methods for the list of letters.
 type Lists interface {
-	// Letters returns a page, without bodies, and the cursors of its neighbours, "" at the ends.
+	// Letters returns a page without bodies, and the cursors of the adjacent pages or "" at the
+	// ends.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
-	// Count returns how many letters q selects, exactly or up to limit; limit 0 is exact.
+	// Count returns how many letters q selects, counting up to limit. With limit 0, the count is
+	// exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, most letters first; a field's own terms do not
-	// narrow it.
+	// Facets returns the values of each field, most letters first. A field's own terms do not
+	// narrow its values.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
-	Unindexed(ctx context.Context) (int, error) // letters that search by words does not see yet
-	AsOf(now time.Time) time.Time               // the instant of a selection whose letters are read next
+	Unindexed(ctx context.Context) (int, error) // letters not yet visible to text search
+	AsOf(now time.Time) time.Time               // the time of a selection that is read next
 }
 
 const (
 	countedTo  = 10_000
 	pageRows   = 50
 	histogram  = 48  // bars
-	linkedTo   = 200 // bytes of a query up to which every bar of the histogram is a link
-	facetTaken = 40  // values of one facet; those that are chosen are always among them
+	linkedTo   = 200 // longest query, in bytes, for which the histogram's bars are links
+	facetTaken = 40  // values per facet; chosen values are always included
 )
 
-// letters is GET /letters?q=&after=&before=. Without q it shows what needs a person; narrow lists
-// the parameters that lead to another q.
+// letters handles GET /letters?q=&after=&before=. Without q, it shows what needs a person. See
+// narrow for the parameters that change q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
@@ -88,7 +90,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
-	if len(liveKinds(r)) > 0 { // what follows is not live
+	if len(liveKinds(r)) > 0 { // the parts below are not live
 		return view.Letters(p), nil
 	}
 	facets, err := w.Store.Facets(ctx, q, w.Fields...)
@@ -119,7 +121,7 @@ func (w *Web) firstRun() *view.FirstRun {
 	return &f
 }
 
-// tokens is one link per term that leads to the query without it.
+// tokens returns one link per term, which leads to the query without that term.
 func tokens(q query.Query) []view.Token {
 	var out []view.Token
 	for i, t := range q.Terms {
@@ -132,8 +134,8 @@ func states(q query.Query) []deadletter.State {
 	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
-// orderOf is the order of a list: the one that q asks for. Without one, what waits for its retry is
-// listed as it is due, the next first, and everything else as it was received, the newest first.
+// orderOf returns the order of a list: the one in q, if any. By default, scheduled letters are
+// ordered by due time, earliest first, and other lists by time of receipt, newest first.
 func orderOf(q query.Query) deadletter.Order {
 	if order := q.Order(); order != "" {
 		return order
@@ -144,7 +146,7 @@ func orderOf(q query.Query) deadletter.Order {
 	return deadletter.OrderReceived
 }
 
-// sorts are the orders that a list may have, each with its address.
+// sorts returns the possible orders of a list, each with its link.
 func sorts(q query.Query) []view.Sort {
 	plain, now := q.With(query.Sort), orderOf(q)
 	var out []view.Sort
@@ -158,7 +160,7 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf is what "all that match" means on a page as of now.
+// allOf defines what "all that match" means on a page as of now.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: now}
@@ -169,10 +171,10 @@ func allOf(q query.Query, now time.Time) view.All {
 	return all
 }
 
-// written is a moment as a query has it.
+// written formats a time as in a query.
 func written(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// rangeOf is what a query says about the time of receipt, as far as the menu can show it.
+// rangeOf returns a query's range of receipt times, as far as the menu can show it.
 func rangeOf(q query.Query) view.Range {
 	var r view.Range
 	for _, t := range q.Terms {
@@ -195,7 +197,7 @@ func rangeOf(q query.Query) view.Range {
 	return r
 }
 
-// widened is the list of the query without its times; "" when it has none.
+// widened returns the link to the query without its time terms; "" if it has none.
 func widened(q query.Query) string {
 	wide := q.With(query.Since).With(query.Before).With(query.Age)
 	if len(wide.Terms) == len(q.Terms) {
@@ -204,7 +206,7 @@ func widened(q query.Query) string {
 	return view.LettersURL(wide.String(), "", "")
 }
 
-// histogram counts the letters of a list by time; every bar leads to its part of it.
+// histogram counts the letters of a list by time. Each bar links to its part of the list.
 func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view.Histogram, error) {
 	to := r.To
 	if to.IsZero() {
@@ -227,7 +229,7 @@ func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view
 	return h, nil
 }
 
-// between is q within a time of receipt.
+// between returns q limited to a range of receipt times.
 func between(q query.Query, from, to time.Time) query.Query {
 	q = q.With(query.Since).With(query.Before)
 	if !from.IsZero() {

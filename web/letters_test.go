@@ -74,7 +74,7 @@ func TestFiltersAreButtonsOfOneForm(t *testing.T) {
 	h.get("/letters?q=-queue:sms").want(t, 200, "3 match", "Remove the exclusion queue:sms")
 }
 
-// A press of a button leads to the query that it asks for.
+// Each button leads to the query that it stands for.
 func TestNarrowing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -90,7 +90,7 @@ func TestNarrowing(t *testing.T) {
 		{"-queue:sms", "exclude=queue:sms", ""},
 		{"timeout", "toggle=state:dead", "state:dead timeout"},
 		{"queue:s*", "toggle=queue:sms", "queue:s*,sms"},
-		{"state:dead", "toggle=queue:a+b:c", "state:dead"}, // no term of one value: nothing happens
+		{"state:dead", "toggle=queue:a+b:c", "state:dead"}, // not a one-value term: nothing happens
 		{"state:daed", "toggle=queue:sms", "state:daed"},
 		{"state:dead", "add=queue:sms", "state:dead queue:sms"},
 		{"state:dead since:7d", "range=1h", "state:dead since:1h"},
@@ -169,8 +169,8 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestAnIDJumps: what names a letter, a group or an operation leads to its page from every box that
-// takes a query, where there is such a thing. A short id that two letters have is their list.
+// TestAnIDJumps checks every box that accepts a query. The name of a letter, group or operation
+// leads to its page, if it exists. A short id that two letters share leads to a list of both.
 func TestAnIDJumps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -193,8 +193,8 @@ func TestAnIDJumps(t *testing.T) {
 	}
 }
 
-// TestAListHasAnOrder: sort: orders the list, its menu and heads lead to the others, and the pages
-// beside it go on in it.
+// TestAListHasAnOrder checks that sort: orders the list. The menu and the column headers link to
+// other orders, and the adjacent pages keep the order.
 func TestAListHasAnOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -225,7 +225,8 @@ func TestAListHasAnOrder(t *testing.T) {
 	h.get("/triage?q=sort:size").want(t, 400)
 }
 
-// TestThePaletteOffersWhatHasTheText, each kind with its address, and never more of one than a few.
+// TestThePaletteOffersWhatHasTheText checks that each kind of match has its link, and that there
+// are only a few of each kind.
 func TestThePaletteOffersWhatHasTheText(t *testing.T) {
 	t.Parallel()
 	h := open(t)

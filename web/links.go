@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	aroundDeath  = 5 * time.Minute // before and after it, of {from} and {to}
-	maxLinkValue = 500             // bytes; a longer value is none
+	aroundDeath  = 5 * time.Minute // {from} and {to} are this long before and after the death
+	maxLinkValue = 500             // bytes; a longer value is ignored
 )
 
-// linksOf are the links of the configuration that a letter has all values for; hidden is the letter
-// without what is masked.
+// linksOf returns the configured links for which a letter has all values. hidden is the letter with
+// masks applied.
 func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
 		if to, ok := filled(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
@@ -33,8 +33,8 @@ func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	return list
 }
 
-// filled puts values into the URL of a link, escaped so that each stays in its place. It is false
-// where one is missing, or would be a way up in the path.
+// filled inserts values into a link's URL, escaped so that each stays in its place. It returns
+// false if a value is missing or would lead up in the path.
 func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {
@@ -53,7 +53,7 @@ func filled(parts []config.LinkPart, value func(name string) string) (string, bo
 		return "", false
 	}
 	for _, step := range strings.Split(u.EscapedPath(), "/") {
-		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers follow them, escaped too
+		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve these steps, even if escaped
 			return "", false
 		}
 	}
@@ -66,7 +66,7 @@ var (
 	b3TraceID   = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})$`)
 )
 
-// linkValue is what a placeholder stands for; "" = nothing.
+// linkValue returns the value of a placeholder; "" if there is none.
 func linkValue(l *deadletter.Letter, name string) string {
 	if header, ok := strings.CutPrefix(name, config.LinkHeader); ok {
 		return headerValue(l.Properties.Headers, header)
@@ -107,7 +107,7 @@ func linkValue(l *deadletter.Letter, name string) string {
 	return ""
 }
 
-// traced is the id of a trace in a header; one of zeros is none.
+// traced returns the trace id in a header. An id of zeros counts as none.
 func traced(pattern *regexp.Regexp, header string) string {
 	m := pattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(header)))
 	if m == nil || strings.Trim(m[1], "0") == "" {
@@ -116,8 +116,8 @@ func traced(pattern *regexp.Regexp, header string) string {
 	return m[1]
 }
 
-// headerValue is a header that is a text, a number or a truth value, as text: the one of exactly
-// that name, else the first in any case.
+// headerValue returns a header as text if it is text, a number or a boolean. It prefers the exact
+// name, and otherwise takes the first header whose name differs only in case.
 func headerValue(headers deadletter.Table, name string) string {
 	value, ok := headers[name]
 	if !ok {

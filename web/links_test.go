@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// linksTo are the addresses of the links of a letter's page, by their names.
+// linksTo returns the URLs of the links on a letter's page, by name.
 func linksTo(t *testing.T, page string) map[string]string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -39,7 +39,7 @@ func linksTo(t *testing.T, page string) map[string]string {
 	return list
 }
 
-// configuredLinks are the links of a configuration.
+// configuredLinks returns the links of a configuration.
 func configuredLinks(t *testing.T, text string) []config.Link {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -104,7 +104,7 @@ links:
 	}
 }
 
-// TestWhatIsMaskedLeadsNowhere: a link does not tell another tool what is masked.
+// TestWhatIsMaskedLeadsNowhere checks that links do not disclose masked values to other tools.
 func TestWhatIsMaskedLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	links := configuredLinks(t, `links: [{name: whole, url: "https://a.example/{header.authorization}"}, {name: part, url: "https://a.example/{header.x-error-message}"}, {name: id, url: "https://a.example/{message_id}"}, {name: queue, url: "https://a.example/{queue}"}]`)

@@ -13,11 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// slowLists is a store whose lists take until they are let go.
+// slowLists is a store whose list methods block until they are released.
 type slowLists struct {
 	web.Store
 	asked   atomic.Int32
-	crowded atomic.Bool // more than two were asked at a time
+	crowded atomic.Bool // more than two at a time
 	let     chan struct{}
 }
 
@@ -39,8 +39,8 @@ func (s *slowLists) Facets(ctx context.Context, q query.Query, bodies ...string)
 	return s.Store.Facets(ctx, q, bodies...)
 }
 
-// Two requests for lists are answered at a time, so that half of the readers of the store are there
-// for what is asked by number; a client that goes away no longer waits.
+// Two list requests run at a time. Half of the store's readers therefore remain free for requests
+// by id. A client that disconnects no longer waits.
 func TestListsLeaveReadersToOthers(t *testing.T) {
 	t.Parallel()
 	s := &slowLists{let: make(chan struct{})}

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lookBatch   = 25 // letters that are read at a time
+	lookBatch   = 25 // letters read at a time
 	lookLetters = 20_000
 	lookTime    = 2 * time.Second
 )
@@ -25,10 +25,10 @@ func errLookOrder(t query.Term) error {
 	return invalid("body.%s is not indexed, so it is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
-// look reads the letters that a query selects, newest first from a cursor on, and keeps those whose
-// decoded body has what the terms ask for, under its masks: at least limit of them, unless it comes
-// to the end, or to its bounds. next is the cursor from which to look further, "" at the end. Only
-// one look is under way at a time, and it rests as long as it works.
+// look reads the letters that a query selects, newest first from a cursor on. It keeps letters
+// whose decoded body matches the terms, with masks applied. It stops after at least limit matches,
+// at the end, or at its bounds. next is the cursor for continuing, or "" at the end. Only one look
+// runs at a time, and it pauses between batches for as long as a batch took, at most 50 ms.
 func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
@@ -65,7 +65,7 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after
 	}
 }
 
-// having returns the rows whose letters have what the terms ask for.
+// having returns the rows whose letters match the terms.
 func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.Term) ([]deadletter.Row, error) {
 	ids := each(rows, func(r deadletter.Row) deadletter.ID { return r.ID })
 	letters, err := w.Store.Whole(ctx, ids)
@@ -88,8 +88,8 @@ func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.T
 	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
 }
 
-// lookedFor is the page of a list that no index has. What could act on more letters than it shows
-// is left out, and so is what counts letters: facets and the histogram.
+// lookedFor returns the page of a list that no index covers. It leaves out whatever could act on
+// more letters than it shows. It also leaves out counts: facets and the histogram.
 func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
 	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
 	if err != nil {
@@ -100,6 +100,6 @@ func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, 
 	}
 	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
 	p.Order = deadletter.OrderReceived
-	p.Live = false // a page that is live asks again with each letter that arrives, and this takes seconds
+	p.Live = false // a live page would reload for each new letter, and this takes seconds
 	return view.Letters(p), nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAListLooksForWhatIsNotIndexed: a list finds letters by any path of their bodies, says how far
-// it looked, and goes on from there. What acts on letters, counts or exports them refuses the path.
-// A masked one stays the mistake that it is.
+// TestAListLooksForWhatIsNotIndexed checks that a list finds letters by any path in their bodies,
+// says how far it looked, and can continue. Requests that act on, count or export letters reject
+// the path. A masked path is rejected everywhere.
 func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

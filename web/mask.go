@@ -11,23 +11,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// hide masks the properties and headers of a letter, at any depth, so that nothing after it can
-// show them. The stored letter is not touched. It says whether anything was masked.
+// hide masks the properties and headers of a letter at any depth, so that no later code can show
+// them. The stored letter is not changed. hide reports whether anything was masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// What was written before a mask was configured is masked where it is read.
+	// Text written before a mask was configured is masked when it is read.
 	summary, summarised := w.Header("", l.Summary)
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions are what a query depends on besides its text.
+// queryOptions returns what the meaning of a query depends on besides its text.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
 
-// lookOptions are queryOptions for lists, which look through letters for what no index knows.
+// lookOptions returns queryOptions for lists, which look through letters for terms without an
+// index.
 func (w *Web) lookOptions() query.Options {
 	o := w.queryOptions()
 	o.Look = true
@@ -36,8 +37,7 @@ func (w *Web) lookOptions() query.Options {
 
 func (w *Web) indexedPath(path string) bool { return slices.Contains(w.Fields, path) }
 
-// maskedField says whether a query may not ask for a field, since its values are masked whatever
-// they are.
+// maskedField reports whether a query may not use a field because its values are always masked.
 func (w *Web) maskedField(field string) bool {
 	if path, ok := strings.CutPrefix(field, "body."); ok {
 		return w.Masked != nil && w.Masked(path)
@@ -63,10 +63,10 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	return rows
 }
 
-// bytesMasked says whether the bytes of a body must not be given out.
+// bytesMasked reports whether the bytes of a body must not be returned.
 func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
 
-// property is one of the texts that AMQP has beside the headers.
+// property is one of AMQP's text properties.
 type property struct {
 	name  string
 	value *string
@@ -98,7 +98,7 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	return masked || hidden
 }
 
-// hideTable masks names and values; inside names the header that the table is the value of.
+// hideTable masks names and values. inside is the name of the header whose value the table is.
 func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
 	masked := false
 	table := make(deadletter.Table, len(t))
@@ -108,7 +108,7 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 		if inside != "" {
 			shown, hidden = w.hideField(inside, value)
 		}
-		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // what a letter is listed by
+		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // lists select letters by these
 			shown, hidden = w.hideField(key, value)
 		}
 		if !hidden {
@@ -120,8 +120,8 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 	return table, masked
 }
 
-// namesMasked says whether something in the bytes of a header that could not be read may be the
-// name of a masked one: its length, the name, and the letter of a type.
+// namesMasked reports whether the bytes of an unreadable header may contain the name of a masked
+// header: a length, the name, and a type letter.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)
@@ -160,9 +160,9 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 	case deadletter.Table:
 		return w.hideTable(v, name)
 	case time.Time, nil:
-		_, hidden := w.Header(name, "") // by its name only
+		_, hidden := w.Header(name, "") // only by its name
 		return payload.Masked, hidden
-	default: // numbers: as they are read
+	default: // numbers: in their text form
 		return w.Header(name, fmt.Sprint(v))
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// narrow returns the query that a press of a button of the list asks for, and whether it is another
-// than q. Each button is one parameter beside q: add is text behind it, toggle and exclude a term
-// with one value, range a preset, from and to moments, between an interval. Neither q nor add: what
-// needs a person.
+// narrow returns the query that a button of the list leads to, and whether it differs from q. Each
+// button is one parameter besides q. add appends text. toggle and exclude switch a term with one
+// value. range is a preset, from and to are times, and between is an interval. With neither q nor
+// add, the query selects what needs a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
 	if !form.Has("q") && !form.Has("add") {
@@ -32,7 +32,7 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	}
 	q, err := query.Parse(text, w.lookOptions())
 	if err != nil {
-		return text, true // the page of the query says what is wrong with it
+		return text, true // the query's page reports the mistake
 	}
 	for _, name := range []string{"toggle", "exclude"} {
 		if form.Has(name) {
@@ -57,7 +57,8 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	return between(q, moment(from), moment(to)).String(), true
 }
 
-// moment reads a moment as a form sends it, UTC where no zone is said; zero when it is none.
+// moment parses a time from a form, in UTC if no zone is given. It returns the zero time if text is
+// not a time.
 func moment(text string) time.Time {
 	for _, layout := range []string{view.MinuteLayout, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -67,11 +68,11 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// switched returns q with the one value of t chosen or, where it is chosen already, not; with not,
-// excluded or not excluded any more. A value is never both.
+// switched returns q with the one value of t switched on or, if it was on, off. With not, it
+// switches the value's exclusion. A value is never both chosen and excluded.
 func switched(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]
-	had := false // the value stood where it is switched
+	had := false // the value was already on
 	out := query.Query{}
 	for _, old := range q.Terms {
 		if old.Field != t.Field || old.Name != t.Name {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// openAPIDocument describes the API; a test holds it to the routes.
+// openAPIDocument describes the API; a test checks it against the routes.
 //
 //go:embed openapi.yaml
 var openAPIDocument []byte

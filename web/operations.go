@@ -13,20 +13,20 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Operations is what the pages of operations need of the store.
+// Operations holds the store's methods for the pages of operations.
 type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before 0: from the newest
-	// OperationLetters returns the letters of an operation with one of the results, and the cursor
-	// of the next page, "" at the end.
+	// OperationLetters returns the letters of an operation with one of the results. It also returns
+	// the cursor of the next page, or "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
-	// BackGroups returns the groups that letters of an operation came back to, most letters first;
-	// OperationGroups those whose letters it has, the heads of those that are merged.
+	// BackGroups returns the groups that letters of an operation came back to, most letters first.
+	// OperationGroups returns the groups of its letters. A merged group is replaced by its head.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest operation of each group that is not over
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // that are neither over nor only watched
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // that wait for a person, oldest first
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // newest unfinished operation of each group
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // neither finished nor only watched
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // waiting for a person, oldest first
 }
 
 const (
@@ -35,14 +35,14 @@ const (
 	undoableCounted  = 100_000 // letters
 )
 
-// pathOperation reads the operation's id in the path.
+// pathOperation parses the operation id in the path.
 func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 	return pathAs(r, "operation", deadletter.ParseOperationID)
 }
 
-// operation is GET /operations/{id}?result=&after=&from=&look=. Without a result it lists what a
-// person looks at first; from is the list that it was begun from, and with look the page loads
-// itself again without scripts.
+// operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
+// result that a person should look at first. from is the list that the operation was started from.
+// With look, the page reloads without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if err != nil {
 		return view.OperationPage{}, err
 	}
-	if len(op.Patch) > 0 && w.Decoder().HidesAny() { // nobody can say which of its values stand where something is masked
+	if len(op.Patch) > 0 && w.Decoder().HidesAny() { // the patch may contain masked values
 		op.Patch = nil
 	}
 	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
@@ -99,8 +99,8 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	return p, err
 }
 
-// undoable counts the letters that are still as the operation left them, up to limit; 0 where
-// nothing undoes its action.
+// undoable counts up to limit letters that are still in the state that the operation put them in.
+// It returns 0 if the action cannot be undone.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
 	state, ok := left[action]
@@ -111,8 +111,8 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf says why letters of an operation cannot be sent now: of its largest queue whose broker is
-// away.
+// awayOf says why letters of an operation cannot be sent now. It reports the largest queue whose
+// broker is disconnected.
 func (w *Web) awayOf(op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""
@@ -127,7 +127,7 @@ func (w *Web) awayOf(op deadletter.Operation) string {
 	return ""
 }
 
-// outcome fills in what letters came back of, and the groups to go on with.
+// outcome fills in the groups that letters came back to, and the groups to continue with.
 func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
@@ -145,8 +145,8 @@ func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	return err
 }
 
-// shownResult is the result whose letters are listed: the one that was asked for, else the first
-// that has any.
+// shownResult returns the result whose letters are listed: the requested one, or otherwise the
+// first that has any letters.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {
@@ -161,7 +161,7 @@ func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	return ""
 }
 
-// resultLetters reads a page of the letters with a result.
+// resultLetters reads a page of an operation's letters with a result.
 func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string) ([]deadletter.OperationLetter, string, error) {
 	switch r {
 	case "":
@@ -172,7 +172,7 @@ func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r de
 	return w.operationLetters(w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows))
 }
 
-// operationLetters masks letters of an operation.
+// operationLetters masks an operation's letters.
 func (w *Web) operationLetters(list []deadletter.OperationLetter, next string, err error) ([]deadletter.OperationLetter, string, error) {
 	for i := range list {
 		list[i].Error, _ = w.Header("", list[i].Error)
@@ -180,7 +180,7 @@ func (w *Web) operationLetters(list []deadletter.OperationLetter, next string, e
 	return list, next, err
 }
 
-// operations is GET /operations?before=.
+// operations handles GET /operations?before=.
 func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	var before deadletter.OperationID
 	if text := r.URL.Query().Get("before"); text != "" {
@@ -201,8 +201,8 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	return view.Operations(p), nil
 }
 
-// control is POST /operations/{id}/cancel, /pause and /resume. An operation that is over meanwhile
-// is shown as it is.
+// control handles POST /operations/{id}/cancel, /pause and /resume. It then redirects back to the
+// page with the button.
 func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if err := r.ParseForm(); err != nil {
@@ -213,7 +213,7 @@ func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	}
 }
 
-// rateOperation is POST /operations/{id}/rate. A rate that is none comes back in its field.
+// rateOperation handles POST /operations/{id}/rate. An invalid rate is shown in its field again.
 func (w *Web) rateOperation(r *http.Request) (string, error) {
 	id, err := pathOperation(r)
 	if err != nil {

@@ -30,8 +30,8 @@ func TestControlOfAnOperation(t *testing.T) {
 	h.get("/operations/O-1?result=nonsense&after=!").want(t, 400)
 }
 
-// TestAHaltedOperationIsWorkForAPerson: Overview and Triage list it, a plan offers to cancel its
-// rest, and what is started then has all letters.
+// TestAHaltedOperationIsWorkForAPerson checks that Overview and Triage list a halted operation. A
+// plan offers to cancel its rest, and an operation started that way includes all letters.
 func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -59,9 +59,9 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:discarded","take_over":["O-1"]}`).want(t, 409, "its rest cannot be taken over")
 }
 
-// TestAnOperationSaysHowToGoOn: the page of an operation leads back to the list that it was begun
-// from, says of what came back what it died of and whether that is new, and offers what is next for
-// its groups and for what it skipped, all of it without scripts.
+// TestAnOperationSaysHowToGoOn checks an operation's page. It links back to the list that the
+// operation was started from. For letters that came back, it gives the error and whether it is new.
+// It offers next steps for the operation's groups and for skipped letters, all without scripts.
 func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -79,7 +79,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 		}
 	}
 	h.post("/operations/O-1/pause", url.Values{}).to(t, "/operations/O-1")
-	h.get("/triage").want(t, 200, `id="op-G-1" data-live="operation"`, ">O-2</a>", "1 of 3") // the newest; one letter is skipped
+	h.get("/triage").want(t, 200, `id="op-G-1" data-live="operation"`, ">O-2</a>", "1 of 3") // the newest operation; one letter is skipped
 	h.advance()
 
 	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})

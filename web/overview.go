@@ -16,11 +16,11 @@ import (
 
 const (
 	topGroups       = 10
-	overviewDeploys = 50 // marks of the chart
+	overviewDeploys = 50 // deploy marks in the chart
 )
 
-// spans are the presets of time as durations, with the bars of their chart: 24 h in steps of 15
-// min.
+// spans maps the preset ranges to their durations and the number of bars in their chart. For
+// example, 24 h has bars of 15 min.
 var spans = map[string]struct {
 	span time.Duration
 	bars int
@@ -28,8 +28,8 @@ var spans = map[string]struct {
 	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
 }
 
-// The time that is shown where nobody asked for one: a day, or an hour while all there is came in
-// the last hour, which would be a hair at the end of a day.
+// The default range is a day. It is an hour while all letters arrived within the last hour, since a
+// day's chart would show them only as a thin line at its end.
 const (
 	usualSpan = "24h"
 	firstSpan = "1h"
@@ -46,7 +46,7 @@ func (w *Web) span(ctx context.Context, asked string, now time.Time) (string, er
 	return usualSpan, err
 }
 
-// overview is GET /?range=.
+// overview handles GET /?range=.
 func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	p := view.OverviewPage{Shell: w.shell(r, "Overview", view.SectionOverview), Restore: restorable(w.Restore)}
 	ctx := r.Context()
@@ -62,7 +62,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored <= tried { // of dlo's own
+	if stored <= tried { // all of them come from dlo's own trials
 		if p.FirstRun = w.firstRun(); p.FirstRun.Running() {
 			p.Refresh = view.LookEvery
 		}
@@ -78,7 +78,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	chosen := spans[p.Range]
-	// One bar more: the first and the last stand at the ends of the time and are seldom whole.
+	// One more bar is needed, because the first and the last bar usually cover only part of a step.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	return view.Overview(p), err
 }
 
-// standing reads what the sentence of the overview is about.
+// standing reads the facts for the overview's summary sentence.
 func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	ctx := r.Context()
 	if p.Standing, err = w.Store.Standing(ctx); err != nil {
@@ -132,7 +132,7 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 		return err
 	}
 	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})
-	if err != nil || len(worst) == 0 { // it became quiet a moment ago
+	if err != nil || len(worst) == 0 { // the group became quiet in the meantime
 		return err
 	}
 	g, err := w.Store.Group(ctx, worst[0].ID)
@@ -141,8 +141,8 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	return err
 }
 
-// heldBack says of which queues and groups the retries are held back because almost all came back:
-// their letters wait, and are not among the dead.
+// heldBack names the queues and groups whose retries are held back because almost all of them came
+// back. Their letters wait and do not count as dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string
 	for _, g := range guards {

@@ -16,7 +16,7 @@ func TestOverview(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters not in the text index yet", `aria-current="true">24 h`)
 	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
-	for _, path := range []string{"/", "/?range=nonsense"} { // all of it is younger than an hour
+	for _, path := range []string{"/", "/?range=nonsense"} { // all are less than an hour old
 		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
 	}
 	for _, queue := range []string{"sms", "<b>", "c", "d"} {
@@ -30,8 +30,8 @@ func TestOverview(t *testing.T) {
 	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was last connected is not known.", "Needs attention")
 }
 
-// TestTheSentenceOfTheOverview: what fails, what is quiet since when and after what, and what
-// waits, with clock times; its button leads to what it counts.
+// TestTheSentenceOfTheOverview checks that the sentence says what fails, what has been quiet since
+// when and after what, and what waits, with clock times. Its button leads to what it counts.
 func TestTheSentenceOfTheOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -79,7 +79,8 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	sentence("Nothing needs a person.", "6 dead or held letters are in groups that are snoozed or resolved.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved"`)
 }
 
-// TestOverviewSaysWhoIsToldOfProblems: the channels, or that there are none.
+// TestOverviewSaysWhoIsToldOfProblems checks that the overview names the notification channels, or
+// says that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
 	for want, channels := range map[string][]string{"dlo&#39;s own problems go to oncall, team": {"oncall", "team"}, "nobody is notified when dlo has a problem": nil} {
@@ -89,7 +90,8 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	}
 }
 
-// TestHealthSaysWhetherRetriesAreLate, and Overview how many letters of a group wait for them.
+// TestHealthSaysWhetherRetriesAreLate checks that late retries are reported, and that Overview
+// shows how many letters of a group wait for a retry.
 func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -102,7 +104,7 @@ func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 	h.get("/").want(t, 200, "the oldest that is due is ", " late").not(t, "on time")
 }
 
-// TestHealthNamesTheLastNotice: when it was sent, and through which channel.
+// TestHealthNamesTheLastNotice checks that the last notice is shown with its time and channel.
 func TestHealthNamesTheLastNotice(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -120,13 +122,13 @@ func TestHealthNamesTheLastNotice(t *testing.T) {
 	h.get("/").want(t, 200, "last one sent ", " to oncall")
 }
 
-// TestTheFirstChartIsOfAnHour while all letters came in the last one, and nobody asked for another
-// time; from then on it is of a day.
+// TestTheFirstChartIsOfAnHour checks that the chart covers an hour while all letters arrived within
+// the last hour and no range is requested. Later it covers a day.
 func TestTheFirstChartIsOfAnHour(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const hour, day = `aria-current="true">1 h`, `aria-current="true">24 h`
-	h.get("/").not(t, hour, day) // nothing is there
+	h.get("/").not(t, hour, day) // the store is empty
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, hour)
 	h.get("/?range=24h").want(t, 200, day)

@@ -67,7 +67,8 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 		"Broker second takes no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
 }
 
-// TestABrokerThatWasNeverThereKeepsNothing: pages say what to check, and not that letters wait.
+// TestABrokerThatWasNeverThereKeepsNothing checks a broker that was never connected: pages say what
+// to check, and do not claim that letters wait there.
 func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -76,7 +77,7 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 		{Name: "second", VHost: "shop", Setting: "<url>", Reason: "refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}},
 	}
 	const never = "Until dlo has connected once, "
-	for _, path := range []string{"/", "/letters?q="} { // nothing is stored, and then something is
+	for _, path := range []string{"/", "/letters?q="} { // one without, one with letters listed
 		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").not(t, "Nothing is lost", "lost 1 min ago")
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
@@ -87,7 +88,8 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
 }
 
-// TestEveryPlaceHasItsPage: what the navigation leads to is there, and its keys are different ones.
+// TestEveryPlaceHasItsPage checks that each navigation link has a page, and that the keys are
+// distinct.
 func TestEveryPlaceHasItsPage(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -95,7 +97,7 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	for _, p := range view.Places {
 		path := p.Path
 		if p.Section == view.SectionLetters {
-			path += "?q=" // without a query it leads to the dead ones
+			path += "?q=" // without a query, it redirects to dead letters
 		}
 		a := h.get(path)
 		if a.StatusCode != 200 {
@@ -110,8 +112,8 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsNamed: a page that is missing says what was looked for, whatever it was, and
-// cut where it is long.
+// TestWhatIsNotThereIsNamed checks that the page for something missing names what was looked for.
+// Any name is safe, and a long one is cut.
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -10,12 +10,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// paletteOf is how many entries of a kind the palette offers.
+// paletteOf is the number of entries of each kind that the palette offers.
 const paletteOf = 5
 
-// palette is GET /palette?q=: what a text may mean, the surest first: a letter, a group or an
-// operation by its id; pages, saved views, groups, queues and types whose name has the text; and
-// the text as a search. Without a text, the pages and views.
+// palette handles GET /palette?q=. It returns what a text may mean, most certain first: a letter,
+// group or operation with that id; pages, saved views, groups, queues and types whose name contains
+// the text; and the text as a search. Without a text, it returns the pages and views.
 func (w *Web) palette(r *http.Request) (any, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	out := []view.PaletteEntry{}
@@ -57,7 +57,7 @@ func holds(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
-// paletteGroups are the groups whose title, error, note or ticket has a text.
+// paletteGroups returns the groups whose title, error, note or ticket contains a text.
 func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEntry, error) {
 	list, _, err := w.groups(ctx, (query.Query{}).With(query.Words, text), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: paletteOf})
 	return each(list, func(g deadletter.GroupRow) view.PaletteEntry {
@@ -65,7 +65,7 @@ func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEnt
 	}), err
 }
 
-// paletteNames are the queues and types of letters whose name has a text.
+// paletteNames returns the queues and types of letters whose name contains a text.
 func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntry, error) {
 	counted, err := w.Store.Facets(ctx, query.Query{})
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// liveHeader names, in a request for a page that is open already, the kinds of what has changed:
-// "letters operation". Only what is about them is sent.
+// liveHeader names what has changed, for example "letters operation". An open page sends it, and
+// the response contains only the affected parts.
 const liveHeader = "Dlo-Live"
 
-// liveKinds are those of a request; nil = the whole page is asked for.
+// liveKinds returns the kinds in a request's header; nil if the whole page is requested.
 func liveKinds(r *http.Request) []string { return strings.Fields(r.Header.Get(liveHeader)) }
 
-// liveParts are the elements of a page that data-live marks with one of the kinds, as they are
-// written there, and the check boxes of its rows, by which a page counts what is new.
+// liveParts returns the elements of a page whose data-live attribute has one of the kinds, exactly
+// as in the page. It also returns the check boxes of the rows, which a page uses to count new rows.
 func liveParts(page []byte, kinds []string) []byte {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))
-	for inside := 0; ; { // elements that are open in the part that is being copied
+	for inside := 0; ; { // counts open elements in the part being copied
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			return out.Bytes()
@@ -41,7 +41,7 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// marked says whether a part begins with a tag.
+// marked reports whether a part begins with this tag.
 func marked(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {
@@ -54,5 +54,5 @@ func marked(t html.Token, kinds []string) bool {
 	return false
 }
 
-// empty are the elements of our pages that have no end tag.
+// empty lists the elements in dlo's pages that have no end tag.
 var empty = map[atom.Atom]bool{atom.Input: true, atom.Wbr: true, atom.Br: true, atom.Hr: true, atom.Meta: true, atom.Link: true, atom.Img: true}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAPageThatIsLiveFetchesItsParts: an open page is sent what may have changed of it and nothing
-// else, whatever it asks for.
+// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only its parts that may have
+// changed, whatever kinds it requests.
 func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -39,7 +39,7 @@ func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	}
 }
 
-// TestALivePageAsksOnceASecondAtMost: however much happens.
+// TestALivePageAsksOnceASecondAtMost checks the limit with many changes.
 func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -20,29 +20,29 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Guarded is what the pages of queues need of the store.
+// Guarded holds the store's methods for the pages of queues.
 type Guarded interface {
-	Guards(ctx context.Context) ([]deadletter.Guard, error)       // what keeps automatic retries back, by queue
+	Guards(ctx context.Context) ([]deadletter.Guard, error)       // guards that hold automatic retries back, by queue
 	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
 }
 
-// Guardian keeps automatic retries back, and lets them go on. Each of its methods passes the gate,
-// deadletter.Allow; its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
+// Guardian holds automatic retries back and resumes them. Each method checks permissions with
+// deadletter.Allow. Its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 type Guardian interface {
 	PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error)
 	ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error
 }
 
 const (
-	askedQueues = 100             // queues that one page or call asks the management API about, at most
-	askedAtOnce = 4               // of them at the same time
-	askedFor    = 2 * time.Second // all of them together
-	askedAgain  = 5 * time.Second // an answer holds so long: the management API itself counts again every 5 s
+	askedQueues = 100             // most queues per page or call for which the management API is asked
+	askedAtOnce = 4               // concurrent requests
+	askedFor    = 2 * time.Second // for all requests together
+	askedAgain  = 5 * time.Second // how long a result is reused; the management API updates its counts every 5 s
 	queuesShown = 30              // queues on one page
 )
 
-// depths asks brokers about queues, so that neither a slow management API nor many readers can
-// stall a page.
+// depths asks brokers about queues. Neither a slow management API nor many readers can make a page
+// hang.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -53,8 +53,8 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns what is known of each queue, and how many were not asked for. What was not asked for,
-// or did not answer in time, is deadletter.UnknownQueue.
+// of returns what is known about each queue, and how many queues were left out. Queues that were
+// left out or whose request timed out are deadletter.UnknownQueue.
 func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -66,7 +66,7 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 	if left = len(queues) - askedQueues; left > 0 {
 		queues = queues[:askedQueues]
 	}
-	d.mu.Lock() // a second reader waits for the answers of the first, and takes them
+	d.mu.Lock() // a second reader waits and uses the first reader's results
 	defer d.mu.Unlock()
 	now := time.Now()
 	fresh := map[deadletter.Origin]depth{}
@@ -82,7 +82,7 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 			fresh[q] = depth{deadletter.UnknownQueue, now}
 		}
 	}
-	// The answers are not for this reader alone: they are taken although he went away.
+	// The results are shared, so the requests continue even if this reader disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
 	defer cancel()
 	type answer struct {
@@ -118,17 +118,17 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 	return known, max(left, 0)
 }
 
-// queueState is a queue that letters died in, or whose retries are kept back.
+// queueState is a queue that letters died in or whose retries are held back.
 type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
-	guard  deadletter.Guard // of the queue; without a state its retries are running
+	guard  deadletter.Guard // the queue's own; without a state, retries are running
 	away   string           // why nothing can be sent to its broker now; "" = it can
 	groups []deadletter.Guard
 	facts  deadletter.QueueFacts
 }
 
-// queueStates lists all of them by broker, vhost and name, without facts.
+// queueStates lists all such queues by broker, vhost and name, without facts.
 func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
@@ -146,16 +146,16 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	}
 	for _, g := range guards {
 		i, ok := at[g.Origin]
-		if !ok { // its letters are gone; that its retries are paused is not
+		if !ok { // its letters are gone, but its retries are still held back
 			i = len(all)
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0: // of a group what a person paused comes first
+		case g.Group != 0: // for a group, a person's pause comes first
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
-		case all[i].guard.State != deadletter.GuardPaused: // what a person paused stays, whatever the breaker does
+		case all[i].guard.State != deadletter.GuardPaused: // a person's pause takes precedence over the breaker
 			all[i].guard = g
 		}
 	}
@@ -169,12 +169,13 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried says whether nothing of a queue concerns anybody: it is that of trials, and they are over.
+// tried reports whether a queue can be left out because it is the trial queue and no trial letter
+// is left in it.
 func tried(q deadletter.QueueCounts) bool {
 	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
-// guards lists what keeps retries back, as it may be shown.
+// guards lists what holds retries back, with masks applied.
 func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	guards, err := w.Store.Guards(ctx)
 	for i := range guards {
@@ -183,15 +184,15 @@ func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return guards, err
 }
 
-// inboxState is an inbox with what its broker says of it.
+// inboxState is an inbox with what its broker reports about it.
 type inboxState struct {
 	broker deadletter.BrokerStatus
 	inbox  deadletter.InboxStatus
 	facts  deadletter.QueueFacts
 }
 
-// askFacts asks for the facts of all inboxes, and of the given queues, and returns the inboxes and
-// how many queues were not asked for.
+// askFacts asks for the facts of all inboxes and of the given queues. It returns the inboxes, and
+// how many queues were left out.
 func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
 	var inboxes []inboxState
 	var ask []deadletter.Origin
@@ -208,8 +209,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// A broker that left the configuration, or has another vhost by now, would be asked for
-		// another queue.
+		// If a broker has left the configuration or has another vhost now, the request would be
+		// about a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -221,7 +222,7 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 	return inboxes, left
 }
 
-// queues is GET /queues?from=.
+// queues handles GET /queues?from=.
 func (w *Web) queues(r *http.Request) (templ.Component, error) {
 	p, err := w.queuesPage(r, r.URL.Query().Get("from"))
 	if err != nil {
@@ -236,7 +237,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if err != nil {
 		return p, err
 	}
-	// What is kept back is first: it is what people come for.
+	// Queues whose retries are held back come first, because people look for them.
 	slices.SortStableFunc(all, func(a, b queueState) int { return cmp.Compare(keptBack(b), keptBack(a)) })
 	places := map[[2]string]bool{}
 	for _, q := range all {
@@ -272,7 +273,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	return p, nil
 }
 
-// keptBack ranks a queue by what keeps its retries back.
+// keptBack ranks a queue by what holds its retries back.
 func keptBack(q queueState) int {
 	switch {
 	case q.guard.State != "":
@@ -298,8 +299,8 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue is POST /queues/pause, and resumeQueue POST /queues/resume. What is wrong comes back
-// on the page.
+// pauseQueue handles POST /queues/pause, and resumeQueue POST /queues/resume. Mistakes are shown on
+// the page.
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 
@@ -324,7 +325,7 @@ func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 	return backTo(r, "/queues"), err
 }
 
-// pauseGroup is POST /groups/{id}/pause, and resumeGroup POST /groups/{id}/resume.
+// pauseGroup handles POST /groups/{id}/pause, and resumeGroup POST /groups/{id}/resume.
 func (w *Web) pauseGroup(r *http.Request) (string, error)  { return w.guardGroup(r, w.pause) }
 func (w *Web) resumeGroup(r *http.Request) (string, error) { return w.guardGroup(r, w.resume) }
 
@@ -339,12 +340,12 @@ func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
 	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{Group: id, Why: strings.TrimSpace(r.PostFormValue("reason"))})
 }
 
-// pathGroup reads the group's id in the path.
+// pathGroup parses the group id in the path.
 func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
-// pause and resume say what to do where things stand otherwise.
+// pause and resume explain a conflict with the current state.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping
@@ -367,8 +368,8 @@ func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.
 	return err
 }
 
-// groupGuard is the state of the retries of the only group that a list shows; nil where it shows
-// others, or none.
+// groupGuard returns the state of retries for a list that shows a single group; nil for other
+// lists.
 func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
 	groups := q.Values(query.Group)
 	if len(groups) != 1 || len(rows) == 0 {

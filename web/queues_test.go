@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// queueNamed is how a form of ours names a queue.
+// queueNamed returns a queue's name as encoded in a form.
 func queueNamed(broker, vhost, queue string) string {
 	return url.Values{"broker": {broker}, "vhost": {vhost}, "queue": {queue}}.Encode()
 }
@@ -54,7 +54,7 @@ func TestQueuesPage(t *testing.T) {
 	h.post("/groups/G-1/pause", nil).want(t, 503)
 }
 
-// A queue is named to the byte in a form, whatever its name is.
+// A form identifies a queue by its exact bytes, whatever its name is.
 func TestQueuesWithOddNames(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -75,7 +75,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 			t.Errorf("%q has no name on the page", name)
 		}
 	}
-	// Every link leads to the one letter of its queue.
+	// Every link leads to the single letter of its queue.
 	page := h.get("/queues").want(t, 200).text
 	links := strings.Split(page, `href="/letters?q=`)[1:]
 	found := 0
@@ -98,7 +98,7 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
-	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // what is kept back is first
+	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // held-back queues come first
 	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
 		t.Error("more than a page")
 	}
@@ -109,8 +109,8 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 	}
 }
 
-// TestASlowManagementAPIStallsNoPage: it is asked about few queues at once, for a short time, and
-// not about all; what it did not say is unknown.
+// TestASlowManagementAPIStallsNoQueuePage checks that the API is asked about few queues at a time,
+// for a short time, and not about all queues. Missing results are unknown.
 func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 	t.Parallel()
 	var asked, now, most atomic.Int64
@@ -124,7 +124,7 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 			if q.Queue < "queue-010" || q.Queue == "dlo.letters" {
 				return deadletter.QueueFacts{Known: true, Exists: true, Ready: 4711}
 			}
-			<-ctx.Done() // as a management API that never answers
+			<-ctx.Done() // like a management API that never responds
 			return deadletter.UnknownQueue
 		}
 	})
@@ -139,7 +139,7 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 		}
 	}
 	h.get("/api/v1/queues").want(t, 200).json(t, &out)
-	if took := time.Since(began); took > 10*time.Second { // 2 s, and a busy machine
+	if took := time.Since(began); took > 10*time.Second { // 2 s, plus time for a busy machine
 		t.Errorf("it took %s", took)
 	}
 	if len(out.Queues) != 130 {
@@ -154,14 +154,14 @@ func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 		t.Errorf("%d at once, %d in all", most.Load(), asked.Load())
 	}
 	before := asked.Load()
-	h.get("/queues").want(t, 200, "4,711", "unknown") // the answers hold for a while
+	h.get("/queues").want(t, 200, "4,711", "unknown") // results are reused for a while
 	if n := asked.Load() - before; n > 0 {
 		t.Errorf("asked again about %d queues", n)
 	}
 }
 
-// A broker that left the configuration, or has another vhost by now, is not asked: it would speak
-// of another queue.
+// A broker that left the configuration or has another vhost now is not asked, because its response
+// would be about a different queue.
 func TestFactsOfForeignQueuesAreUnknown(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
@@ -243,8 +243,8 @@ func TestAPIQueues(t *testing.T) {
 	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
 }
 
-// TestABreakerOnTheQueuesPage: what a breaker holds can be paused and resumed; what ramps can only
-// be paused.
+// TestABreakerOnTheQueuesPage checks that tripped retries can be paused and resumed, while retries
+// that are ramping up can only be paused.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
 	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}
@@ -252,7 +252,7 @@ func TestABreakerOnTheQueuesPage(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
 	})
-	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // though no letter of it is left
+	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although none of its letters is left
 	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`)
 	guard.State = deadletter.GuardProbing
 	h.get("/queues").want(t, 200, "Probing", "are being watched")

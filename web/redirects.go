@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addOverride is POST /rules/overrides. What is wrong comes back in its field.
+// addOverride handles POST /rules/overrides. Mistakes are shown in their fields.
 func (w *Web) addOverride(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -25,7 +25,7 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 	p.Form = view.OverrideForm{Place: r.PostFormValue("place"), Queue: field("queue"), To: field("to"), Reason: field("reason")}
 	o := deadletter.Override{Queue: p.Form.Queue, To: p.Form.To, Reason: p.Form.Reason}
 	for _, place := range p.Places {
-		// A form writes line ends as CR LF.
+		// Forms send line breaks as CR LF.
 		if len(p.Places) == 1 || place.Value() == strings.ReplaceAll(p.Form.Place, "\r\n", "\n") {
 			o.Broker, o.VHost, p.Form.Place = place.Broker, place.VHost, place.Value()
 		}
@@ -60,7 +60,7 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 	return "/rules", err
 }
 
-// removeOverride is POST /rules/overrides/{id}/remove.
+// removeOverride handles POST /rules/overrides/{id}/remove.
 func (w *Web) removeOverride(r *http.Request) (string, error) {
 	id, err := pathNumber(r, "redirect")
 	if err != nil {

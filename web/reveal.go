@@ -15,29 +15,29 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Recorder keeps what people saw that is hidden from others.
+// Recorder records who saw masked values.
 type Recorder interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// asked is what somebody asks to have revealed of a letter: a field of its body by its path or its
-// place in the tree, or a header or property by its name.
+// asked names what to reveal in a letter: a body field by its path or its position in the tree, or
+// a header or property by its name.
 type asked struct {
 	Field  string
 	Node   string
 	Header string
 }
 
-// revealed is one value that is shown.
+// revealed is a single revealed value.
 type revealed struct {
 	node   *payload.Node // of a field
 	at     payload.Position
-	header string // its name, as the letter has it
+	header string // its name as in the letter
 	value  string
 }
 
-// record notes that somebody sees what is masked. It comes first: what cannot be noted is not
-// shown.
+// record records that somebody sees a masked value. It is called first: a value is not shown if the
+// access cannot be recorded.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	return w.Store.Record(r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target))
 }
 
-// reveal finds a masked value and notes that it is shown.
+// reveal finds a masked value and records that it is shown.
 func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
 	if w.draining() {
 		return revealed{}, errStopping
@@ -104,7 +104,7 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 			}
 		}
 		for key, value := range p.Headers {
-			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // a masked name can only be had with the whole letter
+			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // a masked name is only revealed with the whole letter
 				continue
 			}
 			shown, ok := value.(string)
@@ -128,13 +128,13 @@ func (w *Web) maskedText(name, value string) (string, bool) {
 	return w.Header(name, value)
 }
 
-// maskedHeader says whether something in a header is masked.
+// maskedHeader reports whether any part of a header is masked.
 func (w *Web) maskedHeader(name string, value any) bool {
 	_, masked := w.hideTable(deadletter.Table{name: value}, "")
 	return masked
 }
 
-// maskedHeaders are the names of the headers and properties that can be revealed.
+// maskedHeaders returns the names of the headers and properties that can be revealed.
 func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
@@ -152,7 +152,7 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	return names
 }
 
-// show puts a revealed header back into a letter that was hidden; plain is the letter as it was.
+// show restores a revealed header in a masked letter. plain is the letter without masks.
 func (v revealed) show(l, plain *deadletter.Letter) {
 	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &plain.Properties}, {&l.Arrived, &plain.Arrived}} {
 		was := textsOf(p.plain)
@@ -167,7 +167,7 @@ func (v revealed) show(l, plain *deadletter.Letter) {
 	}
 }
 
-// apiReveal is POST /letters/{id}/reveal {field or header}: one masked value.
+// apiReveal handles POST /letters/{id}/reveal {field or header}. It returns one masked value.
 func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
@@ -180,7 +180,8 @@ func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
 	return api.Revealed{Value: v.value}, nil
 }
 
-// revealPage is POST /letters/{id}/reveal: the page of the letter with one masked value shown.
+// revealPage handles POST /letters/{id}/reveal. It returns the letter's page with one masked value
+// shown.
 func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -196,8 +197,8 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing reads the parameter reveal of a GET. Only our own pages and programs may ask for what
-// is noted: sameOrigin has refused a link of another site that does.
+// revealing parses the reveal parameter of a GET request. Such a request is recorded, so only dlo's
+// own pages and programs may send it: sameOrigin has already rejected links from other sites.
 func revealing(text string) (bool, error) {
 	switch text {
 	case "", "0":
@@ -208,7 +209,7 @@ func revealing(text string) (bool, error) {
 	return false, invalid("reveal is 1, or absent")
 }
 
-// put shows the value in the tree of the page.
+// put shows the revealed value in the page's tree.
 func (v revealed) put(tree []view.TreeNode) {
 	if v.node == nil {
 		return

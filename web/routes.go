@@ -12,14 +12,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// routes is the map of the house's front door. Every request passes, from outside in: headers,
-// recovery, host, cross-origin protection, size, actor. Up to the cross-origin protection nothing
-// is asked of the store.
+// routes defines all routes. Every request passes these handlers, outermost first: headers,
+// recovery, host, cross-origin protection, size, actor. Up to and including the cross-origin
+// protection, nothing reads the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
 
-	// Probes and metrics: no actor, no page.
+	// Probes and metrics have no actor and no page.
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {
@@ -27,7 +27,7 @@ func (w *Web) routes() chi.Router {
 	}
 	r.HandleFunc(static.Prefix+"*", files)
 
-	// Pages, for people with a browser, with or without JavaScript.
+	// Pages for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
 		r.Use(w.actor)
 		pages := w.placePages()
@@ -85,8 +85,8 @@ func (w *Web) routes() chi.Router {
 		r.Get(eventsPath, w.events)
 	})
 
-	// The API, for scripts and the command line. openapi.yaml describes it; a test holds the two
-	// together.
+	// The API for scripts and the command line. openapi.yaml describes it, and a test compares the
+	// two.
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(w.actor)
 		r.Get("/openapi.yaml", openAPI)
@@ -162,10 +162,10 @@ func (w *Web) routes() chi.Router {
 	return r
 }
 
-// forScripts says whether a request expects problem+json instead of a page.
+// forScripts reports whether a request expects problem+json instead of a page.
 func forScripts(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
-// placePages are the pages of the entries of the navigation.
+// placePages returns the handlers of the pages in the navigation.
 func (w *Web) placePages() map[view.Section]func(*http.Request) (templ.Component, error) {
 	return map[view.Section]func(*http.Request) (templ.Component, error){
 		view.SectionOverview:   w.overview,

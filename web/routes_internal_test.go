@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// TestEveryPageOfTheNavigationHasAPlace: TestEveryPlaceHasItsPage looks the other way.
+// TestEveryPageOfTheNavigationHasAPlace is the counterpart of TestEveryPlaceHasItsPage.
 func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
 	t.Parallel()
 	pages := (&Web{}).placePages()

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// rules is GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error, exchange,
-// key, attempts and headers. It changes nothing.
+// rules handles GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error,
+// exchange, key, attempts and headers. It changes nothing.
 func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	p, err := w.rulesPage(r)
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	return p, err
 }
 
-// rulesOf copies the rules of a set for a page, the default last.
+// rulesOf converts the rules of a set for a page. The default comes last.
 func rulesOf(set *rules.Set) []view.Rule {
 	when := conditions(set)
 	list := make([]view.Rule, 0, len(set.Rules)+1)
@@ -87,8 +87,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions are the clauses of each rule of a set: what Explain says to a letter of which nothing
-// is known.
+// conditions returns the clauses of each rule of a set. It uses Explain for a letter without known
+// facts.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)
@@ -135,7 +135,7 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords says where letters wait that do not wait in the store, and what to mind there.
+// waiterWords says where letters wait, if not in the store, and what to consider there.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
 	if retry.Count() == 0 {
@@ -159,7 +159,7 @@ func rateWords(rate float64) string {
 	return "At most " + strconv.FormatFloat(rate, 'g', 6, 64) + " retries per queue and second."
 }
 
-// retryOf is the back-off of a rule: its own, or that of the default; never nil.
+// retryOf returns the back-off of a rule: its own, or the default's. It is never nil.
 func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
 	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
 }

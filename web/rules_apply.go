@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// confirmApply is POST /rules/apply/confirm: what the rules in use would change about letters that
-// wait. It changes nothing, and may take as long as it needs.
+// confirmApply handles POST /rules/apply/confirm. It shows what the rules in use would change for
+// waiting letters. It changes nothing and has no time limit.
 func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -33,8 +33,8 @@ func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyWaiting is POST /rules/apply, the button of that page. What is wrong in the form comes back
-// in it.
+// applyWaiting handles POST /rules/apply, the button on that page. Mistakes are shown in the form
+// again.
 func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -58,8 +58,7 @@ func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyQuery reads which letters are meant. A mistake in it comes back in the form of the Rules
-// page.
+// applyQuery parses which letters are selected. A mistake is shown in the form on the Rules page.
 func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return query.Query{}, nil, formError(err)
@@ -77,8 +76,8 @@ func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) 
 	return q, view.Rules(p), mistake
 }
 
-// applyMistakes says what is wrong in the form, by field, and why nothing is done; nil when all is
-// well.
+// applyMistakes returns the form's mistakes by field, and why nothing is done; nil if there are
+// none.
 func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
 	mistakes := map[string]string{}
 	if len(reason) > maxReasonText {
@@ -97,7 +96,7 @@ func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, 
 	return nil, nil
 }
 
-// errRulesChanged is the answer to who would apply other rules than were shown.
+// errRulesChanged is the error if the rules have changed since they were shown.
 var errRulesChanged = fmt.Errorf("%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict)
 
 func (w *Web) rulesLoaded() time.Time {
@@ -107,7 +106,8 @@ func (w *Web) rulesLoaded() time.Time {
 	return w.Rules.Set().Loaded
 }
 
-// applyPage applies the rules in use, or asks what that would change, and says it.
+// applyPage applies the rules in use, or finds out what that would change, and returns the page
+// with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),

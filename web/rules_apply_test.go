@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// wait stores n letters that died in a queue, and has the rules of the house decide on them.
+// wait stores n letters that died in a queue and lets the house's rules decide on them.
 func (h *house) wait(queue string, n int) []deadletter.ID {
 	h.t.Helper()
 	h.window++
@@ -34,7 +34,7 @@ func (h *house) wait(queue string, n int) []deadletter.ID {
 	}
 	r, err := h.store.Receive(context.Background(), w)
 	if err == nil {
-		err = h.store.Settle(context.Background(), r.Window)
+		err = h.store.SettleWindow(context.Background(), r.Window)
 	}
 	for n := 1; err == nil && n > 0; {
 		n, err = h.classifier.Step(context.Background())
@@ -69,7 +69,7 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 503)
 }
 
-// hidden is the value of a hidden field of a page.
+// hidden returns the value of a hidden field on a page.
 func hidden(t *testing.T, a answer, name string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(a.text, `name="`+name+`" value="`)
@@ -80,8 +80,9 @@ func hidden(t *testing.T, a answer, name string) string {
 	return html.UnescapeString(value)
 }
 
-// TestRulesAreAppliedByThePage: a form on the Rules page, what would change, and the button that
-// does it; what is wrong comes back in its field, and nothing is done then.
+// TestRulesAreAppliedByThePage checks the form on the Rules page, the page that shows what would
+// change, and the button that applies it. Mistakes are shown in their fields, and then nothing is
+// changed.
 func TestRulesAreAppliedByThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -139,7 +140,7 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 	h.post("/rules/apply", form()).want(t, 503)
 }
 
-// A large discard by a rule asks for its count, as every large discard does.
+// A large discard by a rule requires typing the count, like every large discard.
 func TestALargeDiscardByARuleIsTyped(t *testing.T) {
 	t.Parallel()
 	h := open(t)

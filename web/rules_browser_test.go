@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Rules are written, corrected where they are wrong, and tried, without JavaScript too; the letters
-// that would have become something else are one click away, and nothing has changed.
+// Rules are written, corrected and tried, also without JavaScript. The letters with a different
+// outcome are one click away, and nothing has changed.
 func TestRulesAreTriedInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -60,7 +60,7 @@ func TestRulesAreTriedInABrowser(t *testing.T) {
 	}
 }
 
-// refused is silent after a form that was sent back: the console shows the status of the page.
+// refused works like silent after a rejected form: the console shows only the page's status.
 func refused(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
@@ -73,8 +73,8 @@ func refused(t *testing.T, tab *testenv.Tab) {
 	}
 }
 
-// What comes of it passes axe-core at both widths and in both colours, and nothing is wider than a
-// phone.
+// The results page passes axe-core at both widths and in both colour themes, and nothing is wider
+// than a phone's screen.
 func TestTriedRulesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"tried": `- name: sms\n  match: {queue: sms}\n  retry: {delays: [5s, 30s], jitter: 0.1}\n`, "mistaken": `- name: sms\n  mach: {}\n`} {

@@ -8,10 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-const delaysSaid = 6 // of a rule; one more is said as well, rather than that there is one
+const delaysSaid = 6 // per rule; a single further delay is also listed, instead of "1 more"
 
-// delaysOf says in a line when letters of a reason are retried by a rule of a set, each delay with
-// what jitter makes of it, and what becomes of them then: "9 s to 11 s, 1 h, then dead: page".
+// delaysOf returns one line that says when a rule of a set retries letters that died for a reason.
+// Each delay includes its jitter, and the line ends with the final outcome: "9 s to 11 s, 1 h, then
+// dead: page".
 func delaysOf(set *rules.Set, rule *rules.Rule, reason string) string {
 	if rule.Discard {
 		return "discarded at once"

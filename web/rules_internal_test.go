@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheYAMLCanBePasted holds the text of the rules to what it means, whatever its place in the
-// file was.
+// TestTheYAMLCanBePasted checks that the YAML of the rules keeps its meaning, whatever its position
+// in the file was.
 func TestTheYAMLCanBePasted(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -56,7 +56,7 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 	}
 }
 
-// TestTheAPICountsEveryOutcomeOfARule: under the word for it.
+// TestTheAPICountsEveryOutcomeOfARule checks that each outcome is counted under its own word.
 func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
@@ -70,8 +70,8 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeIsShown: on the page and in the API, where a forgotten outcome is a rule
-// that says nothing.
+// TestARuleOfEveryOutcomeIsShown checks the page and the API. A forgotten outcome would look like a
+// rule without settings.
 func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	t.Parallel()
 	of := map[deadletter.RuleOutcome]rules.Rule{
@@ -88,7 +88,7 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasItsWords, but the store.
+// TestEveryWaiterHasItsWords checks that every waiter except the store is described.
 func TestEveryWaiterHasItsWords(t *testing.T) {
 	t.Parallel()
 	of := map[string]rules.Waiter{}

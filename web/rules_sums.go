@@ -13,19 +13,19 @@ import (
 
 const (
 	fateExamples = 3
-	fateNamed    = 100 // letters that a query names by their ids: as many as fit
+	fateNamed    = 100 // most letters that a query names by id
 )
 
-// sums count what rules would have made of letters.
+// sums counts what rules would have done with letters.
 type sums struct {
 	set, use *rules.Set
 	rules    []view.RuleCount // of set, the default last
-	at       map[string]int   // the place of each in rules
+	at       map[string]int   // their positions in rules
 	totals   map[deadletter.State]*view.RuleTotal
 	fates    map[[2]view.Decided]*fate
 }
 
-// fate is what became of letters, and what would have, with all of them.
+// fate is what became of letters and what would have become of them, with the letters' ids.
 type fate struct {
 	view.Fate
 	ids []deadletter.ID
@@ -43,7 +43,7 @@ func newSums(set, use *rules.Set) *sums {
 	return s
 }
 
-// add counts a letter by what the rules of the set decide.
+// add counts a letter under the decision of the set's rules.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	n := &s.rules[s.at[d.Rule]]
 	n.Letters++
@@ -73,7 +73,8 @@ func oneMore(of map[deadletter.RuleOutcome]int, o deadletter.RuleOutcome) map[de
 	return of
 }
 
-// was is what became of a letter, with the delays that its rule has now, if it is still in use.
+// was returns what became of a letter. If its rule is still in use, it includes the rule's current
+// delays.
 func (s *sums) was(l *deadletter.Letter) view.Decided {
 	v := view.Decided{State: l.State, Rule: l.Rule}
 	if l.State == deadletter.StateDead {
@@ -85,7 +86,7 @@ func (s *sums) was(l *deadletter.Letter) view.Decided {
 	return v
 }
 
-// would is what rules make of a letter.
+// would returns what the tried rules do with a letter.
 func (s *sums) would(l *deadletter.Letter, d rules.Decision) view.Decided {
 	v := view.Decided{Rule: d.Rule, Outcome: d.Outcome}
 	if d.Outcome == deadletter.RuleDead {
@@ -96,14 +97,15 @@ func (s *sums) would(l *deadletter.Letter, d rules.Decision) view.Decided {
 	return v
 }
 
-// asItIs says that nothing would have been otherwise. What is held stays held: a guard or a person
-// goes before the rules.
+// asItIs reports whether the outcome would have been the same. A held letter stays held, because
+// guards and people override the rules.
 func asItIs(was, would view.Decided) bool {
 	return was.State == deadletter.StateHeld ||
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the sums down: what would change first, most letters first; q selected the letters.
+// fill writes the totals to out: changed outcomes first, most letters first. q is the query that
+// selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {
@@ -111,7 +113,7 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 			out.Totals = append(out.Totals, *t)
 		}
 	}
-	alike := map[view.Decided]int{} // fates that begin so
+	alike := map[view.Decided]int{} // fates with this state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++
 	}
@@ -134,5 +136,5 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	})
 }
 
-// stateAndRule is what a query can ask for of what became of letters.
+// stateAndRule keeps only what a query can select: the state and the rule.
 func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts are what the rules look at in a stored letter, whole. It decodes the body, and waits for
-// its turn until ctx ends.
+// facts returns the unmasked facts of a stored letter that rules look at. It decodes the body, and
+// waits for its turn until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
@@ -44,13 +44,13 @@ func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, err
 	return f, nil
 }
 
-// ruling is what a set of rules says to facts.
+// ruling is a rule set's decision on some facts.
 type ruling struct {
 	rules.Decision
 	steps     []rules.Step
-	number    int           // of the retry, from 1
-	retries   int           // how many there are
-	low, high time.Duration // when the retry can happen
+	number    int           // number of the retry, from 1
+	retries   int           // how many the rule has
+	low, high time.Duration // bounds of the retry's delay
 }
 
 func rule(set *rules.Set, f rules.Facts) ruling {
@@ -65,8 +65,7 @@ func rule(set *rules.Set, f rules.Facts) ruling {
 	return v
 }
 
-// testLetter answers which rule applies to a letter; what is wrong with the id is beside its
-// field.
+// testLetter finds the rule that applies to a letter. A wrong id is reported beside its field.
 func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text string) error {
 	t.Letter = strings.TrimSpace(text)
 	l, err := w.letterNamed(r, t.Letter)
@@ -89,8 +88,7 @@ func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text s
 	return nil
 }
 
-// letterNamed reads a letter that the asker may see, by its id or by the last 8 digits of it that
-// pages show.
+// letterNamed reads a letter that the caller may see, by its id or by the 8 digits that pages show.
 func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
 	id, err := deadletter.ParseID(text)
 	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {
@@ -114,7 +112,7 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterNotes say what decides about a letter besides the rules.
+// letterNotes lists what decides about a letter besides the rules.
 func letterNotes(l *deadletter.Letter) []string {
 	var notes []string
 	if l.Undecodable() {
@@ -129,7 +127,7 @@ func letterNotes(l *deadletter.Letter) []string {
 	return notes
 }
 
-// testFacts answers which rule applies to facts that a person wrote.
+// testFacts finds the rule that applies to facts that a person entered.
 func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	t.Facts = view.FactsForm{
 		Queue: form.Get("queue"), Reason: form.Get("reason"), Type: form.Get("type"), Error: form.Get("error"), Exchange: form.Get("exchange"), Key: form.Get("key"), Attempts: form.Get("attempts"),
@@ -165,7 +163,8 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	return nil
 }
 
-// answerOf copies what the rules say for a page. The delay that one letter draws is left out.
+// answerOf converts a ruling for a page. It leaves out the random delay, which differs for each
+// letter.
 func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
 	a := view.RuleAnswer{Rule: v.Rule, Outcome: v.Outcome, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}
 	a.Known = view.Known([][2]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tryRules is POST /rules/try: what rules that somebody wrote would have made of stored letters. It
-// changes nothing, and keeps nothing. What is wrong comes back beside the text.
+// tryRules handles POST /rules/try. It shows what rules in a text would have done with stored
+// letters. It changes and stores nothing. Mistakes are shown beside the text.
 func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -27,7 +27,7 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A form writes line ends as CR LF.
+	// Forms send line breaks as CR LF.
 	p.Try = view.TryForm{Text: strings.ReplaceAll(r.PostFormValue("rules"), "\r\n", "\n"), Query: strings.TrimSpace(r.PostFormValue("q"))}
 	err = w.tryText(r, &p)
 	if err == nil || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != "" {
@@ -36,7 +36,7 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	return nil, err
 }
 
-// tryText tries the rules of a form, and says in its fields what is wrong.
+// tryText tries the rules in a form, and records mistakes by field.
 func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	set, notes, err := w.written(r.Context(), p.Try.Text)
 	var mistakes *config.Error
@@ -58,7 +58,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	return nil
 }
 
-// mistakesIn are mistakes with the lines of the text that they are in.
+// mistakesIn returns mistakes with the lines of text that contain them.
 func mistakesIn(text string, wrong *config.Error) []view.RuleMistake {
 	lines := strings.Split(text, "\n")
 	return each(wrong.Mistakes, func(m config.Mistake) view.RuleMistake {

@@ -29,7 +29,7 @@ const triedRules = `- name: sms
   discard: true
 `
 
-// try asks by the API what rules would have done.
+// try asks the API what rules would have done.
 func (h *house) try(rules, q string) api.WhatIf {
 	h.t.Helper()
 	body := map[string]any{"rules": rules}
@@ -45,7 +45,8 @@ func (h *house) try(rules, q string) api.WhatIf {
 	return a
 }
 
-// TestRulesAreTried: what would have become of letters is beside what did, and nothing changes.
+// TestRulesAreTried checks that what would have become of letters is shown beside what did, and
+// that nothing changes.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -92,8 +93,8 @@ func TestRulesAreTried(t *testing.T) {
 	}
 }
 
-// TestWhatIsAsItWasIsSaid: the same outcome with the same severity, and the same delays of those
-// that wait.
+// TestWhatIsAsItWasIsSaid checks which outcomes count as unchanged. The outcome and severity must
+// be equal and, for waiting letters, the delays.
 func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -124,8 +125,8 @@ func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	}
 }
 
-// TestRulesAreTriedAsOfTheDeath: a letter is as old as it was then, and what was sent since has not
-// been used.
+// TestRulesAreTriedAsOfTheDeath checks that the letter's age is its age at death, and that attempts
+// sent since then do not count.
 func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -150,7 +151,8 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	}
 }
 
-// TestManyLettersHaveALink where their state and their rule tell them from all others.
+// TestManyLettersHaveALink checks that many letters get a link if their state and rule distinguish
+// them from all others.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -173,8 +175,8 @@ func TestManyLettersHaveALink(t *testing.T) {
 	}
 }
 
-// TestRulesWithMistakesAreNotTried: each mistake has its place, and the log has nothing of the
-// text.
+// TestRulesWithMistakesAreNotTried checks that each mistake has its position, and that the log
+// contains nothing of the text.
 func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -214,7 +216,7 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
-// TestTheTimeOfOneLetterIsBounded too: hostile rules that meet a hostile letter.
+// TestTheTimeOfOneLetterIsBounded checks the limit with hostile rules and a hostile letter.
 func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	t.Parallel()
 	values := make([]string, 5000)
@@ -240,7 +242,8 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 503)
 }
 
-// TestNoRuleIsAskedAboutATrial: dlo made its letter, and has a rule of its own for it.
+// TestNoRuleIsAskedAboutATrial checks that no rule is tried on a trial letter, because dlo made it
+// and has its own rule for it.
 func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -256,7 +259,8 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	}
 }
 
-// TestOthersLettersAreNotTried: who may not see a letter learns nothing of it by rules.
+// TestOthersLettersAreNotTried checks that rules disclose nothing about a letter that the caller
+// may not see.
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {
@@ -269,7 +273,8 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 	h.post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 200, "2 were left out")
 }
 
-// TestMaskedValuesCannotBeProbedByRules: neither by what a pattern fits nor by what it does not.
+// TestMaskedValuesCannotBeProbedByRules checks that patterns disclose nothing, whether they match
+// or not.
 func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -284,7 +289,7 @@ func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	}
 }
 
-// TestRulesAreTriedOnThePage, by a form: what was written stays, whatever comes of it.
+// TestRulesAreTriedOnThePage checks that the form keeps the text, whatever the result is.
 func TestRulesAreTriedOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -308,8 +313,8 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	}).get("/rules").want(t, 200, "The rules in use are too long to be shown here: 64 KiB", "dlo serve dlo.yaml")
 }
 
-// TestTheRulesInUseCanBePastedBack: the page has them as they are, so that who tries them changes
-// nothing unseen.
+// TestTheRulesInUseCanBePastedBack checks that the page contains the rules exactly. Pasting them
+// back therefore changes nothing unnoticed.
 func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	t.Parallel()
 	none := &rules.Set{Channels: []string{"a", "b"}}
@@ -331,7 +336,8 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	}
 }
 
-// TestRulesLeftOutAreNamed: a text is a whole list, so what it does not have would be gone.
+// TestRulesLeftOutAreNamed checks that rules missing from a text are named, because the text
+// replaces the whole list.
 func TestRulesLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {

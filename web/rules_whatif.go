@@ -13,12 +13,12 @@ import (
 
 const (
 	whatIfQuery = "state:dead,held,scheduled"
-	whatIfTime  = 2 * time.Second // and then what was not looked at is said
+	whatIfTime  = 2 * time.Second // afterwards, the result says what was not examined
 )
 
-// whatIf asks rules, in use or not, about the newest letters of a query, at most most of them and
-// for at most whatIfTime: what they would have made of each letter when it last died, beside what
-// became of it. It changes nothing.
+// whatIf tries rules, in use or not, on the newest letters of a query. It examines up to most
+// letters for up to whatIfTime. For each letter, it compares what the rules would have done at its
+// last death with what really happened. It changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
 	q, err := query.Parse(text, w.queryOptions())
@@ -54,7 +54,7 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 	return out, nil
 }
 
-// newest reads the letters that are looked at, and counts those that the query selects.
+// newest reads the letters to examine, and counts all letters that the query selects.
 func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]deadletter.Row, error) {
 	done, err := w.lists.turn(ctx)
 	if err != nil {
@@ -65,19 +65,19 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 		return nil, err
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: out.Most, Order: deadletter.OrderReceived})
-	out.Matching = max(out.Matching, len(rows)) // one came in between
+	out.Matching = max(out.Matching, len(rows)) // one arrived in between
 	return rows, err
 }
 
-// wouldBe asks rules about a letter that by may see, until ctx ends. A letter that dlo dies of is
-// dead, and no rule is asked about it.
+// wouldBe tries rules on a letter that by may see, until ctx ends. A letter that has crashed dlo
+// too often is dead without a rule.
 func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
 	switch {
 	case err != nil:
 		return l, d, err
-	case l.State == deadletter.StatePurged, l.Tried(): // nothing is left of it to ask about, or no rule is asked
+	case l.State == deadletter.StatePurged, l.Tried(): // purged, or no rule applies to it
 		return l, d, deadletter.ErrNotFound
 	case l.Undecodable():
 		return l, rules.Decision{Rule: set.Default.Name, Outcome: deadletter.RuleDead, Severity: set.Default.Severity}, nil
@@ -90,8 +90,8 @@ func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.S
 	return l, set.Decide(f), nil
 }
 
-// factsThen are the facts of a letter as they were when it last died: its age is that at this
-// death, and an attempt that has not come back is not used.
+// factsThen returns a letter's facts as of its last death. Its age is the age at that death, and
+// attempts that have not come back do not count as used.
 func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	f, err := w.facts(ctx, l)
 	if err != nil {

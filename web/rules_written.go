@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// written reads rules that somebody wrote, to be tried, and says in sentences what of the text is
-// not. It waits for its turn until ctx ends: a hostile text takes a second.
+// written parses rules to be tried, and returns notes about what the text leaves out. It waits for
+// its turn until ctx ends, because a hostile text can take a second.
 func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, error) {
 	done, err := w.turn(ctx)
 	if err != nil {
@@ -39,7 +39,8 @@ func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, e
 	return &p.Rules, notes, nil
 }
 
-// leftOut names the rules in use that a text does not have: in use it would replace all of them.
+// leftOut names the rules in use that are missing from a text, because the text would replace all
+// of them.
 func leftOut(inUse, written []rules.Rule) string {
 	const named = 5
 	var names []string
@@ -58,13 +59,13 @@ func leftOut(inUse, written []rules.Rule) string {
 	return text + strings.Join(names, ", ") + "."
 }
 
-// writtenError says what is wrong with rules that somebody wrote. It is for who wrote them: the log
-// gets nothing of it, as nobody knows what else is in their text.
+// writtenError says what is wrong with rules to be tried. Only their author sees it. The log
+// contains nothing of it, because the text may contain anything.
 type writtenError struct{ error }
 
 func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }
 
-// LogValue is what the log has of it.
+// LogValue returns what the log contains instead.
 func (e writtenError) LogValue() slog.Value {
 	return slog.StringValue("mistakes in rules that were to be tried")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// allYAML is the part of a file that holds the rules, to be pasted.
+// allYAML returns the rules as the part of a file, for pasting.
 func allYAML(set *rules.Set) string {
 	var b strings.Builder
 	if len(set.Rules) > 0 {
@@ -29,7 +29,7 @@ func allYAML(set *rules.Set) string {
 	return b.String() + "default:\n  " + strings.ReplaceAll(dedented(text), "\n", "\n  ") + "\n"
 }
 
-// defaultYAML writes all that a default rule says: who pastes it into a file loses nothing.
+// defaultYAML writes all settings of a default rule, so that pasting it into a file loses nothing.
 func defaultYAML(r rules.Rule) string {
 	text := "retry: " + retryYAML(cmp.Or(r.Retry, &rules.Retry{}))
 	var dead []string
@@ -76,21 +76,21 @@ func retryYAML(retry *rules.Retry) string {
 	return text + "}"
 }
 
-// dedented moves the YAML of one mapping to the left margin, without the dash of a list, whatever
-// its place in the file was.
+// dedented moves the YAML of one mapping to the left margin and removes a list dash, whatever its
+// position in the file was.
 func dedented(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
 		text = rest
 	}
 	lines := strings.Split(text, "\n")
-	if strings.TrimSpace(lines[0]) == "-" && len(lines) > 1 { // the dash has a line of its own
+	if strings.TrimSpace(lines[0]) == "-" && len(lines) > 1 { // the dash is on its own line
 		lines = lines[1:]
 	}
 	first := strings.TrimLeft(lines[0], " ")
-	margin, inside := -1, -1 // of the lines after the first: the smallest, and that of the very next
+	margin, inside := -1, -1 // indents of later lines: the smallest, and the next line's
 	for _, line := range lines[1:] {
-		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // a comment stands where it likes
+		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // comments may have any indent
 			continue
 		}
 		n := len(line) - len(strings.TrimLeft(line, " "))
@@ -102,7 +102,7 @@ func dedented(text string) string {
 		}
 	}
 	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside && lines[0] == first {
-		margin = 0 // all that follows stands below the one key of the first line
+		margin = 0 // everything below belongs to the first line's key
 	}
 	lines[0] = strings.TrimLeft(strings.TrimPrefix(first, "- "), " ")
 	for i, line := range lines[1:] {

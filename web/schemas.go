@@ -14,24 +14,24 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Readings is what the page of schemas needs of the store.
+// Readings holds the store's methods for the page of schemas.
 type Readings interface {
 	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // how common each type is on a queue, 0 to 1
 	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
-	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // that letters have and their types do not
-	ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error)
+	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters have but their types do not
+	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
 	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema
-	Oldest(ctx context.Context, q query.Query) (time.Time, error) // when the first letter of q was received; zero: there is none
+	Oldest(ctx context.Context, q query.Query) (time.Time, error) // when q's first letter was received; zero if none
 }
 
 const (
 	typedShown = 20 // queues on one page
-	addedShown = 8  // fields that types do not have
+	addedShown = 8  // fields missing from types
 )
 
-// schemasPage is GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=; bind, key and
-// as fill in the form of a binding, bound and used name what was changed a moment ago.
+// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. bind, key
+// and as prefill the binding form. bound and used name what was just changed.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))
@@ -57,7 +57,7 @@ func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	return view.Schemas(p), nil
 }
 
-// schemasView is the page without what a reader asks for besides.
+// schemasView returns the page without the optional details that a reader asks for.
 func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error) {
 	ctx, types := r.Context(), w.Decoder().Types
 	p := view.SchemasPage{Shell: w.shell(r, "Schemas", view.SectionSchemas), Library: w.Schemas != nil, PageSize: typedShown}
@@ -68,7 +68,7 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	if err != nil {
 		return p, err
 	}
-	if p.Anew, err = w.Store.ReadingAnew(ctx); err != nil {
+	if p.Rereading, err = w.Store.RereadProgress(ctx); err != nil {
 		return p, err
 	}
 	if p.Picks, err = w.Store.Picks(ctx); err != nil {
@@ -97,7 +97,7 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.sets(ctx, &p)
 }
 
-// placed selects the letters of a queue; where there are several places, of that one.
+// placed selects the letters of a queue. With several, it also selects by broker and vhost.
 func placed(broker, vhost, queue string, several bool) query.Query {
 	var q query.Query
 	if several {
@@ -106,7 +106,7 @@ func placed(broker, vhost, queue string, several bool) query.Query {
 	return q.With(query.Queue, queue)
 }
 
-// severalPlaces says whether letters are of more than one broker or vhost.
+// severalPlaces reports whether letters come from more than one broker or vhost.
 func severalPlaces(readings []deadletter.ReadCount) bool {
 	for _, c := range readings {
 		if c.Queue != "" && (c.Broker != readings[0].Broker || c.VHost != readings[0].VHost) {

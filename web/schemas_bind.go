@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addBinding is POST /schemas/bindings. What is wrong comes back in the form.
+// addBinding handles POST /schemas/bindings. Mistakes are shown in the form.
 func (w *Web) addBinding(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -30,7 +30,7 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 	return "/schemas?bound=" + strconv.FormatInt(picked.ID, 10), err
 }
 
-// boundWords says what the binding with an id has changed; "" where there is none of that id.
+// boundWords says what the binding with an id has changed; "" if there is no such binding.
 func boundWords(picks []deadletter.Pick, id string) string {
 	for _, p := range picks {
 		if strconv.FormatInt(p.ID, 10) == id {
@@ -40,7 +40,7 @@ func boundWords(picks []deadletter.Pick, id string) string {
 	return ""
 }
 
-// removePick is POST /schemas/picks/{id}/remove.
+// removePick handles POST /schemas/picks/{id}/remove.
 func (w *Web) removePick(r *http.Request) (string, error) {
 	id, err := pathNumber(r, "pick")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A letter that nobody could read is decoded after an upload, which changes nothing before it is
-// confirmed; without JavaScript too. Then its queue is bound, and the binding removed.
+// An upload decodes a letter that could not be read. It changes nothing before it is confirmed,
+// also without JavaScript. Then a binding for the letter's queue is added and removed.
 func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -43,7 +43,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			says("Letters are being read again")
 			h.reread()
 			if scripts { // the page is live
-				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#anew').innerText`)
+				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#rereading').innerText`)
 			}
 			tab.Open(url + "/letters/" + id)
 			eventually(t, tab, `document.querySelector('[data-testid=tree]')?.innerText.includes('"welcome_v3"')`)

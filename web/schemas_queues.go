@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// coverageOf sums up how letters were read.
+// coverageOf counts letters by how they were read.
 func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	var c view.Coverage
 	for _, r := range readings {
@@ -31,8 +31,8 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	return c
 }
 
-// typedQueues lists the queues that letters are of, with their types and what chose them; those
-// with most letters first. Links are left out.
+// typedQueues lists the letters' queues with their types and how the types were chosen, most
+// letters first. It leaves out links.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
@@ -75,7 +75,8 @@ func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pi
 	return list
 }
 
-// boundTo finds the first binding that is for a queue, of people before the configuration.
+// boundTo finds the first binding for a queue. Bindings by people come before those from the
+// configuration.
 func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []view.TypeBinding) {
 	for i, p := range picks {
 		if p.Letter == "" && p.Group == 0 && (payload.Binding{Queue: p.Queue}).Fits(q.Queue, "") {

@@ -32,7 +32,7 @@ func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 	return err
 }
 
-// schemaProblems is what of the schemas cannot be read, and why.
+// schemaProblems lists which schemas cannot be read, and why.
 func schemaProblems(s deadletter.SchemaStatus) []string {
 	problems := slices.Clone(s.Problems)
 	for _, server := range s.Servers {
@@ -47,7 +47,7 @@ func versionOf(s descriptor.Set) view.SchemaVersion {
 	return view.SchemaVersion{Name: s.Name, Version: s.Version, Source: s.Source, Detail: s.Detail, By: s.By, At: s.CurrentAt, Types: len(s.Types), Files: s.Files, Current: s.Current}
 }
 
-// setDetail is a set at length.
+// setDetail returns the details of a set.
 func (w *Web) setDetail(name string) *view.SetDetail {
 	d := &view.SetDetail{Name: name}
 	types := w.Decoder().Types
@@ -77,7 +77,7 @@ func conflictsOf(list []descriptor.Conflict) []view.ChangedType {
 	})
 }
 
-// findTypes finds the types and fields with a word in their names.
+// findTypes finds the types and fields whose names contain a word.
 func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 	if len(word) > maxSearch {
 		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
@@ -86,7 +86,7 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 	return view.TypeSearch{Word: word, More: more, Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) })}, nil
 }
 
-// typeSource is a type as .proto, with the queues that have letters of it.
+// typeSource returns a type as .proto text, with the queues that have letters of this type.
 func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.TypeSource, error) {
 	done, err := w.turn(ctx)
 	if err != nil {

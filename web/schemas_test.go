@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives a house an empty library, and lets people pick; what is unread is read again by
-// reread.
+// shelf gives a house an empty schema library and lets people pick types. Letters that must be read
+// again are read by reread.
 func shelf(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}
@@ -28,7 +28,7 @@ func shelf(o *web.Options) {
 	o.Schemas, o.Picker = l, picker{s}
 }
 
-// reread reads all letters that are to be read again, as dlo does in the background.
+// reread reads all letters that must be read again, as dlo does in the background.
 func (h *house) reread() {
 	h.t.Helper()
 	ctx := context.Background()
@@ -61,11 +61,11 @@ func (h *house) reread() {
 	}
 }
 
-// arrive stores letters and has them read, as far as the types go.
+// arrive stores letters and decodes them as far as the types allow.
 func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	h.t.Helper()
 	ids := h.receive(queue, n, body)
-	if err := h.store.ReadAnew(context.Background(), deadletter.Reread{Why: "a test"}); err != nil {
+	if err := h.store.Reread(context.Background(), deadletter.Reread{Why: "a test"}); err != nil {
 		h.t.Fatal(err)
 	}
 	h.reread()
@@ -73,7 +73,7 @@ func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	return ids
 }
 
-// indexed puts letters into the index of words, by which queries find how they were read.
+// indexed adds letters to the text index, which queries on how letters were read need.
 func (h *house) indexed() {
 	h.t.Helper()
 	letters, err := h.store.ClaimUnindexed(context.Background(), 500)
@@ -89,7 +89,7 @@ func (h *house) indexed() {
 	}
 }
 
-// upload sends a file with the form of the page.
+// upload submits a file with the page's form.
 func (h *house) upload(name, fileName, content string) answer {
 	h.t.Helper()
 	var b bytes.Buffer
@@ -109,8 +109,7 @@ func (h *house) upload(name, fileName, content string) answer {
 
 var keyField = regexp.MustCompile(`name="key" value="([^"]+)"`)
 
-// keyOf is the key of the second step.
-// use puts a set of the name notify in use, and reads the page that says so.
+// use confirms the upload of a set named notify, and checks the page that reports it.
 func (h *house) use(t *testing.T, key url.Values) {
 	t.Helper()
 	to := h.post("/schemas/upload/use", key).want(t, 303).Header.Get("Location")
@@ -145,7 +144,7 @@ func TestSchemasPage(t *testing.T) {
 	)
 	h.get("/letters?q=queue:email+read:unknown,ambiguous").want(t, 200, "3 match")
 
-	// An upload changes nothing before its second step.
+	// An upload changes nothing before it is confirmed.
 	preview := h.upload("", "notify.proto", notifySource).want(t, 200, "New set notify", "3 types added", "3 of 3 letters that no schema reads now would decode", "Use this version")
 	h.get("/schemas").want(t, 200, "There are no sets")
 	h.post("/schemas/upload/use", url.Values{"key": {"another"}}).want(t, 409, "the file is no longer kept here")
@@ -155,11 +154,12 @@ func TestSchemasPage(t *testing.T) {
 	h.reread()
 	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are being read again", "without a schema")
 
-	// Another field than the type has, in a queue of nothing else: read, named and counted.
+	// A field that the type does not have, in a queue with no other letters: it is read, named and
+	// counted.
 	h.get("/schemas").not(t, "Newer than the schema")
 	h.arrive("email", 20, mailBody)
 	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
-	if err := h.store.ReadAnew(t.Context(), deadletter.Reread{Why: "all others have their type now"}); err != nil {
+	if err := h.store.Reread(t.Context(), deadletter.Reread{Why: "all others have their type now"}); err != nil {
 		t.Fatal(err)
 	}
 	h.reread()
@@ -173,7 +173,7 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)
 	h.get("/schemas?set=gone").want(t, 200, "There is no set of this name in use")
 
-	// Another version, while somebody else uploads one.
+	// A new version, while somebody else uploads another.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
 	h.use(t, keyOf(t, third))
@@ -183,7 +183,7 @@ func TestSchemasPage(t *testing.T) {
 	h.upload("notify", "notify.proto", notifySource).want(t, 200, "The set had this version before")
 	h.get("/schemas?set=notify").want(t, 200, "Older version")
 
-	// What cannot be used is said at the form.
+	// A file that cannot be used is reported beside the form.
 	h.upload("", "x.proto", `edition = "2024"; message A {}`).want(t, 400, "Upload schemas", "Nothing was changed", "2024")
 	h.upload("", "x.proto", `syntax = "proto3"; import "gone.proto"; message A { gone.B b = 1; }`).want(t, 400, "what it imports has to come with it")
 	h.upload(strings.Repeat("n", 201), "x.proto", notifySource).want(t, 400, "the name of a set begins with")
@@ -244,7 +244,7 @@ func TestForeignersDoNotChangeSchemas(t *testing.T) {
 	h.do(r).want(t, 403)
 }
 
-// not fails on texts that are there.
+// not fails if any of the texts is present.
 func (a answer) not(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

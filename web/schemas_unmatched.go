@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	unmatchedShown = 20              // queues on the page, with one letter of each that is decoded
-	unmatchedRows  = 50              // newest letters of each whose sizes are told
-	unmatchedTime  = 2 * time.Second // for all of them; what was not looked at by then is said
+	unmatchedShown = 20              // queues on the page; one letter of each is decoded
+	unmatchedRows  = 50              // newest letters per queue whose sizes are reported
+	unmatchedTime  = 2 * time.Second // for all queues; the page says what was not examined by then
 )
 
-// unmatched lists the queues with letters that no type was found for, and what the newest of each
-// looks like.
+// unmatched lists the queues with letters that no type was found for, and what each queue's newest
+// letters look like.
 func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
 	var all view.UnmatchedQueues
 	at := map[deadletter.Origin]int{}
@@ -84,7 +84,7 @@ func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) 
 	return err
 }
 
-// shape is what a letter looks like that no type was found for.
+// shape describes a letter that no type was found for.
 type shape struct {
 	text    string
 	masked  bool
@@ -92,8 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes remembers what letters look like, as long as types and bindings stay: a page that is live
-// asks again and again.
+// shapes caches what letters look like until types or bindings change. A live page asks for this
+// again and again.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder
@@ -107,7 +107,7 @@ const (
 	shapesKnown = 500
 )
 
-// of returns what is remembered of a letter, and forgets everything once it may be wrong.
+// of returns the cached shape of a letter. It clears the cache once it may be outdated.
 func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *shapes) keep(id deadletter.ID, is shape) {
 	s.known[id] = is
 }
 
-// shapeOf decodes a letter to say what it looks like.
+// shapeOf decodes a letter and describes it.
 func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if known, ok := w.shapes.of(id, w.Decoder()); ok {
 		return known, nil

@@ -15,8 +15,8 @@ import (
 
 const uploadPath = "/schemas/upload"
 
-// previewUpload is POST /schemas/upload: what a file would change. It changes nothing; the file is
-// kept for the second step.
+// previewUpload handles POST /schemas/upload. It shows what a file would change and changes
+// nothing. The file is kept for the second step.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		schemas, err := w.schemas()
@@ -41,8 +41,8 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// useUpload is POST /schemas/upload/use, the button of that page. When the set has changed since,
-// the page is shown again.
+// useUpload handles POST /schemas/upload/use, the button on that page. If the set has changed
+// since, it shows the page again.
 func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -81,10 +81,10 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	return nil, movedError{"/schemas?" + url.Values{"set": {p.Set}, "used": {p.Version}}.Encode()}
 }
 
-// errNotKept is the answer to who comes back too late.
+// errNotKept is the error if the file is no longer kept.
 var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
 
-// uploadPage says what a file would change.
+// uploadPage returns the page that shows what a file would change.
 func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
 	done, err := w.loading.turn(r.Context())
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 	return p, nil
 }
 
-// uploadAgain is the page of schemas with what was wrong with a file at its form; of a mistake of
-// ours, only the error.
+// uploadAgain returns the page of schemas, with the mistake beside the upload form. For an internal
+// error, it returns only the error.
 func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Component, error) {
 	text := sentence(wrong, statusOf(wrong))
 	var large *http.MaxBytesError
@@ -124,8 +124,8 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval is POST /schemas/remove/confirm: how many letters the removal of a set reaches. It
-// changes nothing.
+// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters the removal of a
+// set affects, and changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	name, e, err := w.removeSet(r, true)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	return view.SchemaRemove(view.SchemaRemovePage{Shell: w.shell(r, "Remove a set", view.SectionSchemas), Set: name, Types: e.Types, Letters: e.Letters}), nil
 }
 
-// removeSchemas is POST /schemas/remove, the button of that page.
+// removeSchemas handles POST /schemas/remove, the button on that page.
 func (w *Web) removeSchemas(r *http.Request) (string, error) {
 	_, _, err := w.removeSet(r, false)
 	return "/schemas", err

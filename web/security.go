@@ -13,16 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csp is the content security policy of every answer: nothing inline, nothing from elsewhere, no
-// frame around it.
+// csp is the content security policy of every response: nothing inline, nothing from other origins,
+// and no framing.
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// bodyCSP is the policy of a downloaded body: should a browser show it after all, it is in a
-// sandbox.
+// bodyCSP is the policy for a downloaded body. If a browser displays the body after all, it is
+// sandboxed.
 const bodyCSP = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-// headers sets what every answer carries. Nothing that dlo says may be kept by a cache; static
-// files say otherwise themselves.
+// headers sets the headers of every response. By default, responses must not be cached; static
+// files override this.
 func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -37,8 +37,8 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// recover turns a panic into a 500 and a log line with the stack; the connection of an aborted
-// handler is closed as net/http means it.
+// recover turns a panic into a 500 response and logs the stack. If a handler aborts, net/http
+// closes the connection as usual.
 func (w *Web) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -55,9 +55,8 @@ func (w *Web) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Hosts returns the Host allow list for a listen address and the configured values: what is
-// configured, else the hosts of listen and public_url. A loopback address answers to all names of
-// loopback, with its port.
+// Hosts returns the allow list for the Host header: the configured values or, if there are none,
+// the hosts of listen and public_url. A loopback address allows all loopback names with its port.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured
@@ -83,9 +82,9 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed refuses a Host that is not on the list with 421: a name that an attacker's DNS points
-// at this address (DNS rebinding) is not ours. An entry without a port allows every port. The
-// liveness probe is exempt, as probes call by address.
+// hostAllowed rejects a Host that is not on the list with 421. An attacker's DNS can point another
+// name at this address (DNS rebinding). An entry without a port allows every port. The liveness
+// probe is exempt, because probes use an IP address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -112,10 +111,11 @@ func allowedHost(hosts []string, host string) bool {
 	return false
 }
 
-// maxRequest is the largest request body: a selection of 10,000 ids takes 400 KB.
+// maxRequest is the size limit for request bodies. A selection of 10,000 ids takes 400 KB.
 const maxRequest = 1 << 20
 
-// sized caps request bodies, and refuses compressed ones: they would expand past the cap.
+// sized limits request bodies. It rejects compressed ones, because they could expand beyond the
+// limit.
 func (w *Web) sized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
@@ -123,7 +123,7 @@ func (w *Web) sized(next http.Handler) http.Handler {
 			return
 		}
 		switch {
-		case r.URL.Path == importPath: // which reads line by line
+		case r.URL.Path == importPath: // reads line by line
 		case editURL(r.URL.Path):
 			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
 		case r.URL.Path == typesPath || r.URL.Path == uploadPath:
@@ -139,9 +139,10 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin refuses what another site's page sends: unsafe requests, the GETs that only our own
-// pages and programs may send, which are event streams and what reveals masked values, and every
-// GET that is no link which somebody follows. Its page cannot read the answer, but could time it.
+// sameOrigin rejects requests from other sites' pages. It rejects unsafe requests, and the GETs
+// that only dlo's own pages and programs may send: event streams and requests that reveal masked
+// values. It also rejects any GET that does not come from following a link. The other page cannot
+// read the response, but it could measure its timing.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
@@ -156,14 +157,15 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	}))
 }
 
-// ownPage says whether a GET that only our own pages and programs may send comes from one of them:
-// CrossOriginProtection looks at unsafe methods only.
+// ownPage reports whether a GET request comes from one of dlo's own pages or programs.
+// CrossOriginProtection only checks unsafe methods.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// followed says whether a browser shows the answer in a tab: somebody followed a link.
+// followed reports whether a browser will show the response in a tab, because somebody followed a
+// link.
 func followed(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -118,8 +118,9 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 }
 
-// TestAnotherSiteMayLinkHere: who follows a link sees the page. What the page of another site asks
-// for by itself is refused: it cannot read the answer, but could time a search.
+// TestAnotherSiteMayLinkHere checks that a person who follows a link sees the page. Requests that
+// another site's page sends on its own are rejected. That page cannot read the response, but it
+// could measure how long a search takes.
 func TestAnotherSiteMayLinkHere(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -153,8 +154,8 @@ func TestAnotherSiteMayLinkHere(t *testing.T) {
 	}
 }
 
-// TestGetChangesNothing asks every GET route and then finds the store as it was. Only /readyz
-// writes: it probes the store.
+// TestGetChangesNothing requests every GET route and checks that the store has not changed. Only
+// /readyz writes, because it probes the store.
 func TestGetChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, library, withDigests, func(o *web.Options) {
@@ -186,7 +187,7 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 }
 
-// Without sign-in every principal but "local" is refused, whatever the handler.
+// Without sign-in, every principal except "local" is rejected, whatever the handler.
 func TestEveryActionPassesTheGate(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
@@ -266,7 +267,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = h.Server()
-	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // which the stream outlives
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream outlives these
 	server.Start()
 	defer server.Close()
 	res, err := http.Get(server.URL + "/events?since=0")
@@ -312,8 +313,8 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	io.Copy(io.Discard, res.Body)
 }
 
-// TestOpenAPIDescribesTheRoutes holds web/openapi.yaml and the router together, both ways. Each
-// resource is in docs/api.md.
+// TestOpenAPIDescribesTheRoutes compares web/openapi.yaml with the router in both directions. It
+// also checks that docs/api.md covers each resource.
 func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 	t.Parallel()
 	h := open(t)

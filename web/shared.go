@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	sharedOf     = 60      // newest letters that are read
-	sharedBytes  = 1 << 20 // of their bodies together
-	sharedFields = 400     // fields of one letter
+	sharedOf     = 60      // newest letters to read
+	sharedBytes  = 1 << 20 // total size of their bodies
+	sharedFields = 400     // fields per letter
 	sharedShown  = 12
 	sharedValue  = 80 // bytes of a value; longer ones are not compared
 )
 
-// values are how many of some letters have each value of each field.
+// values counts, for some letters, how many have each value of each field.
 type values struct {
 	counts map[string]map[string]int
 	of     int // letters
@@ -38,8 +38,8 @@ func quietIn(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
 }
 
-// valuesIn reads the newest letters that q selects, under their masks. Bodies that make it too much
-// are left out.
+// valuesIn reads the newest letters that q selects, with masks applied. It stops at the limit for
+// the total size of bodies.
 func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	v := values{counts: map[string]map[string]int{}}
 	done, err := w.turn(ctx)
@@ -71,8 +71,9 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	return v, nil
 }
 
-// shared says what the newest letters of a group have in common: fields of the body, headers and
-// properties; where it is asked to, also how they differ from those of the queue that stayed quiet.
+// shared returns what the newest letters of a group have in common: body fields, headers and
+// properties. With different, it also returns how they differ from letters of the queue that stayed
+// quiet.
 func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
 	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}
@@ -84,7 +85,8 @@ func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (v
 	return v, err
 }
 
-// commonest are the fields whose most frequent value at least half of the letters have, most first.
+// commonest returns the fields with a value that at least half of the letters share, most common
+// first.
 func commonest(in values) []view.Shared {
 	var list []view.Shared
 	for field, counts := range in.counts {
@@ -104,9 +106,10 @@ func commonest(in values) []view.Shared {
 	return list[:min(len(list), sharedShown)]
 }
 
-// differences are the values that letters here have much more often than the quiet ones, or much
-// less often; the greatest difference first, and of each field that alone. A field that is set here
-// and seldom otherwise, with many values, has "" for its value; so has one that is missing here.
+// differences returns the values that are much more frequent, or much rarer, here than among quiet
+// letters. It returns one value per field, greatest difference first. The value is "" for a field
+// that is set here but rarely otherwise and has many values. It is also "" for a field that is
+// missing here.
 func differences(here, quiet values) []view.Different {
 	var list []view.Different
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
@@ -140,8 +143,8 @@ func differences(here, quiet values) []view.Different {
 	return list[:min(len(list), sharedShown)]
 }
 
-// aboutDeath says whether a field is a header that tells how a letter died, or how often it was
-// tried: that the two differ in it says nothing new.
+// aboutDeath reports whether a field is a header that says how a letter died or how often it was
+// tried. A difference in such a header is no news.
 func aboutDeath(field string) bool {
 	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
 	return header && slices.ContainsFunc([]string{"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver"}, func(word string) bool {
@@ -149,7 +152,7 @@ func aboutDeath(field string) bool {
 	})
 }
 
-// minGap is the least difference between two shares that is told.
+// minGap is the smallest reported difference between two shares.
 const minGap = 0.2
 
 func total(counts map[string]int) (n int) {
@@ -159,21 +162,21 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// gap is how far the two shares are from each other, 0 to 1.
+// gap returns the difference between the two shares, 0 to 1.
 func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
-// telling says whether a difference is no accident of the sample: it is large, and more than two
-// and a half times the standard error of the difference of two shares.
+// telling reports whether a difference is not just sampling noise. It must be large, and at least
+// two and a half times the standard error of the difference between the two shares.
 func telling(d view.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
 }
 
-// valuesOf reads the fields of a letter: of the body as search has them, headers as header.NAME,
-// and the properties that people choose.
+// valuesOf returns a letter's values: body fields named as in a search, headers as header.NAME, and
+// the properties that publishers choose.
 func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -194,7 +197,7 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	return values, nil
 }
 
-// propertyNames are the names of the properties that valuesOf reads.
+// propertyNames lists the names of the properties that valuesOf reads.
 var propertyNames = []string{"app", "type", "content-type", "key", "exchange"}
 
 func put(values map[string]string, name, value string) {
@@ -203,8 +206,8 @@ func put(values map[string]string, name, value string) {
 	}
 }
 
-// leaves are the single values of a tree, by their paths. Lists are passed over: what they hold
-// varies from letter to letter.
+// leaves collects the scalar values of a tree by their paths. It skips lists, because their
+// elements vary from letter to letter.
 func leaves(nodes []payload.Node, prefix string, into map[string]string) {
 	for i := range nodes {
 		n := &nodes[i]

@@ -11,19 +11,19 @@ import (
 
 const themeCookie = "theme"
 
-// shell is what surrounds a page. What cannot be read now is left out of it: the shell of an error
-// page must not fail.
+// shell returns what surrounds a page. It leaves out whatever cannot be read now, because the shell
+// of an error page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
 		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),
 		Seen: strconv.FormatInt(w.Store.Changes(), 10),
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.Path = "/schemas" // of an upload, which is not to be read for this
+		s.Path = "/schemas" // an upload's body must not be read for this
 		if r.URL.Path != uploadPath {
 			s.Path = localPath(r.PostFormValue("return"))
 		}
-		s.Live = false // the page is the answer to a form: it cannot be fetched again
+		s.Live = false // the page responds to a form, so it cannot be fetched again
 	}
 	if c, err := r.Cookie(themeCookie); err == nil {
 		s.Theme = view.ParseTheme(c.Value)
@@ -42,7 +42,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Brokers = append(s.Brokers, broker(b))
 	}
 	for _, p := range w.problems() {
-		if p.Kind != deadletter.ProblemBrokerAway { // it has a banner of its own
+		if p.Kind != deadletter.ProblemBrokerAway { // has its own banner
 			s.Problems = append(s.Problems, problem(p))
 		}
 	}
@@ -58,7 +58,7 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// problems is what keeps dlo from its work now, here and at its brokers.
+// problems returns what currently prevents dlo from working, at dlo itself and at its brokers.
 func (w *Web) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, b := range w.Brokers() {
@@ -67,14 +67,14 @@ func (w *Web) problems() []deadletter.Problem {
 	return append(list, w.Problems()...)
 }
 
-// lettersOf are the queries for the letters that problems are about.
+// lettersOf maps problems to queries for the letters concerned.
 var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
 
 func problem(p deadletter.Problem) view.Problem {
 	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
 }
 
-// theme remembers a theme in a cookie, so that the server renders it and no page flashes.
+// theme stores a theme in a cookie, so that the server can render it and no page flashes.
 func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// files serves style sheets, scripts and images by the paths that static.URL returns, to be kept
-// for ever; any other path is 404. It lists no folders.
+// files serves style sheets, scripts and images under the paths that static.URL returns. Browsers
+// may cache them forever. Any other path is 404, and folders are not listed.
 func files(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeAnswer says whether the store is current, or an older copy.
+// storeAnswer records whether the store is current or an older copy.
 type storeAnswer = func(d Desk, ctx context.Context, by deadletter.Principal) error
 
-// storeForm is POST /store/accept and POST /store/hold.
+// storeForm handles POST /store/accept and POST /store/hold.
 func (w *Web) storeForm(answer storeAnswer) func(r *http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
 		if err := r.ParseForm(); err != nil {
@@ -23,7 +23,7 @@ func (w *Web) storeForm(answer storeAnswer) func(r *http.Request) (string, error
 	}
 }
 
-// apiStore is POST /api/v1/store/accept and POST /api/v1/store/hold.
+// apiStore handles POST /api/v1/store/accept and POST /api/v1/store/hold.
 func (w *Web) apiStore(answer storeAnswer) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		if w.draining() {

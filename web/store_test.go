@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestLettersOfARestoredStore: pages say which letters may have been sent since the copy, leave
-// them out of a plan, and include them once a person asks for it.
+// TestLettersOfARestoredStore checks that pages name the letters that may have been sent since the
+// copy. Plans leave these letters out unless a person includes them.
 func TestLettersOfARestoredStore(t *testing.T) {
 	t.Parallel()
 	before := open(t)
@@ -38,10 +38,11 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	}
 
 	all := url.Values{"action": {"requeue"}, "scope": {field(t, list, "scope")}, "q": {field(t, list, "q")}, "until": {field(t, list, "until")}}
-	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the others are of the operation
+	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the others belong to the operation
 }
 
-// TestPeopleSayWhetherTheStoreIsCurrent: by a form of the banner, once each.
+// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the banner's form. Each can be given
+// only once.
 func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 	t.Parallel()
 	h := open(t)

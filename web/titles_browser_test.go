@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cut finds what a page cuts off and has no tooltip with the whole.
+// cut finds text that a page cuts off and that has no tooltip with the full text.
 const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, main li, main li *, main .clip, main .clamp')].filter(x => {
 	const style = getComputedStyle(x);
 	if (style.overflow !== 'hidden' || x.matches('.sr, svg, svg *') || !x.offsetParent || x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1) return false;
@@ -15,8 +15,8 @@ const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, m
 
 const longQueue = "orders-eu-west-1.billing.invoices.renderer.high-priority.v2.consumer-group-17.work"
 
-// TestWhatIsCutHasATooltip shows names and errors as real systems have them: nothing is cut off
-// without a way to read it.
+// TestWhatIsCutHasATooltip uses realistic names and errors. It checks that whatever is cut off can
+// be read in another way.
 func TestWhatIsCutHasATooltip(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -42,8 +42,9 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 	}
 }
 
-// TestThePhoneShowsNow: on a phone the chart of Overview shows its newest end, a row of triage
-// says when it was last seen, nothing is wider than the screen, and names break where they may.
+// TestThePhoneShowsNow checks the pages on a phone. The Overview chart shows its newest end, and a
+// triage row says when it was last seen. Nothing is wider than the screen, and names break where
+// they may.
 func TestThePhoneShowsNow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -69,8 +70,8 @@ func TestThePhoneShowsNow(t *testing.T) {
 	}
 }
 
-// TestTimesAreInUTCOrLocal: one button changes the times of all pages, also those that are fetched
-// later, and the next page remembers it.
+// TestTimesAreInUTCOrLocal checks that one button changes the times of all pages, including parts
+// fetched later. The next page remembers the choice.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -93,7 +94,7 @@ func TestTimesAreInUTCOrLocal(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestAgesGrow while a page is open, though nothing on it changes.
+// TestAgesGrow checks that ages grow while a page is open, even if nothing else changes.
 func TestAgesGrow(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -103,7 +104,8 @@ func TestAgesGrow(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#a').textContent == '1 min ago'`)
 }
 
-// TestAMenuIsInSightOnAPhone, also where its button is at the end of the screen.
+// TestAMenuIsInSightOnAPhone checks that a menu is fully visible, even if its button is at the edge
+// of the screen.
 func TestAMenuIsInSightOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

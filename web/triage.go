@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	triageRows   = 100 // groups of a page
-	settledShown = 6   // operations, and decisions, of the time of a digest
+	triageRows   = 100 // groups per page
+	settledShown = 6   // operations and decisions since the last digest
 )
 
-// triage is GET /triage?tab=&q=&after=, with &done=&left= after a decision, &sent= after a digest
-// was sent.
+// triage handles GET /triage?tab=&q=&after=. It also accepts &done=&left= after a decision, and
+// &sent= after a digest was sent.
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -82,7 +82,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	return view.Triage(p), err
 }
 
-// digestTab is the tab of the digest, as it would be sent now.
+// digestTab returns the digest tab: the digest as it would be sent now.
 func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, error) {
 	if w.Digests == nil {
 		return view.Triage(p), nil
@@ -110,8 +110,8 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	return view.Triage(p), err
 }
 
-// fixedByDeploys finds the groups that are quiet, and in whose time since the last death something
-// went live: the first deploy after it.
+// fixedByDeploys finds quiet groups with a deploy that may have fixed them. It returns the first
+// deploy after the last death.
 func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine) (map[deadletter.GroupID]deadletter.Deploy, error) {
 	fixed := map[deadletter.GroupID]deadletter.Deploy{}
 	for _, l := range lines {
@@ -129,7 +129,8 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 	return fixed, nil
 }
 
-// done is what was decided a moment ago. The address only says which; the words are the store's.
+// done returns the decision that was just made. The URL only names it; the text comes from the
+// store.
 func (w *Web) done(r *http.Request) (*view.Done, error) {
 	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
@@ -147,7 +148,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
 		if id, err := deadletter.ParseGroupID(name); err == nil {
 			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
-			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // of an undo
+			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // left alone by an undo
 		}
 	}
 	if len(d.Groups) == 0 {
@@ -168,7 +169,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// doneAt is the page to return to, saying what was decided.
+// doneAt returns the URL to go back to, extended by the decision.
 func doneAt(back string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(back))
 	if err != nil {
@@ -184,7 +185,7 @@ func doneAt(back string, d deadletter.Decided) string {
 	return u.String()
 }
 
-// decideForm is POST /triage: what a form decides about the chosen groups.
+// decideForm handles POST /triage: a form's decision about the chosen groups.
 func (w *Web) decideForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -203,7 +204,7 @@ func (w *Web) decideForm(r *http.Request) (string, error) {
 	return doneAt(backTo(r, "/triage"), done), nil
 }
 
-// formGroups are the ticked groups of a form.
+// formGroups returns the ticked groups of a form.
 func formGroups(r *http.Request) ([]deadletter.GroupID, error) {
 	if len(r.PostForm["id"]) == 0 {
 		return nil, invalid("tick a group first")
@@ -235,7 +236,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
-		// What the person left alone may have been changed by somebody else meanwhile.
+		// Somebody else may meanwhile have changed values that this person left unchanged.
 		if owner := value("owner"); owner != value("was_owner") {
 			d.Owner = &owner
 		}
@@ -252,7 +253,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	return d, nil
 }
 
-// formSnooze reads until when groups are put off.
+// formSnooze parses when a snooze ends.
 func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	s := &deadletter.Snooze{Queue: r.PostFormValue("another_queue") != ""}
 	if text := strings.TrimSpace(r.PostFormValue("after_letters")); text != "" {
@@ -277,7 +278,8 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	return deadletter.Decision{Snooze: s}, nil
 }
 
-// morning is when the next digest is due, else half past eight tomorrow.
+// morning returns when the next digest is due. Without a digest, it returns half past eight
+// tomorrow, in UTC.
 func (w *Web) morning(now time.Time) time.Time {
 	if w.Digests != nil {
 		if at, _ := w.Digests.Next(); !at.IsZero() {
@@ -288,7 +290,7 @@ func (w *Web) morning(now time.Time) time.Time {
 	return time.Date(y, m, d+1, 8, 30, 0, 0, time.UTC)
 }
 
-// undoForm is POST /triage/undo.
+// undoForm handles POST /triage/undo.
 func (w *Web) undoForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -304,14 +306,14 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	return doneAt(backTo(r, "/triage"), done), nil
 }
 
-// confirmGroups is POST /triage/confirm: the plan of an action on all letters of the chosen groups
-// that need a person.
+// confirmGroups handles POST /triage/confirm. It shows the plan of an action on all letters of the
+// chosen groups that need a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
 	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
-		if only := r.PostForm[verb]; only != nil { // the button of a row: it alone, whatever is ticked
+		if only := r.PostForm[verb]; only != nil { // a row's button acts on that row only, whatever is ticked
 			r.PostForm["action"], r.PostForm["id"] = []string{verb}, only
 		}
 	}
@@ -327,7 +329,7 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	return w.confirm(r)
 }
 
-// sendDigestForm is POST /triage/digest.
+// sendDigestForm handles POST /triage/digest.
 func (w *Web) sendDigestForm(r *http.Request) (string, error) {
 	if _, err := w.sendDigest(r); err != nil {
 		return "", err

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Forty groups by keyboard alone: each is resolved, snoozed, assigned or requeued by a key, the
-// list shrinks, and nothing is left; the last decision is undone by a key.
+// Forty groups are handled with the keyboard alone. A key resolves, snoozes, assigns or requeues
+// each of them, and the list shrinks until it is empty. Another key undoes the last decision.
 func TestFortyGroupsByKeyboard(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -34,7 +34,7 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	press("j", "j")
 	second := `[...document.querySelectorAll('[data-row]')][1]`
 	eventually(t, tab, second+`.classList.contains('is-here') && document.querySelector('[data-peek] .mono').innerText == `+second+`.querySelector('[data-pick]').value`)
-	press("k", "x", "j", "x") // two at once
+	press("k", "x", "j", "x") // two groups together
 	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
 	press("e")
 	rows(38)
@@ -45,13 +45,13 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	rows(37)
 	press("a")
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
-	// The protocol types the key into the field although the page has taken it; a keyboard does
+	// The protocol types the key into the field although the page handled it. A real keyboard does
 	// not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
 	rows(37)   // an assigned group still needs somebody
-	press("a") // the name is completed from now on
+	press("a") // the name is now completed
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner' && [...document.activeElement.list.options].map(o => o.value).join() == 'local,ana'`)
 	press(kb.Escape)
 	for left := 36; left >= 1; left-- {
@@ -69,8 +69,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	silent(t, tab)
 }
 
-// A list that somebody reads stands still: a new group waits behind a link, and z takes a decision
-// back.
+// A list does not move while somebody reads it. A link announces a new group, and z undoes a
+// decision.
 func TestTheInboxStandsStill(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -78,12 +78,12 @@ func TestTheInboxStandsStill(t *testing.T) {
 	h.receive("email", 1, "x")
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
-	h.receive("billing", 9, "x") // with most letters it would be first
+	h.receive("billing", 9, "x") // it would be first, as it has the most letters
 	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("the list moved: %s", got)
 	}
-	h.receive("email", 3, "x") // the rows keep their places, and not their numbers
+	h.receive("email", 3, "x") // the rows keep their positions, but their numbers change
 	eventually(t, tab, `[...document.querySelectorAll('[data-row] .k-side .strong')].map(x => x.innerText).join(' ') == '2 4' && document.querySelector('#found').innerText.includes(', 15 letters')`)
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
@@ -95,8 +95,8 @@ func TestTheInboxStandsStill(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestWhatComesBackIsSeen: the panel beside the list keeps up with its row, and a group that a
-// person resolved and that fails again is new to the list.
+// TestWhatComesBackIsSeen checks that the panel beside the list follows its row. A resolved group
+// that fails again counts as new in the list.
 func TestWhatComesBackIsSeen(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -105,7 +105,7 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	tab.Do(chromedp.KeyEvent("j"))
-	for n := 2; n <= 4; n++ { // the first was there before the key
+	for n := 2; n <= 4; n++ { // the first one was there before the key press
 		eventually(t, tab, fmt.Sprintf(`(document.querySelector('.peek')?.innerText ?? '').includes('%d dead')`, n))
 		h.receive("sms", 1, "x")
 	}
@@ -117,8 +117,8 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestTheCursorIsFoundAgain: Back from a group leads to its row, and a menu that was left by Esc
-// leaves the cursor where it was.
+// TestTheCursorIsFoundAgain checks that Back from a group leads to its row. Leaving a menu with Esc
+// keeps the cursor in place.
 func TestTheCursorIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -150,8 +150,8 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	silent(t, tab)
 }
 
-// The pages of triage pass axe-core at both widths and in both colours, and nothing is wider than a
-// phone.
+// The triage pages pass axe-core at both widths and in both colour themes, and nothing is wider
+// than a phone's screen.
 func TestTriageIsAccessible(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
@@ -166,7 +166,7 @@ func TestTriageIsAccessible(t *testing.T) {
 		for _, dark := range []bool{false, true} {
 			tab.DarkScheme(dark)
 			var rules []string
-			if dark { // the themes differ in colours only
+			if dark { // the themes differ only in colours
 				rules = []string{"color-contrast"}
 			}
 			for _, path := range []string{"/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/triage?tab=resolved", "/triage?tab=mine", "/triage?q=queue:nothing", "/groups/G-1", "/groups/G-3"} {
@@ -182,7 +182,7 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// Inbox zero says what was decided, also on a phone.
+// Inbox zero shows what was decided, also on a phone.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -200,8 +200,8 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	}
 }
 
-// Without JavaScript everything works by forms: a snooze with its ends, an undo, the letters of a
-// group discarded.
+// Without JavaScript, everything works through forms: a snooze with its end conditions, an undo,
+// and a discard of a group's letters.
 func TestTriageWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// digests makes digests of the day before the test.
+// digests makes digests for the day before the test.
 type digests struct {
 	*store.Store
 }
@@ -39,7 +39,7 @@ func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 
 func withDigests(o *web.Options) { o.Digests = digests{o.Store.(*store.Store)} }
 
-// A group is decided on on the page, the page says what was decided, and takes it back.
+// A decision about a group is made on the page. The page says what was decided, and undoes it.
 func TestTriageByForms(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -88,13 +88,14 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	// An undo of what has changed since for one of its groups says which was undone.
+	// If one of the groups has changed since, the undo says which group was undone.
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
 	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
-	// The note after a decision is the store's: an address can only say which.
+	// The text of the note after a decision comes from the store. The URL can only name the
+	// decision.
 	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, `Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`)
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
@@ -103,8 +104,8 @@ func TestTriageByForms(t *testing.T) {
 	}
 }
 
-// Assigning completes the names that were used before: of owners, also of those that are none any
-// more, of who did something, and of who asks, whose groups are those under Mine.
+// Assigning completes names used before: current and former owners, people who have acted, and the
+// current principal, whose groups are listed under Mine.
 func TestAssigningCompletesNames(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local
@@ -129,8 +130,8 @@ func TestAssigningCompletesNames(t *testing.T) {
 	}
 }
 
-// The letters of groups are requeued and discarded over the same plan as any selection: those that
-// need a person, as they were when the page was asked.
+// Letters of groups are requeued and discarded through the same plan as any selection. It covers
+// the letters that needed a person when the page was requested.
 func TestActionsOnGroups(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -139,12 +140,12 @@ func TestActionsOnGroups(t *testing.T) {
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "action": {"discard"}, "return": {"/triage"}}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
 	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
 	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
-	// The button of a row of the digest acts on it alone, whatever is ticked.
+	// A row's button in the digest acts only on that row, whatever is ticked.
 	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "discard": {"G-2"}}).want(t, 200, "group:G-2", "Discard 1")
 }
 
-// TestTheDigestSaysWhatADeployHasEnded: groups that are quiet since something went live are ready
-// to be requeued, and the number leads to exactly their letters.
+// TestTheDigestSaysWhatADeployHasEnded checks that groups that became quiet after a deploy are
+// offered for a requeue. The number leads to exactly their letters.
 func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -161,7 +162,7 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
 }
 
-// A deploy has ended nothing that had long been quiet when it went live.
+// A deploy does not count as the fix of a group that had been quiet for a long time before it.
 func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -173,7 +174,7 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "1 group").not(t, "ready to requeue")
 }
 
-// The digest as a page, as it is sent, and sent now.
+// The digest on the page, as it is sent, and sent immediately.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -191,7 +192,7 @@ func TestDigestOnThePage(t *testing.T) {
 	none.postJSON("/api/v1/digest/send", "").want(t, 404)
 }
 
-// What letters of a group have in common is named, and what is masked is not.
+// The page names what a group's letters have in common, but not masked values.
 func TestWhatLettersShare(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Headers: []string{"app-id"}}
@@ -209,7 +210,7 @@ func TestWhatLettersShare(t *testing.T) {
 	h.get("/groups/G-1").want(t, 200, "What they have in common", "customer.<wbr>tier", "Of the newest 4 letters")
 }
 
-// Deploys are marked by whoever deploys, and a group that begins after one names it.
+// Anybody who deploys can mark the deploy. A group that begins after a deploy names it.
 func TestDeploysAreMarked(t *testing.T) {
 	t.Parallel()
 	h := open(t)

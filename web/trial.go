@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trials send letters of dlo's own the whole way.
+// Trials send dlo's own letters the whole way.
 type Trials interface {
-	// Start begins, and goes on without the caller. The error wraps ErrForbidden, ErrNotFound or
-	// ErrConflict.
+	// Start starts a trial that continues after Start returns. Its error wraps ErrForbidden,
+	// ErrNotFound or ErrConflict.
 	Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error)
-	Newest() *deadletter.Trial   // that was started last since dlo was; nil = none was
+	Newest() *deadletter.Trial   // last one started by this process; nil = none
 	Unable(broker string) string // why there can be none with this configuration; "" = there can
 }
 
-// TrialCounter is what the first run needs of the store.
+// TrialCounter holds the store's method for the first run.
 type TrialCounter interface {
-	Trials(ctx context.Context) (int, error) // letters that dlo has made for trials, whatever became of them
+	Trials(ctx context.Context) (int, error) // letters created for trials, whatever became of them
 }
 
 func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
@@ -32,7 +32,7 @@ func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
 	return w.Trials.Start(r.Context(), principal(r), broker)
 }
 
-// newestTrial is the trial that was started last; an empty one where none was.
+// newestTrial returns the trial started last, or an empty trial if there is none.
 func (w *Web) newestTrial() deadletter.Trial {
 	if w.Trials != nil {
 		if t := w.Trials.Newest(); t != nil {
@@ -42,13 +42,13 @@ func (w *Web) newestTrial() deadletter.Trial {
 	return deadletter.Trial{}
 }
 
-// tryForm is POST /trial, the button of the first run.
+// tryForm handles POST /trial, the button of the first run.
 func (w *Web) tryForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
 	_, err := w.try(r, r.PostFormValue("broker"))
-	return "/", err // without a fragment: with one, no browser loads the page again by itself
+	return "/", err // no fragment: browsers do not reload a page on a redirect to one
 }
 
 func apiTrialOf(t deadletter.Trial) api.Trial {
@@ -58,7 +58,7 @@ func apiTrialOf(t deadletter.Trial) api.Trial {
 	}
 }
 
-// apiTrial is GET /trial: the newest since dlo was started.
+// apiTrial handles GET /trial: the newest trial since dlo started.
 func (w *Web) apiTrial(*http.Request) (any, error) {
 	if t := w.newestTrial(); t.State != "" {
 		return apiTrialOf(t), nil
@@ -66,7 +66,7 @@ func (w *Web) apiTrial(*http.Request) (any, error) {
 	return nil, deadletter.NoSuch("trial since dlo was started")
 }
 
-// apiTry is POST /trial {broker}.
+// apiTry handles POST /trial {broker}.
 func (w *Web) apiTry(r *http.Request, in api.TrialRequest) (any, error) {
 	t, err := w.try(r, in.Broker)
 	return accepted{apiTrialOf(t), "/api/v1/trial"}, err

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// staged are trials that a test moves on.
+// staged provides trials that a test advances.
 type staged struct {
 	newest *deadletter.Trial
 	unable string
@@ -37,8 +37,9 @@ func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string
 	return *s.newest, nil
 }
 
-// TestThreeStepsToTheFirstLetter: an empty store leads to it, and a letter of dlo's own is none. It
-// can be tried once the broker is connected, and where the configuration lets it.
+// TestThreeStepsToTheFirstLetter checks that an empty store shows these steps. dlo's own trial
+// letters do not count as letters. A trial is possible once the broker is connected, if the
+// configuration permits it.
 func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
@@ -85,7 +86,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// tried stores a letter that dlo made for a trial, which is settled.
+// tried stores a settled trial letter.
 func (h *house) tried() deadletter.ID {
 	h.t.Helper()
 	h.window++
@@ -98,7 +99,7 @@ func (h *house) tried() deadletter.ID {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.store.Settle(h.t.Context(), r.Window); err != nil {
+	if err := h.store.SettleWindow(h.t.Context(), r.Window); err != nil {
 		h.t.Fatal(err)
 	}
 	if err := h.store.Classify(h.t.Context(), []deadletter.Classified{{
@@ -109,7 +110,8 @@ func (h *house) tried() deadletter.ID {
 	return r.New[0]
 }
 
-// TestATrialByTheAPI: begun, looked at, and refused while another is under way.
+// TestATrialByTheAPI checks that a trial can be started and read, and that a second one is rejected
+// while the first is running.
 func TestATrialByTheAPI(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
@@ -133,7 +135,8 @@ func TestATrialByTheAPI(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotBeginsNoTrial, and does not connect to brokers either.
+// TestWhoMayNotBeginsNoTrial checks that a caller without permission can neither start a trial nor
+// connect to brokers.
 func TestWhoMayNotBeginsNoTrial(t *testing.T) {
 	t.Parallel()
 	s := &staged{}

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tried fills in, of a requeue of one letter, what became of that letter second by second. The
-// broker is asked for the queue while the letter may still be in it.
+// tried fills in what became of the letter, second by second, if the operation requeued a single
+// letter. It asks the broker about the queue while the letter may still be in it.
 func (w *Web) tried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil

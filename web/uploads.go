@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// uploads keeps files between the two steps of an upload. They stay here, rather than in the form
-// of the second step: a form cannot choose a file again by itself, would send it back a third
-// larger, and what was shown is then surely what counts.
+// uploads keeps files between the two steps of an upload. They are not kept in the second step's
+// form. A form cannot choose a file again on its own, and it would send the file back a third
+// larger. The server can also be sure that it uses the file that was previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload
 }
 
-// upload is a file that somebody was shown the effect of.
+// upload is a file whose effect was previewed.
 type upload struct {
 	by, name, fileName string
 	file               []byte
@@ -24,10 +24,10 @@ type upload struct {
 const (
 	uploadHeld  = 10 * time.Minute
 	uploadsKept = 4         // files,
-	uploadBytes = maxUpload // and bytes of all of them
+	uploadBytes = maxUpload // and their total size in bytes
 )
 
-// keep takes a file in, in the place of the oldest where there is no room, and returns its key.
+// keep stores a file and returns its key. If there is no room, it drops the oldest files.
 func (u *uploads) keep(f upload) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +50,7 @@ func (u *uploads) keep(f upload) string {
 	return key
 }
 
-// bytes counts those of all files. The caller holds the lock.
+// bytes returns the total size of all files. The caller holds the lock.
 func (u *uploads) bytes() int {
 	n := 0
 	for _, k := range u.kept {
@@ -59,7 +59,7 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// of returns a file by its key, for whom it is.
+// of returns a file by its key, if it belongs to by.
 func (u *uploads) of(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

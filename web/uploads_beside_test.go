@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestUploadsHinderNoPage: five uploads that take the compiler minutes are under way, and a letter
-// is read meanwhile. They end when the clients that sent them go.
+// TestUploadsHinderNoPage checks that a letter can be read while five uploads keep the compiler
+// busy for minutes. The uploads end when their clients disconnect.
 func TestUploadsHinderNoPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, library)
@@ -32,7 +32,7 @@ func TestUploadsHinderNoPage(t *testing.T) {
 	}
 	for range 20 {
 		h.get("/letters/"+string(id)).want(t, 200)
-		time.Sleep(20 * time.Millisecond) // so that the uploads are under way
+		time.Sleep(20 * time.Millisecond) // gives the uploads time to start
 	}
 	if n := over.Load(); n > 0 {
 		t.Errorf("the page waited for %d uploads", n)

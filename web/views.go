@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addView is POST /views, with q and a name; without a name it is named by its query.
+// addView handles POST /views with q and a name. Without a name, the view is named after its query.
 func (w *Web) addView(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -33,7 +33,7 @@ func (w *Web) addView(r *http.Request) (string, error) {
 	return view.LettersURL(text, "", ""), err
 }
 
-// removeView is POST /views/{id}/remove.
+// removeView handles POST /views/{id}/remove.
 func (w *Web) removeView(r *http.Request) (string, error) {
 	id, err := pathNumber(r, "view")
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *Web) removeView(r *http.Request) (string, error) {
 	return backTo(r, "/letters"), w.Store.RemoveView(r.Context(), id, principal(r).Name)
 }
 
-// backTo is where a form says that it came from, a path of ours; else the given one.
+// backTo returns the local path from which a form says it came, or other if it names none.
 func backTo(r *http.Request, other string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to

@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// watchKeys notes, in the order in which they happen, what stood under the cursor and what was
-// ticked whenever a key arrives, and what the page asks the server to do.
+// watchKeys records in order, for each key press, the row under the cursor and the selected rows.
+// It also records every request that the page sends to the server.
 const watchKeys = `
 const walked = JSON.parse(sessionStorage.walk ?? '[]');
 const note = x => { walked.push(x); sessionStorage.walk = JSON.stringify(walked); };
@@ -43,18 +43,18 @@ window.fetch = async (to, options) => {
 addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter)); });
 `
 
-// step is what watchKeys notes: a key with what stood on the page, or a request.
+// step is an entry that watchKeys recorded: a key press with the state of the page, or a request.
 type step struct {
 	Key, Path, Menu, Here, Ticked string
-	Can                           string // what the page of a group offers
+	Can                           string // actions offered on a group's page
 	Dialog, Field, Undo           bool
 	Ready                         bool // the scripts of the page have run
 
 	To, IDs, Does string
 }
 
-// about is what a person means by a key that decides: what is ticked, else the row under the
-// cursor.
+// about returns the rows that a deciding key applies to: the selected rows, or otherwise the row
+// under the cursor.
 func (s step) about() string {
 	if s.Ticked != "" {
 		return s.Ticked
@@ -62,9 +62,9 @@ func (s step) about() string {
 	return s.Here
 }
 
-// TestKeysActOnWhatIsUnderTheCursor walks through triage by random keys while groups arrive and
-// answers take their time. Each request is about the row that was under the cursor when its key was
-// pressed, or about the ticked rows. DLO_SOAK=1 walks 50 ways.
+// TestKeysActOnWhatIsUnderTheCursor presses random keys in triage while groups arrive and responses
+// are delayed. Each request must be about the row that was under the cursor when its key was
+// pressed, or about the selected rows. With DLO_SOAK=1 it runs 50 walks.
 func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 	t.Parallel()
 	seeds := 4
@@ -72,7 +72,7 @@ func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 		seeds = 50
 	}
 	var decided atomic.Int64
-	t.Cleanup(func() { // of all walks: one alone may spend its keys in dialogs and fields
+	t.Cleanup(func() { // over all walks: a single one may spend its keys in dialogs and fields
 		if !t.Failed() && !testing.Short() && decided.Load() < int64(5*seeds) {
 			t.Errorf("%d requests in %d walks: they decide nothing", decided.Load(), seeds)
 		}
@@ -85,10 +85,10 @@ func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 	}
 }
 
-// walk returns how many requests it made.
+// walk presses random keys on a page and returns how many requests the page sent.
 func walk(t *testing.T, seed uint64) int {
 	random := rand.New(rand.NewPCG(seed, 16))
-	var pause sync.Mutex // random is not for two goroutines
+	var pause sync.Mutex // random is not safe for concurrent use
 	h, tab, url := visitThrough(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
@@ -114,7 +114,7 @@ func walk(t *testing.T, seed uint64) int {
 		switch {
 		case key != "Back":
 			tab.Do(chromedp.KeyEvent(key))
-		case tab.Is("location.pathname.startsWith('/groups/')"): // and not while the page gives way to another
+		case tab.Is("location.pathname.startsWith('/groups/')"): // and not during navigation
 			tab.Act("window.left = true; history.back()")
 			eventually(t, tab, "!window.left && document.readyState == 'complete' && window.dlo")
 		}
@@ -129,20 +129,20 @@ func walk(t *testing.T, seed uint64) int {
 	}
 	decided := checkWalk(t, steps)
 	for _, m := range tab.Console() {
-		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // it has changed since
+		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // it has changed
 			t.Errorf("console: %s", m)
 		}
 	}
 	return decided
 }
 
-// asked is what a key has to ask of the server.
+// asked is the request that a key must cause.
 type asked struct {
 	key, to, ids string
 	step         int
 }
 
-// checkWalk holds each request to the key that asked for it, and returns how many there were.
+// checkWalk checks each request against the key that caused it, and returns the number of requests.
 func checkWalk(t *testing.T, steps []step) int {
 	t.Helper()
 	var wanted []asked
@@ -174,8 +174,8 @@ func checkWalk(t *testing.T, steps []step) int {
 	return decided
 }
 
-// wants is what a key has to ask of the server, if anything; aimed are the rows that the open menu
-// is about.
+// wants returns the request that a key must cause, if any. aimed are the rows that the open menu is
+// about.
 func (s step) wants(aimed string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.about()
@@ -200,11 +200,11 @@ func (s step) wants(aimed string) (asked, bool) {
 	return asked{}, false
 }
 
-// trail writes steps as JSON, a line each.
+// trail formats steps as JSON, one per line.
 func trail(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
-		text, _ := json.Marshal(s) // texts and flags always encode
+		text, _ := json.Marshal(s) // strings and booleans always encode
 		b.WriteString("\n\t" + string(text))
 	}
 	return b.String()

@@ -1,6 +1,6 @@
-// Package web is the face of dlo on HTTP: the pages, the JSON API, live events, health. It turns
-// requests into calls of the store and the operation desk, and values into view models and JSON. It
-// decides nothing about letters, holds no broker connection, and knows no SQL.
+// Package web is dlo's HTTP interface: the pages, the JSON API, live events and health checks. It
+// turns requests into calls to the store and the operation desk, and values into view models and
+// JSON. It decides nothing about letters, holds no broker connection and knows no SQL.
 package web
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Store is what web reads. Each part is declared beside the handlers that call it.
+// Store is the part of the store that web uses. Each embedded interface is declared beside the
+// handlers that call it.
 type Store interface {
 	Lists
 	Details
@@ -42,7 +43,7 @@ type Store interface {
 	Health
 }
 
-// Actions is what web does to letters and queues.
+// Actions are the operations that web performs on letters and queues.
 type Actions interface {
 	Desk
 	Redirector
@@ -51,55 +52,56 @@ type Actions interface {
 	Reviser
 }
 
-// Options are the parts of a Web. Store and Desk are required; every other zero value is usable.
+// Options configures a Web. Store and Desk are required. The zero value of every other field is
+// usable.
 type Options struct {
 	Store     Store
 	Desk      Actions
-	Picker    Picker                                            // nil: no type can be picked
-	Schemas   Schemas                                           // nil: no types can be listed or changed
-	Bindings  []payload.Binding                                 // of the configuration
-	Digests   Digester                                          // nil: there is no digest
-	Reports   Annotator                                         // nil: nothing can be said of letters
+	Picker    Picker                                            // nil: types cannot be picked
+	Schemas   Schemas                                           // nil: types cannot be listed or changed
+	Bindings  []payload.Binding                                 // from the configuration
+	Digests   Digester                                          // nil: no digest
+	Reports   Annotator                                         // nil: letters cannot be annotated
 	Drains    Drainer                                           // nil: no queue can be drained by request
-	Decoder   func() *payload.Decoder                           // how bodies are read now; nil: without types
+	Decoder   func() *payload.Decoder                           // current decoder of bodies; nil: no types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
-	Masked    func(path string) bool                            // whether queries may not ask for a path of bodies; nil: for none
-	Brokers   func() []deadletter.BrokerStatus                  // what is known of the connections now
-	Trials    Trials                                            // nil: there are none
-	Connector Connector                                         // nil: nobody can be asked to connect
-	Problems  func() []deadletter.Problem                       // what keeps dlo itself from its work now, such as a full disk
+	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: none
+	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
+	Trials    Trials                                            // nil: no trials
+	Connector Connector                                         // nil: no connection on request
+	Problems  func() []deadletter.Problem                       // current problems of dlo itself, such as a full disk
 	Setup     Setup                                             // for the first run
 	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
 	Metrics   http.Handler                                      // /metrics; nil: 404
-	Links     []config.Link                                     // from the page of a letter into other tools
-	Fields    []string                                          // paths of bodies that queries can ask for
-	MaxBody   int                                               // bytes of a body that is published; 0: 16 MiB
-	Restore   time.Duration                                     // how long a discarded letter can be restored; 0: not said
-	Told      func() []string                                   // the channels that are told of problems; nil: not said
-	Disk      func() string                                     // the room for letters, in words; nil: not said
-	Rules     *rules.Book                                       // in use; nil: not said
-	RuleFacts func(l *deadletter.Letter) rules.Facts            // what the rules look at in a stored letter, whole; nil: what was stored of it, without headers and fields
-	Watch     time.Duration                                     // how long a letter has to stay away to be quiet; 0: not said
-	Now       func() time.Time                                  // time.Now when nil
-	Log       *slog.Logger                                      // discarded when nil
+	Links     []config.Link                                     // from a letter's page to other tools
+	Fields    []string                                          // body paths that queries can name
+	MaxBody   int                                               // maximum bytes of a published body; 0: 16 MiB
+	Restore   time.Duration                                     // how long discarded letters can be restored; 0: not shown
+	Told      func() []string                                   // channels notified of problems; nil: not shown
+	Disk      func() string                                     // space for letters, in words; nil: not shown
+	Rules     *rules.Book                                       // rules in use; nil: not shown
+	RuleFacts func(l *deadletter.Letter) rules.Facts            // all facts of a stored letter that rules use; nil: stored facts without headers and fields
+	Watch     time.Duration                                     // how long a letter must stay away to be quiet; 0: not shown
+	Now       func() time.Time                                  // nil: time.Now
+	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
 
-	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // what its broker says of a queue; nil: unknown
+	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
 }
 
-// Setup is where letters come from, as the first run explains it: the broker, its dead-letter
-// exchange ("" = none is declared), the first inbox, and their vhost.
+// Setup describes where letters come from, for the first run: the broker, its dead-letter exchange
+// ("" = none is declared), the first inbox, and their vhost.
 type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
-// Web serves everything. Its methods are safe for concurrent use.
+// Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
 	router  chi.Router
-	heavy   places        // for bodies that are decoded at the moment
-	lists   places        // for queries that may look at many letters
-	loading places        // for uploads of schemas
-	looks   places        // for searches that look through letters
-	streams chan struct{} // a place for each open event stream
+	heavy   places        // for bodies being decoded
+	lists   places        // for queries that may read many letters
+	loading places        // for schema uploads
+	looks   places        // for searches through letters
+	streams chan struct{} // one place per open event stream
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
 	pinger  pinger
@@ -110,9 +112,9 @@ type Web struct {
 }
 
 const (
-	maxLists   = 2   // half of the readers of the store: the others answer what is asked by number
-	maxHeavy   = 4   // decoding is bounded in memory per body, so this times that is what pages can use
-	maxLoading = 1   // uploads of schemas are compiled one at a time, and no page waits for them
+	maxLists   = 2   // half of the store's readers; the rest serve lookups by id
+	maxHeavy   = 4   // memory is limited per body, so pages use at most this many times that
+	maxLoading = 1   // schema uploads are compiled one at a time, and no page waits for them
 	maxStreams = 128 // open event streams
 )
 
@@ -145,14 +147,13 @@ func New(o Options) *Web {
 	return w
 }
 
-// ServeHTTP serves a request.
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.router.ServeHTTP(rw, r) }
 
-// Routes lists what is served, for the test that holds openapi.yaml to it.
+// Routes returns the routes, for the test that compares them with openapi.yaml.
 func (w *Web) Routes() chi.Routes { return w.router }
 
-// Drain begins the end: /readyz says 503, actions are refused, event streams end. Pages can still
-// be read.
+// Drain starts the shutdown: /readyz returns 503, actions are refused and event streams end. Pages
+// can still be read.
 func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }
 
 func (w *Web) draining() bool {
@@ -164,8 +165,8 @@ func (w *Web) draining() bool {
 	}
 }
 
-// Server returns an http.Server around w with the limits of a server that faces people: slow and
-// idle clients are let go. Streams extend their own write deadline.
+// Server returns an http.Server for w with limits that suit a server exposed to people. Slow and
+// idle clients are disconnected. Streams extend their own write deadline.
 func (w *Web) Server() *http.Server {
 	return &http.Server{
 		Handler:           w,
@@ -174,14 +175,14 @@ func (w *Web) Server() *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // noise of clients that go away
+		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // noise of lost connections
 	}
 }
 
-// places bound how much of a kind is done at a time.
+// places limits how many tasks of one kind run at a time.
 type places chan struct{}
 
-// turn waits for a place until ctx ends; done gives it back.
+// turn waits for a place until ctx ends. done releases the place.
 func (p places) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case p <- struct{}{}:
@@ -191,10 +192,11 @@ func (p places) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// turn waits for a place among what takes much memory, until ctx ends; done gives it back.
+// turn waits for a place among the tasks that need much memory, until ctx ends. done releases the
+// place.
 func (w *Web) turn(ctx context.Context) (done func(), err error) { return w.heavy.turn(ctx) }
 
-// decode reads a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
+// decode decodes a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
 	return w.decodeBy(ctx, w.Decoder(), l)
 }
@@ -223,5 +225,5 @@ func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Le
 	return doc, nil
 }
 
-// newKey returns a fresh idempotency key for a form.
+// newKey returns a new idempotency key for a form.
 func newKey() string { return rand.Text() }

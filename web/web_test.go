@@ -28,8 +28,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// house is a Web over a real store and a real desk. There is no broker: its status and facts are
-// values that a test sets.
+// house is a Web with a real store and a real desk. It has no broker; tests set the broker's status
+// and facts.
 type house struct {
 	*web.Web
 	t       *testing.T
@@ -39,13 +39,13 @@ type house struct {
 	facts   deadletter.QueueFacts
 	log     strings.Builder
 	window  int64
-	ahead   atomic.Int64 // of the clock of the desk
-	late    atomic.Int64 // of the clocks of the store and of the pages
+	ahead   atomic.Int64 // offset of the desk's clock
+	late    atomic.Int64 // offset of the clocks of the store and the pages
 
-	book       *rules.Book // of the classifier
+	book       *rules.Book // used by the classifier
 	classifier *classify.Classifier
 	failure    string           // what letters die of; "" = what they always die of
-	headers    deadletter.Table // of letters, beside those that all have
+	headers    deadletter.Table // extra headers of received letters
 }
 
 var start = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 	return openFile(t, storetest.File(t), change...)
 }
 
-// openFile is open with the file of a store.
+// openFile is like open, but uses the given store file.
 func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	t.Helper()
 	h := &house{t: t}
@@ -113,7 +113,7 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.store.Settle(context.Background(), r.Window); err != nil {
+	if err := h.store.SettleWindow(context.Background(), r.Window); err != nil {
 		h.t.Fatal(err)
 	}
 	letters, err := h.store.ClaimReceived(context.Background(), 500)
@@ -136,10 +136,10 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	return r.New
 }
 
-// advance runs what the desk has to do.
+// advance runs the desk's pending steps.
 func (h *house) advance() {
 	h.t.Helper()
-	for range 20 { // a hold, and whatever the rate makes it wait for, pass at once
+	for range 20 { // a hold and any rate delay pass immediately
 		if _, _, err := h.desk.Step(context.Background()); err != nil {
 			h.t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ type answer struct {
 	text string
 }
 
-// do sends a request as a page of ours would.
+// do sends a request as one of dlo's own pages would.
 func (h *house) do(r *http.Request) answer {
 	h.t.Helper()
 	if r.Host == "example.com" {
@@ -198,7 +198,7 @@ func (h *house) patchJSON(path, body string) answer {
 	return h.do(r)
 }
 
-// want fails unless the answer has the status and contains the texts.
+// want fails the test unless the response has the status and contains the texts.
 func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	t.Helper()
 	if a.StatusCode != status {
@@ -212,7 +212,7 @@ func (a answer) want(t *testing.T, status int, texts ...string) answer {
 	return a
 }
 
-// to fails unless the answer leads to path.
+// to fails the test unless the response redirects to path.
 func (a answer) to(t *testing.T, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {

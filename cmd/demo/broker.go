@@ -13,22 +13,22 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// names are what dlo declares on the broker.
+// names holds the names of what dlo declares on the broker.
 type names struct{ exchange, inbox, annotations string }
 
-// broker is the RabbitMQ of the demo: a private node, or one that was given.
+// broker is the demo's RabbitMQ: a private node, or an existing broker that the user named.
 type broker struct {
 	url        string // of AMQP
 	managedAt  string // URL of the management API, with user and password; "" = none
 	management *management
 	names      names
-	node       *testenv.Node // nil: the broker was given
+	node       *testenv.Node // nil: an existing broker is used
 	connection *amqp.Connection
 	closed     chan *amqp.Error
 }
 
-// openBroker starts a private node, installing RabbitMQ where install says so, or connects to the
-// broker that DLO_AMQP_URL gives.
+// openBroker starts a private node or connects to the broker in DLO_AMQP_URL. With install, it
+// first installs RabbitMQ if the package is missing.
 func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
 	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"}}
 	if b.url == "" {
@@ -61,8 +61,9 @@ func (b *broker) start(ctx context.Context, p *program, install bool) error {
 	return nil
 }
 
-// installRabbitMQ has .ci/install install the package where it is missing; it says nothing when it
-// is there, and what to install when it cannot.
+// installRabbitMQ runs .ci/install, which installs the package if it is missing. The script prints
+// nothing if the package is already installed. If it cannot install the package, it prints what to
+// install.
 func installRabbitMQ(p *program) error {
 	cmd := exec.Command(filepath.Join(".ci", "install"), "rabbitmq-server")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.module, p.stdout, p.stderr
@@ -96,7 +97,7 @@ func (b *broker) connect() error {
 	return checkFree(b.connection, b.names.inbox)
 }
 
-// describe says in one line which broker it is.
+// describe returns one line that says which broker is used.
 func (b *broker) describe() string {
 	if b.node == nil {
 		version, _ := b.connection.Properties["version"].(string)
@@ -105,7 +106,8 @@ func (b *broker) describe() string {
 	return fmt.Sprintf("RabbitMQ %s, a private node: %s (guest, guest)", b.node.Version(), b.node.ManagementURL())
 }
 
-// stop ends the node. On a given broker nothing is ended; what the demo made there goes with tidy.
+// stop ends the private node. An existing broker keeps running; tidy removes what the demo created
+// there.
 func (b *broker) stop() {
 	if b.connection != nil {
 		b.connection.Close()
@@ -115,8 +117,9 @@ func (b *broker) stop() {
 	}
 }
 
-// tidy removes what the demo made on a given broker. It is for after dlo has ended, and does not
-// rely on the connection of the services. folder has the store, beside which its name is noted.
+// tidy removes what the demo created on an existing broker. Call it after dlo has ended. It opens a
+// new connection, so it does not depend on the services' connection. The notes beside the store in
+// folder name the queues that dlo used.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil
@@ -129,9 +132,9 @@ func (b *broker) tidy(folder string) error {
 	return remove(c, b.management, b.names, marksOf(folder))
 }
 
-// marksOf are the queues that the demo's dlo noted the progress of its store in.
+// marksOf returns the queues in which the demo's dlo recorded the progress of its store.
 func marksOf(folder string) (list []string) {
-	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // the pattern is sound
+	notes, _ := filepath.Glob(filepath.Join(folder, "*.progress-????????")) // the pattern is valid
 	for _, note := range notes {
 		text, err := os.ReadFile(note)
 		if err != nil {
@@ -144,7 +147,7 @@ func marksOf(folder string) (list []string) {
 	return list
 }
 
-// moduleFolder returns the folder of go.mod above the working directory.
+// moduleFolder returns the nearest folder with a go.mod, starting from the working directory.
 func moduleFolder() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"time"
 )
 
-// control is how `demo fix` finds a running demo: a file in the demo's folder.
+// control is the content of the file through which `demo fix` finds a running demo. The file is in
+// the demo's folder.
 type control struct {
 	URL       string // on loopback
-	Token     string // so that no page in a browser can call it
+	Token     string // prevents calls from pages in a browser
 	Dashboard string
 }
 
@@ -33,8 +34,8 @@ func readControl(folder string) (control, error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// serveControl listens for fix and break until ctx ends, and writes the file that says where.
-// deploy returns the sentence to answer.
+// serveControl accepts fix and break requests until ctx ends. It writes the file that holds its
+// address. deploy returns the sentence to send as the response.
 func serveControl(ctx context.Context, folder, dashboard string, deploy func(fixed bool) string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -65,7 +66,7 @@ func serveControl(ctx context.Context, folder, dashboard string, deploy func(fix
 	return nil
 }
 
-// tellDemo asks the running demo to fix or break its services and prints its answer.
+// tellDemo asks the running demo to fix or break its services and prints the response.
 func tellDemo(ctx context.Context, folder, what string, out io.Writer) error {
 	c, err := readControl(folder)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// options of a demo.
+// options are the options of a demo.
 type options struct {
-	folder  string // made again, and removed at the end
-	install bool   // RabbitMQ, where it is missing
+	folder  string // recreated at the start, removed at the end
+	install bool   // installs RabbitMQ if it is missing
 	listen  string // address of the dashboard; "" = the default one, or a free one when that is taken
 }
 
-// show runs the demo until ctx ends or a part of it dies, and ends everything it started.
+// show runs the demo until ctx ends or a part of it fails. It then ends everything it started.
 func show(ctx context.Context, p *program, opts options) (failure error) {
 	f, err := takeFolder(opts.folder)
 	if err != nil {
 		return err
 	}
-	keep := false // the folder, when dlo's log in it says what went wrong
+	keep := false // keep the folder if dlo's log in it explains the failure
 	defer func() {
 		if keep {
 			p.say("dlo's log: " + f.path + "/dlo.log")
@@ -45,7 +45,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	if err := configure(f.path, cmp.Or(opts.listen, freeListen()), b.names); err != nil {
 		return err
 	}
-	defer func() { // after dlo has ended: it uses these queues
+	defer func() { // runs after dlo has ended, since dlo uses these queues
 		if err := b.tidy(f.path); err != nil {
 			p.say("not everything could be removed from the broker: " + err.Error())
 		}
@@ -69,7 +69,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	return err
 }
 
-// prepare declares the shop's topology on the broker, and who gets its dead letters.
+// prepare declares the shop's topology on the broker and sends its dead letters to dlo.
 func prepare(ctx context.Context, b *broker) error {
 	if b.management == nil {
 		return declare(b.connection, b.names.exchange)
@@ -80,13 +80,14 @@ func prepare(ctx context.Context, b *broker) error {
 	return setPolicy(ctx, b.management, b.names.exchange)
 }
 
-// Versions of the shop's two services.
+// Versions of the shop's services: with the bugs, and with the fix.
 const (
 	brokenVersion = "1.4.0"
 	fixedVersion  = "1.4.1"
 )
 
-// perform runs the services, and says what is to be seen, until ctx ends or something dies.
+// perform runs the services and prints what there is to see. It returns when ctx ends or a part
+// fails.
 func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -123,7 +124,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		return err
 	}
 	p.say(story(b, o))
-	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // lives as long as the terminal
+	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // ends with the terminal
 	go p.teller.run(running)
 
 	work := make(chan error, 1)
@@ -148,12 +149,12 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	cancel(nil)
 	select {
 	case <-work:
-	case <-time.After(10 * time.Second): // a channel of a broker that hangs
+	case <-time.After(10 * time.Second): // the broker does not respond on a channel
 	}
 	return failure
 }
 
-// story is what one sees, and what to try.
+// story returns the text that says what the user sees and what to try.
 func story(b *broker, o *office) string {
 	return fmt.Sprintf(`
   Dashboard    %s
@@ -170,8 +171,8 @@ func story(b *broker, o *office) string {
 `, o.url, b.describe())
 }
 
-// keys calls toggle for each line with an f and quit for one with a q, and returns at the end of
-// the input.
+// keys calls toggle for each line that is an f and quit for each line that is a q. It returns at
+// the end of the input.
 func keys(in io.Reader, toggle, quit func()) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -22,13 +22,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// patience is how long a step may take on a machine that is busy with other tests, and where dlo is
-// built for the first time; a whole run takes about a minute.
+// patience limits each step. It allows for a machine that is busy with other tests and for the
+// first build of dlo. A whole run normally takes about a minute.
 const patience = 10 * time.Minute
 
-// TestDemo goes the whole way on a private node: letters die, the fix is deployed, they are
-// requeued and accepted, the odd ones come back, and after Ctrl-C nothing is left. The node is that
-// of DLO_TEST_BROKER, as with testenv.Broker.
+// TestDemo runs the whole demo on a private node: letters die, the fix is deployed, the letters are
+// requeued and accepted, the malformed ones come back, and nothing is left after Ctrl-C. As with
+// testenv.Broker, DLO_TEST_BROKER can name the RabbitMQ to run.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -38,8 +38,8 @@ func TestDemo(t *testing.T) {
 	d.wholeWay()
 }
 
-// TestDemoOnAGivenBroker does it where DLO_AMQP_URL gives a broker, and looks at what is left
-// there.
+// TestDemoOnAGivenBroker runs the whole demo on the broker in DLO_AMQP_URL. It then checks that
+// nothing is left on that broker.
 func TestDemoOnAGivenBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a broker and the whole demo")
@@ -65,7 +65,7 @@ type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	folder string
-	url    string // of the dashboard
+	url    string // URL of the dashboard
 	mu     sync.Mutex
 	said   strings.Builder
 	ended  chan struct{}
@@ -73,7 +73,7 @@ type running struct {
 
 var dashboardLine = regexp.MustCompile(`Dashboard +(http://\S+)`)
 
-// startDemo starts the demo with further variables and waits for its dashboard.
+// startDemo starts the demo with additional environment variables and waits for its dashboard.
 func startDemo(t *testing.T, env ...string) *running {
 	t.Helper()
 	d := &running{t: t, folder: filepath.Join(t.TempDir(), "demo"), ended: make(chan struct{})}
@@ -106,7 +106,7 @@ func startDemo(t *testing.T, env ...string) *running {
 		d.cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		d.cmd.Process.Kill() // its children die with it
+		d.cmd.Process.Kill() // its children are killed with it
 		<-d.ended
 		if t.Failed() {
 			t.Log(d.output())
@@ -131,7 +131,7 @@ func (d *running) output() string {
 	return d.said.String()
 }
 
-// TestMakeDemoSpeaksAtOnce: before anything is compiled it says so.
+// TestMakeDemoSpeaksAtOnce checks that `make demo` prints a message before it compiles anything.
 func TestMakeDemoSpeaksAtOnce(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("make", "--dry-run", "--no-print-directory", "demo")
@@ -146,7 +146,7 @@ func TestMakeDemoSpeaksAtOnce(t *testing.T) {
 	}
 }
 
-// saidInOrder looks for what the demo has said, in this order.
+// saidInOrder waits until the demo has printed the given steps in this order.
 func (d *running) saidInOrder(steps ...string) {
 	d.t.Helper()
 	text := d.output()
@@ -159,7 +159,7 @@ func (d *running) saidInOrder(steps ...string) {
 	}
 }
 
-// wholeWay is the story of the demo.
+// wholeWay runs the demo's story from start to end.
 func (d *running) wholeWay() {
 	t := d.t
 	family := descendants(t, d.cmd.Process.Pid)
@@ -199,8 +199,8 @@ func (d *running) wholeWay() {
 		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 && d.count("state:settled") >= len(ids)-4
 	})
 
-	// The text that the provider does not take is shortened, and its worker accepts the edited
-	// copy.
+	// The provider rejects the text because it is too long. The test shortens it, and the worker
+	// accepts the edited copy.
 	var list struct{ Letters []struct{ ID string } }
 	d.call(http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list)
 	if len(list.Letters) != 1 {
@@ -245,7 +245,7 @@ func (d *running) wholeWay() {
 	}
 }
 
-// eventually waits until done holds; what says what is waited for.
+// eventually waits until done returns true. what names the condition in the error.
 func (d *running) eventually(what string, done func() bool) {
 	d.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
@@ -256,7 +256,7 @@ func (d *running) eventually(what string, done func() bool) {
 	d.t.Fatalf("not within %s: %s", patience, what)
 }
 
-// call asks dlo's API.
+// call sends a request to dlo's API.
 func (d *running) call(method, path string, body, into any) {
 	d.t.Helper()
 	text, err := json.Marshal(body)
@@ -314,8 +314,8 @@ func (d *running) dead() []string {
 	return ids
 }
 
-// seen is a process as ps shows it; with its start, so that a number used again is not taken for
-// it.
+// seen is a process as ps shows it. It includes the start time, so that another process with the
+// same id is not mistaken for it.
 type seen struct {
 	pid, parent int
 	start       string

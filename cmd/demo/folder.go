@@ -8,19 +8,20 @@ import (
 	"syscall"
 )
 
-// folder is where the demo keeps its dlo, configuration, store and log. One demo at a time has it.
+// folder is where the demo keeps its dlo binary, configuration, store and log. Only one demo at a
+// time can use it.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// takeFolder makes the folder again; what an earlier demo left in it goes. It refuses while another
-// demo has it.
+// takeFolder recreates the folder and removes what an earlier demo left in it. It returns an error
+// while another demo uses the folder.
 func takeFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600) // beside the folder, which goes
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600) // outside the folder, which is removed
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func takeFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// remove removes the folder and lets the next demo have its place.
+// remove removes the folder and releases the lock, so that another demo can start.
 func (f *folder) remove() error {
 	err := errors.Join(os.RemoveAll(f.path), os.Remove(f.lock.Name()))
 	f.lock.Close()

@@ -1,8 +1,8 @@
-// Command demo is `make demo`: a private RabbitMQ, sample services of which two have bugs, and dlo,
-// so that there is something to see within a minute. `demo fix` and `demo break` deploy the fix of
-// a running demo and take it back.
+// Command demo is `make demo`. It starts a private RabbitMQ, sample services and dlo, so that there
+// is something to see within a minute. Two of the services have bugs. `demo fix` deploys the fix in
+// a running demo, and `demo break` reverts it.
 //
-// It is not part of what is shipped, and it does nothing that dlo itself would need.
+// The command is not shipped, and dlo itself does not need it.
 package main
 
 import (
@@ -31,13 +31,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the demo at once; its children die with it
+		stop() // a second signal ends the demo immediately; its children die with it
 	}()
 	os.Exit(exitCode(run(withLauncher(ctx), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), os.Stderr))
 }
 
-// withLauncher returns a context that also ends when the `go run` or `make` that started us is
-// gone.
+// withLauncher returns a context that also ends when the `go run` or `make` process that started
+// the demo is gone.
 func withLauncher(ctx context.Context) context.Context {
 	parent := launcher()
 	if parent == 0 {
@@ -55,10 +55,10 @@ func withLauncher(ctx context.Context) context.Context {
 	return ctx
 }
 
-// program is what every command may use.
+// program holds what every command can use.
 type program struct {
 	*teller
-	module string // folder of go.mod
+	module string // folder that contains go.mod
 	getenv func(string) string
 	stdin  io.Reader
 	stdout io.Writer
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return errUsage
 }
 
-// exitCode prints an error and returns the code that stands for it.
+// exitCode prints an error and returns its exit code.
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0

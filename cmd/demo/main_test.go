@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// runVariable makes the test binary the demo itself: a JSON list of arguments.
+// runVariable makes the test binary run as the demo. Its value is a JSON array of arguments.
 const runVariable = "DLO_TEST_DEMO"
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 // management calls the management API of a broker.
 type management struct {
 	url    *url.URL // with user and password
-	name   string   // of the vhost
+	name   string   // name of the vhost
 	client *http.Client
 }
 
@@ -27,7 +27,7 @@ func newManagement(address, vhost string) (*management, error) {
 	return &management{u, vhost, &http.Client{Timeout: 30 * time.Second}}, nil
 }
 
-// vhost is the vhost as it is in a path.
+// vhost returns the vhost's name, escaped for use in a path.
 func (m *management) vhost() string { return url.PathEscape(m.name) }
 
 func (m *management) get(ctx context.Context, path string, into any) error {
@@ -42,8 +42,8 @@ func (m *management) delete(ctx context.Context, path string) error {
 	return m.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// call sends body as JSON, unless it is nil, and decodes the answer into the pointer into, unless
-// that is nil. path has its parts escaped.
+// call sends body as JSON, unless body is nil. It decodes the response into the pointer into,
+// unless that is nil. The caller must escape the segments of path.
 func (m *management) call(ctx context.Context, method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {

@@ -9,37 +9,37 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// What the services cannot handle before the fix.
+// Values that the services cannot handle before the fix.
 const (
 	missingTemplate = "welcome_v3"
 	unknownTenant   = 48213
-	smsColumn       = 160 // characters of the sms service's column
+	smsColumn       = 160 // width of the sms service's column, characters
 )
 
-// smsProvider is how many characters the provider of text messages takes: no fix of ours changes
-// that, so a longer text has to be shortened by a person.
+// smsProvider is the longest text, in characters, that the provider of text messages accepts. The
+// demo's fix does not change that, so a person has to shorten a longer text.
 const smsProvider = 480
 
-// kind is a sort of message of the shop.
+// kind is a kind of message that the shop sends.
 type kind int
 
 const (
-	registered        kind = iota // fan-out; every service takes it
+	registered        kind = iota // fan-out; every service accepts it
 	registeredBadMail             // fan-out; the email service has no such template
 	registeredLongSMS             // fan-out; the text is longer than the column of the sms service
 	registeredTenant              // fan-out; neither service knows the tenant: two letters of one event
-	mail                          // to the email service only
+	mail                          // only to the email service
 	mailBadTemplate               //
-	sms                           // to the sms service only
+	sms                           // only to the sms service
 	smsTooLong                    //
-	smsFarTooLong                 // the fix widens the column; the provider takes no such text all the same
-	mailHostile                   // HTML where people read
-	oddJSON                       // these three are no protobuf, and no fix helps
+	smsFarTooLong                 // fits the column after the fix, but the provider rejects it
+	mailHostile                   // HTML in fields that people read
+	oddJSON                       // this kind and the next two are not valid protobuf; no fix helps
 	oddText                       //
 	oddBytes                      //
 )
 
-// message is one publish of the shop.
+// message is one message that the shop publishes.
 type message struct {
 	exchange, key string
 	publishing    amqp.Publishing
@@ -64,13 +64,14 @@ const (
 	hostileText = `<script>alert("dlo")</script><img src=x onerror=alert(1)>`
 )
 
-// samples makes the messages of the shop. The same number gives the same message, but for the time.
+// samples builds the shop's messages. Apart from the time, the same number always gives the same
+// message.
 type samples struct {
 	types schemas
 	now   func() time.Time
 }
 
-// message returns the n-th message, of a kind.
+// message returns message number n, of kind k.
 func (s samples) message(n int, k kind) (message, error) {
 	c := customers[n%len(customers)]
 	tenant := 40100 + n%7
@@ -118,8 +119,8 @@ func (s samples) message(n int, k kind) (message, error) {
 		text := map[kind]string{sms: shortText, smsTooLong: longText, smsFarTooLong: longText + termsText}[k]
 		var body []byte
 		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
-		// An old publisher: base64 in a text message, and nothing says which type it is. dlo.yaml
-		// binds the queue to it.
+		// This is an old publisher. It sends base64 in a text message, and nothing names the type.
+		// dlo.yaml binds the queue to the type.
 		p.AppId, p.ContentType, p.Body = "shop-legacy", "text/plain", []byte(base64.StdEncoding.EncodeToString(body))
 		p.Headers["authorization"] = "Bearer demo-" + strings.Repeat("x", 16) // masked by dlo.yaml
 		return message{requestsExchange, smsKey, p}, err
@@ -137,7 +138,8 @@ func (s samples) message(n int, k kind) (message, error) {
 	return message{requestsExchange, mailKey, p}, err
 }
 
-// burst is what the shop sends first: 60 letters before the fix, and what passes between them.
+// burst returns the kinds of messages that the shop sends first. Before the fix they cause 60
+// letters; the services accept the other messages.
 func burst() []kind {
 	var list []kind
 	for _, part := range []struct {
@@ -149,7 +151,7 @@ func burst() []kind {
 		{registeredTenant, 6},
 		{mailBadTemplate, 12},
 		{smsTooLong, 6},
-		{smsFarTooLong, 1}, // comes last of all, so that it is in no canary
+		{smsFarTooLong, 1}, // sent last, so that no canary includes it
 		{smsTooLong, 3},
 		{mailHostile, 1},
 		{oddJSON, 1},
@@ -164,14 +166,14 @@ func burst() []kind {
 		}
 	}
 	mixed := make([]kind, 0, len(list))
-	for i := range list { // 79 is prime, so each is taken once
+	for i := range list { // 79 is prime, so each index is used once
 		mixed = append(mixed, list[i*33%len(list)])
 	}
 	return mixed
 }
 
-// trickle is what the shop sends after the burst, one a second: each fifth cannot be handled before
-// the fix.
+// trickle returns the kind of message n after the burst. The shop sends one a second, and every
+// fifth fails before the fix.
 func trickle(n int) kind {
 	failing := []kind{registeredBadMail, smsTooLong, registeredTenant, mailBadTemplate, registeredLongSMS}
 	passing := []kind{registered, mail, sms, registered}

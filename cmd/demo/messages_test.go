@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// sample returns a message of a kind, and as which queue would get it.
+// sample returns a message of a kind, and the delivery that its queue would get.
 func sample(t testing.TB, types schemas, n int, k kind) (message, amqp.Delivery) {
 	t.Helper()
 	m, err := samples{types, func() time.Time { return time.Unix(1795000000, 0) }}.message(n, k)
@@ -64,7 +64,7 @@ func TestTheHostileSampleIsHostile(t *testing.T) {
 	}
 }
 
-// routed returns the queues that get a message.
+// routed returns the queues that receive a message.
 func routed(m message) []string {
 	switch {
 	case m.exchange == eventsExchange:
@@ -98,7 +98,7 @@ func TestTheBurstMakesSixtyLettersAndTheFixLeavesFour(t *testing.T) {
 	if after[emailQueue] != 3 || after[smsQueue] != 1 || after[billingQueue] != 0 {
 		t.Errorf("after the fix: %v", after)
 	}
-	if last != smsFarTooLong { // a canary of the oldest would stop of it
+	if last != smsFarTooLong { // a canary of the oldest letters would stop because of it
 		t.Errorf("the last of the burst is of kind %d", last)
 	}
 }

@@ -19,21 +19,21 @@ import (
 	_ "embed"
 )
 
-// defaultListen is where dlo listens unless that port is taken.
+// defaultListen is dlo's listen address, unless that port is in use.
 const defaultListen = "127.0.0.1:8672"
 
 //go:embed dlo.yaml
 var configuration string
 
-// office is the `dlo serve` of the demo.
+// office is the demo's `dlo serve` process.
 type office struct {
 	process *process
 	folder  string
-	url     string // of the dashboard
+	url     string // URL of the dashboard
 	client  *http.Client
 }
 
-// build compiles dlo into the folder, as `make build` does.
+// build compiles dlo into the folder, in the same way as `make build`.
 func build(ctx context.Context, module, folder string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=demo", "-o", filepath.Join(folder, "dlo"), "./cmd/dlo")
 	cmd.Dir = module
@@ -56,8 +56,8 @@ func build(ctx context.Context, module, folder string) error {
 	return nil
 }
 
-// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker have passwords
-// in them, so they go by the environment.
+// configure writes dlo.yaml and the schemas into the folder. The broker's URLs contain passwords,
+// so dlo gets them through the environment.
 func configure(folder, listen string, n names) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err
@@ -66,7 +66,8 @@ func configure(folder, listen string, n names) error {
 	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
 }
 
-// freeListen returns the default address, or one with any free port when that is taken.
+// freeListen returns the default address. If that port is in use, it returns an address with any
+// free port.
 func freeListen() string {
 	l, err := net.Listen("tcp", defaultListen)
 	if err != nil {
@@ -78,7 +79,8 @@ func freeListen() string {
 
 var readyLine = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
-// openOffice starts dlo and returns once it drains its inbox: what dies before has nowhere to go.
+// openOffice starts dlo and returns once dlo drains its inbox. Before that, dead letters would be
+// lost.
 func openOffice(ctx context.Context, folder string, b *broker) (*office, error) {
 	log, err := os.Create(filepath.Join(folder, "dlo.log"))
 	if err != nil {
@@ -94,14 +96,14 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	cmd.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt}
 	o := &office{folder: folder, client: &http.Client{Timeout: 10 * time.Second}}
 	o.process, err = start(cmd)
-	write.Close() // the child has its own
+	write.Close() // the child has its own copy
 	if err != nil {
 		read.Close()
 		log.Close()
 		return nil, fmt.Errorf("start dlo: %w", err)
 	}
 	address := make(chan string, 1)
-	go func() { // ends with the child, which closes the pipe
+	go func() { // ends when the child ends and closes the pipe
 		defer log.Close()
 		defer read.Close()
 		lines := bufio.NewReader(io.TeeReader(read, log))
@@ -135,7 +137,7 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	return o, nil
 }
 
-// draining has no error once dlo says that it is ready and that each inbox is drained.
+// draining returns nil once dlo is ready and drains every inbox.
 func (o *office) draining() error {
 	answer, err := o.client.Get(o.url + "/readyz")
 	if err != nil {
@@ -192,7 +194,7 @@ func (o *office) deployed(ctx context.Context, version string) error {
 	return nil
 }
 
-// lastWords returns the end of dlo's log, for an error.
+// lastWords returns the end of dlo's log, for use in an error.
 func (o *office) lastWords() string {
 	text, err := os.ReadFile(filepath.Join(o.folder, "dlo.log"))
 	if err != nil {
@@ -201,5 +203,5 @@ func (o *office) lastWords() string {
 	return "\n" + string(text[max(0, len(text)-2000):])
 }
 
-// stop ends dlo; a clean stop takes as long as the confirms that are under way.
+// stop ends dlo. A clean stop waits for outstanding confirms.
 func (o *office) stop() { o.process.stop(40 * time.Second) }

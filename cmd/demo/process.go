@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// process is a child that does not outlive this process, however that ends.
+// process is a child process that does not outlive this process, however this process ends.
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed once the child is gone
 	err   error         // how it ended; valid after ended
 }
 
-// start starts cmd as the leader of a process group of its own: Ctrl-C in a terminal reaches the
-// demo only, and the demo ends its children.
+// start starts cmd as the leader of its own process group. Ctrl-C in a terminal then reaches only
+// the demo, which ends its children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that forked for the parent, so that thread has to live as
-		// long as the child does.
+		// For the kernel, the parent is the thread that forked. That thread must therefore live as
+		// long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -36,11 +36,11 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// stop asks the child to end, waits at most limit, and then ends it with all that it started.
+// stop asks the child to end and waits up to limit. It then kills the child's whole process group.
 func (p *process) stop(limit time.Duration) {
 	select {
 	case <-p.ended:
-		return // its number may be another's by now
+		return // the process id may have been reused
 	default:
 	}
 	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)

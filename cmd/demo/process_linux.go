@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel end the child when we end, also after kill -9.
+// dieWithParent makes the kernel kill the child when the demo ends, even after kill -9.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// launcher returns the process id of the `go run` or `make` that started us; 0 when it was
-// something else. They do not pass a SIGTERM on, so the demo has to notice their end by itself.
+// launcher returns the process id of the `go run` or `make` that started the demo. It returns 0 if
+// the demo was started in another way. Those two do not forward SIGTERM, so the demo has to notice
+// when they end.
 func launcher() int {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

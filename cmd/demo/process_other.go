@@ -4,8 +4,9 @@ package main
 
 import "syscall"
 
-// dieWithParent can do nothing here: after kill -9 of the demo its dlo has to be ended by hand.
+// dieWithParent does nothing on this platform. After kill -9 of the demo, its dlo must be stopped
+// by hand.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// launcher is not known here.
+// launcher always returns 0 on this platform.
 func launcher() int { return 0 }

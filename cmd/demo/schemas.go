@@ -28,8 +28,8 @@ const (
 //go:embed schemas
 var schemaFiles embed.FS
 
-// schemas are the types of schemas/, by full name. It is the same folder that dlo gets, so both
-// sides read one text.
+// schemas maps full names to the types in schemas/. dlo gets the same folder, so both sides use the
+// same definitions.
 type schemas map[string]protoreflect.MessageDescriptor
 
 // loadSchemas parses the embedded .proto files.
@@ -63,7 +63,7 @@ func loadSchemas() (schemas, error) {
 	return types, nil
 }
 
-// encode returns the protobuf body of a message whose fields are given as its JSON form has them.
+// encode returns the protobuf body of a message. The fields are given in their JSON form.
 func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	descriptor, ok := s[typ]
 	if !ok {
@@ -77,10 +77,10 @@ func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	if err := protojson.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", typ, err)
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // by field number, as generated code does
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // ordered by field number, like generated code
 }
 
-// decode reads a body as a type.
+// decode decodes a body as the type typ.
 func (s schemas) decode(typ string, body []byte) (fields, error) {
 	descriptor, ok := s[typ]
 	if !ok {
@@ -93,8 +93,8 @@ func (s schemas) decode(typ string, body []byte) (fields, error) {
 	return fields{m}, nil
 }
 
-// fields reads the fields of a decoded message by name. A name that the type does not have reads as
-// the zero value.
+// fields reads the fields of a decoded message by name. A field that the type does not have reads
+// as the zero value.
 type fields struct{ m protoreflect.Message }
 
 func (f fields) value(name protoreflect.Name) (protoreflect.Value, bool) {
@@ -121,7 +121,7 @@ func (f fields) number(name protoreflect.Name) uint64 {
 	return v.Uint()
 }
 
-// message returns a field that is itself a message.
+// message returns a field that is itself a message, for reading its fields.
 func (f fields) message(name protoreflect.Name) fields {
 	v, ok := f.value(name)
 	if !ok {

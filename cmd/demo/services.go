@@ -11,14 +11,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// messages is where the shop stops sending.
+// messages is the number of messages after which the shop stops sending.
 const messages = 2000
 
-// shop is the sample services: what sends, and the three that consume.
+// shop is the sample services: one publisher and three consumers.
 type shop struct {
 	connection  *amqp.Connection
 	types       schemas
-	annotations string // queue where dlo reads why messages were rejected; what is published before it is there is dropped
+	annotations string // queue for annotations; messages published before it exists are dropped
 	fixed       atomic.Bool
 	tell        *teller
 }
@@ -44,9 +44,9 @@ func (s *shop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// consume gives each message of a queue to its worker, and acks it or rejects it without requeue:
-// all that dlo asks of a consumer. Before a reject it says why, which is optional
-// (docs/consumers.md).
+// consume gives each message of a queue to its worker, and acks it or rejects it without requeue.
+// dlo requires no more of a consumer. Before a reject, consume publishes the reason, which is
+// optional (docs/consumers.md).
 func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	ch, err := s.connection.Channel()
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// stopped drops an error that only says that ctx has ended.
+// stopped drops err if ctx has ended, because the error is then only a consequence.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

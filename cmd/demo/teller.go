@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight orders what workers do: in a second with several, the weightiest last one is printed.
+// weight ranks what the workers report. If there are several reports in one second, the last one
+// with the highest weight is printed.
 type weight int
 
 const (
@@ -18,24 +19,24 @@ const (
 	accepted
 )
 
-// teller prints: what the demo says at once, what its workers do a line a second at most.
+// teller prints the demo's messages immediately, and at most one line a second about the workers.
 type teller struct {
 	mu     sync.Mutex
 	out    io.Writer
-	line   string // of the workers, waiting for its second
+	line   string // about the workers, printed at the next tick
 	weight weight
-	more   int // what happened besides line
+	more   int // reports not shown in line
 }
 
-// say prints a line now.
+// say prints a line immediately.
 func (t *teller) say(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintln(t.out, line)
 }
 
-// worker says what a worker did. The text is made safe for a terminal: addresses in messages are
-// anybody's.
+// worker records what a worker did. The text is made safe for a terminal, because anybody can
+// choose the addresses in messages.
 func (t *teller) worker(w weight, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +48,7 @@ func (t *teller) worker(w weight, line string) {
 	}
 }
 
-// run prints what the workers do until ctx ends.
+// run prints what the workers did, until ctx ends.
 func (t *teller) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

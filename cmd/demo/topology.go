@@ -15,7 +15,7 @@ import (
 // The shop's exchanges and queues.
 const (
 	eventsExchange   = "shop.events"   // fan-out: each service gets a copy
-	requestsExchange = "shop.requests" // direct: to one service
+	requestsExchange = "shop.requests" // direct: only to one service
 	mailKey          = "mail.requested"
 	smsKey           = "sms.requested"
 
@@ -29,9 +29,9 @@ const (
 
 var queues = []string{emailQueue, smsQueue, billingQueue}
 
-// declare makes the shop's exchanges, queues and bindings. With a dead-letter exchange the queues
-// name it as an argument; real applications leave that to a policy, so it is given only where there
-// is no management API to set one.
+// declare creates the shop's exchanges, queues and bindings. If deadLetterExchange is set, the
+// queues name it in an argument. Real applications use a policy instead. The argument is therefore
+// used only if there is no management API to set a policy with.
 func declare(c *amqp.Connection, deadLetterExchange string) error {
 	ch, err := c.Channel()
 	if err != nil {
@@ -66,9 +66,9 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 	return nil
 }
 
-// setPolicy does what one `rabbitmqctl set_policy` does, and returns once every queue of the shop
-// follows it: that takes 1 to 2 s after the answer, and what dies before is lost (RabbitMQ 3.10.8,
-// 4.0.5, 4.3.6).
+// setPolicy does the same as one `rabbitmqctl set_policy`. It returns once every queue of the shop
+// follows the policy. That takes 1 to 2 s after the response, and messages that die before then are
+// lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
 func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
 	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
 		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
@@ -97,7 +97,8 @@ func setPolicy(ctx context.Context, m *management, deadLetterExchange string) er
 	return nil
 }
 
-// await asks until ask has no error, or ctx ends; then it returns the last answer too.
+// await calls ask until it returns nil or ctx ends. If ctx ends, the error includes the last error
+// from ask.
 func await(ctx context.Context, ask func() error) error {
 	const pause = 200 * time.Millisecond
 	for {
@@ -113,11 +114,12 @@ func await(ctx context.Context, ask func() error) error {
 	}
 }
 
-// errTaken says that the broker has what the demo would make, and that it is not the demo's.
+// errTaken means that the broker already has a queue that the demo would create, and that the queue
+// does not belong to the demo.
 var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
 
-// checkFree refuses a given broker on which the demo would mix with real queues. What an earlier
-// demo left behind is ours: its inbox tells.
+// checkFree returns an error if the demo would mix with real queues on an existing broker. Queues
+// that an earlier demo left behind belong to the demo. Their inbox identifies them.
 func checkFree(c *amqp.Connection, inbox string) error {
 	_, ours, err := inspect(c, inbox)
 	if err != nil {
@@ -137,8 +139,8 @@ func checkFree(c *amqp.Connection, inbox string) error {
 	return nil
 }
 
-// inspect asks for a queue without declaring it. A queue that is missing closes the channel, so
-// each question has its own.
+// inspect checks a queue without declaring it. A missing queue closes the channel, so each check
+// opens its own channel.
 func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err error) {
 	ch, err := c.Channel()
 	if err != nil {
@@ -156,8 +158,8 @@ func inspect(c *amqp.Connection, queue string) (consumers int, exists bool, err 
 	return q.Consumers, true, nil
 }
 
-// remove takes away all that the demo and its dlo made on a given broker. The inbox goes last: it
-// marks what is left as the demo's.
+// remove removes everything that the demo and its dlo created on an existing broker. The inbox is
+// removed last, because it identifies the remaining queues as the demo's.
 func remove(c *amqp.Connection, m *management, n names, marks []string) error {
 	var all []error
 	do := func(what func(ch *amqp.Channel) error) {
@@ -178,7 +180,7 @@ func remove(c *amqp.Connection, m *management, n names, marks []string) error {
 		all = append(all, m.delete(context.Background(), "/api/policies/"+m.vhost()+"/"+policyName))
 		var left []struct{ Name string }
 		all = append(all, m.get(context.Background(), "/api/queues/"+m.vhost()+"?columns=name", &left))
-		for _, q := range left { // dlo's marker has a random name, which only the management API can tell
+		for _, q := range left { // only the management API knows the random name of dlo's marker
 			if strings.HasPrefix(q.Name, deadletter.MarkerPrefix(n.inbox)) {
 				do(func(ch *amqp.Channel) error { _, err := ch.QueueDelete(q.Name, false, false, false); return err })
 			}

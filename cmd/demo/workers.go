@@ -9,8 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// worker handles one message of a queue. It returns what the message was for and, where it cannot
-// handle it, why not. fixed is whether the fix is deployed.
+// worker handles one message of a queue. It returns what the message was for and, if it cannot
+// handle the message, the reason. fixed reports whether the fix is deployed.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 
 // workers returns the workers of the three services.
@@ -22,8 +22,8 @@ func workers(types schemas) map[string]worker {
 	}
 }
 
-// read decodes a body as the message says: a parameter of the content type, the type property, or,
-// without either, the old publisher's base64.
+// read decodes a body. The type comes from a parameter of the content type or from the type
+// property. Without either, the body is the old publisher's base64.
 func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	_, params, _ := mime.ParseMediaType(m.ContentType)
 	switch {
@@ -42,7 +42,7 @@ func read(types schemas, m amqp.Delivery) (string, fields, error) {
 	return smsRequested, f, err
 }
 
-// sendMail is the email service.
+// sendMail is the email service's worker.
 func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
 	typ, f, err := read(types, m)
 	if err != nil {
@@ -69,7 +69,7 @@ func sendMail(types schemas, m amqp.Delivery, fixed bool) (what, refusal string)
 	return what, ""
 }
 
-// sendSMS is the sms service.
+// sendSMS is the sms service's worker.
 func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) {
 	typ, f, err := read(types, m)
 	if err != nil {
@@ -99,8 +99,8 @@ func sendSMS(types schemas, m amqp.Delivery, fixed bool) (what, refusal string) 
 	return what, ""
 }
 
-// openAccount is the billing service. It has no bug: it shows that a requeue to one queue of a
-// fan-out does not reach the others.
+// openAccount is the billing service's worker. It has no bug. It shows that a requeue to one queue
+// of a fan-out does not reach the other queues.
 func openAccount(types schemas, m amqp.Delivery) (what, refusal string) {
 	_, f, err := read(types, m)
 	if err != nil {

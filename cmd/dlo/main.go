@@ -1,4 +1,5 @@
-// Command dlo is Dead Letter Office: it takes over the messages that RabbitMQ consumers gave up on.
+// Command dlo is Dead Letter Office, which takes over the messages that RabbitMQ consumers gave up
+// on.
 package main
 
 import (
@@ -7,7 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	_ "time/tzdata" // zones of the digest, where the machine has none
+	_ "time/tzdata" // time zones for the digest, if the machine has none
 
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/server"
@@ -16,7 +17,7 @@ import (
 // version is set by the linker.
 var version = ""
 
-// commands is the whole command line.
+// commands defines the whole command line.
 type commands struct {
 	Serve server.Serve `cmd:"" help:"Drain, retry and show dead letters until stopped."`
 	Drill server.Drill `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
@@ -27,7 +28,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal ends the process at once
+		stop() // a second signal ends the process immediately
 	}()
 	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(), Check: server.Check, Ask: server.Ask}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: program.Version})

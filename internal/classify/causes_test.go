@@ -167,7 +167,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 		}
 		receipt, err := s.Receive(ctx, w)
 		if err == nil {
-			err = s.Settle(ctx, receipt.Window)
+			err = s.SettleWindow(ctx, receipt.Window)
 		}
 		if err != nil || len(receipt.New) != len(of) {
 			t.Fatal(err, receipt)
@@ -224,7 +224,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 		return of
 	}
 	before := check()
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "once more"}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "once more"}); err != nil {
 		t.Fatal(err)
 	}
 	reader := classify.NewReader(s, classify.New(s, o), func() {})

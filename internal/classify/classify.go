@@ -200,7 +200,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		v.Type = c.named(l, &f)
-		foregone(l, &v)
+		applyEarlierDecision(l, &v)
 		return c.grouped(v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
@@ -231,7 +231,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}
 	}
-	if !foregone(l, &v) {
+	if !applyEarlierDecision(l, &v) {
 		c.guard(l, &v, d.Outcome, question)
 	}
 	return v

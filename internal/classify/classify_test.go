@@ -183,9 +183,9 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	}
 }
 
-// TestALetterThatCameBackIsReadAnew checks that the newest arrival determines where and why a
+// TestALetterThatCameBackIsReadAgain checks that the newest arrival determines where and why a
 // letter died, and the first arrival how it was published.
-func TestALetterThatCameBackIsReadAnew(t *testing.T) {
+func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	t.Parallel()
 	l := died("sms", "rejected", nil)
 	l.Attempts = 1

@@ -34,6 +34,6 @@ func TestTheGroupOfARule(t *testing.T) {
 	stored.State, stored.Rule, stored.Origin, stored.Reason, stored.ChangedAt = deadletter.StateDead, "schema", got[0].Origin, "rejected", now
 	u := &unread{letters: []deadletter.Letter{stored}}
 	if _, err := classify.NewReader(u, classify.New(&fake{}, o), func() {}).Step(t.Context()); err != nil || u.read[0].GroupKey != got[0].GroupKey || u.read[0].Error != "unknown field a" {
-		t.Errorf("read anew: %v %+v", err, u.read)
+		t.Errorf("read again: %v %+v", err, u.read)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// foregone applies a decision that was made about a letter before it was read, and reports whether
-// there was one. An imported letter keeps its state, and a suspect is held. Neither a rule nor a
-// failure to read the letter changes that: if a suspect became dead, anybody could requeue it and
-// it might be sent twice.
-func foregone(l *deadletter.Letter, v *deadletter.Classified) bool {
+// applyEarlierDecision applies a decision that was made about a letter before it was read, and
+// reports whether there was one. An imported letter keeps its state, and a suspect is held. Neither
+// a rule nor a failure to read the letter changes that: if a suspect became dead, anybody could
+// requeue it and it might be sent twice.
+func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":
 		v.DueAt, v.Why = time.Time{}, importedWhy+string(l.Imported)+" where it comes from"

@@ -17,8 +17,8 @@ import (
 
 // IndexStore is the part of the store that the indexer needs.
 type IndexStore interface {
-	// IndexAnew queues all letters for indexing again unless they were indexed under version.
-	IndexAnew(ctx context.Context, version string) (int, error)
+	// Reindex queues all letters for indexing again unless they were indexed under version.
+	Reindex(ctx context.Context, version string) (int, error)
 	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
 }
@@ -66,7 +66,7 @@ func (x *Indexer) version() string {
 // Run indexes until ctx ends.
 func (x *Indexer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := x.store.IndexAnew(ctx, x.version())
+		n, err := x.store.Reindex(ctx, x.version())
 		if err == nil {
 			if n > 0 {
 				x.o.Log.Info("search: what is indexed has changed, so letters are indexed again", "letters", n)

@@ -32,7 +32,7 @@ type Reader struct {
 
 // NewReader returns a Reader that reads as c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
-	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading anew", "err", err) }}
+	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading again", "err", err) }}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
@@ -71,7 +71,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 		if ctx.Err() != nil {
 			return false, nil
 		}
-		if err := r.c.inHand(&letters[i], r.store.Rereading, func() { list = append(list, r.c.anewRead(&letters[i], known)) }); err != nil {
+		if err := r.c.inHand(&letters[i], r.store.Rereading, func() { list = append(list, r.c.readAgain(&letters[i], known)) }); err != nil {
 			return false, err
 		}
 	}
@@ -83,10 +83,10 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anewRead returns what is now found in a stored letter. Its failure is read again with the current
-// masks, but the letter keeps the place where it died. Its rule is not applied again: only the
-// group that the rule now gives it counts.
-func (c *Classifier) anewRead(l *deadletter.Letter, k *known) deadletter.Read {
+// readAgain returns what is now found in a stored letter. Its failure is read again with the
+// current masks, but the letter keeps the place where it died. Its rule is not applied again: only
+// the group that the rule now gives it counts.
+func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
 	}}

@@ -120,7 +120,7 @@ func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 	}
 }
 
-func TestTheReaderReadsAnew(t *testing.T) {
+func TestTheReaderReadsAgain(t *testing.T) {
 	t.Parallel()
 	o := options()
 	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}

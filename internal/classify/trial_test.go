@@ -60,8 +60,8 @@ func TestALetterOfATrial(t *testing.T) {
 	waiting := waits(func(l *deadletter.Waiting) {
 		l.Rule, l.Origin.Queue = deadletter.TrialRule, deadletter.TrialQueue
 	})
-	decided, err := classify.New(&fake{}, o).Anew(t.Context(), []deadletter.Waiting{waiting})
+	decided, err := classify.New(&fake{}, o).DecideAgain(t.Context(), []deadletter.Waiting{waiting})
 	if err != nil || decided[0].Left != "dlo made it for a trial" {
-		t.Errorf("decided anew: %+v, %v", decided, err)
+		t.Errorf("decided again: %+v, %v", decided, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// actFlags are what the verbs on letters have in common.
+// actFlags are the flags that all commands acting on letters share.
 type actFlags struct {
 	answerFlags
 	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one per line."`
@@ -30,7 +30,7 @@ type actFlags struct {
 	TakeOver []string `name:"take-over" help:"Paused or stopped operations, for example O-77, whose rest is cancelled, so that their letters are acted on."`
 }
 
-// paceFlags are how a requeue is sent. What is not given has the server's default.
+// paceFlags set how a requeue sends letters. The server's defaults apply to flags that are not set.
 type paceFlags struct {
 	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
 	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
@@ -40,15 +40,15 @@ type paceFlags struct {
 	Order      string         `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
 	First      int            `name:"first" help:"At most this many letters, in that order; 0 = all."`
 	To         string         `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
-	Reset      bool           `name:"reset-attempts" help:"Begin their retries anew: what comes back has all retries of its rule again."`
+	Reset      bool           `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
-// restoredFlag includes letters that a plan leaves out.
+// restoredFlag includes letters that a plan would otherwise leave out.
 type restoredFlag struct {
 	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them anyway."`
 }
 
-// holdFlag is for what nothing undoes.
+// holdFlag delays actions that cannot be undone.
 type holdFlag struct {
 	Hold *time.Duration `name:"hold" help:"How long it can be undone before it starts (10s); 0s = not at all."`
 }
@@ -80,7 +80,7 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace is what the flags say of how letters are sent.
+// pace converts the flags that set how letters are sent.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
@@ -123,12 +123,12 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
 }
 
-// askedFrom is how many letters a destructive verb may touch without a terminal to ask on and
-// without --yes.
+// askedFrom is the largest number of letters that a destructive command may act on without --yes if
+// there is no terminal to ask on.
 const askedFrom = 100
 
-// act plans, asks and starts what a verb does to the chosen letters. The request has what is
-// special to the verb.
+// act plans an action on the chosen letters, asks for confirmation and starts it. The request
+// contains what is specific to the verb.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
 	request.Action, request.Reason, request.TakeOver = verb, c.Reason, c.TakeOver
 	if err := c.choose(p, &request); err != nil {
@@ -161,7 +161,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	return op.print(p.Stdout)
 }
 
-// choose says in a request which letters it is about.
+// choose sets the letters that a request applies to.
 func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) {
 	if request.Except, err = parsed(c.Except); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan prints what a request would do. With ask, it asks whether to go on, and narrows the request
-// to what was shown.
+// plan prints what a request would do. With ask, it also asks whether to continue, and narrows the
+// request to the letters that it showed.
 func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
@@ -193,7 +193,7 @@ func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationR
 		return true, err
 	}
 	out := p.Stdout
-	if ask { // what is printed at the end may go into a file
+	if ask { // stdout may be a file, for the final output
 		out = p.Stderr
 	}
 	if err := shown.print(out, verb); err != nil || !ask {
@@ -235,7 +235,7 @@ func (c actFlags) ids(p *Program) ([]string, error) {
 	return parsed(texts)
 }
 
-// parsed checks letter ids before anything is sent.
+// parsed checks letter ids before a request is sent.
 func parsed(ids []string) ([]string, error) {
 	for _, id := range ids {
 		if _, err := deadletter.ParseID(id); err != nil {
@@ -245,10 +245,10 @@ func parsed(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// plan adds to a dry run what the command line says of it.
+// plan adds command-line output to a dry run.
 type plan struct{ api.Plan }
 
-// going is how many letters an operation would act on.
+// going returns the number of letters that an operation would act on.
 func (a plan) going() int {
 	if a.First > 0 {
 		return min(a.First, a.Eligible)
@@ -256,7 +256,8 @@ func (a plan) going() int {
 	return a.Eligible
 }
 
-// where says on what an operation would act, by the labels of its brokers; "" where none has one.
+// where names the labels of the brokers that an operation would act on. It returns "" if none has a
+// label.
 func (a plan) where() string {
 	var labels []string
 	for _, q := range a.Queues {
@@ -301,7 +302,7 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	return nil
 }
 
-// paceWords says how the letters would go.
+// paceWords describes how the letters would be sent.
 func (a plan) paceWords(verb deadletter.Verb) string {
 	var parts []string
 	if a.Pace.Hold > 0 && verb.Irreversible() {

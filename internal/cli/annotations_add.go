@@ -33,7 +33,7 @@ type annotationsAddCmd struct {
 	VHost      string `name:"vhost" help:"The vhost; the broker's if omitted."`
 }
 
-// annotatedWords says what became of annotations.
+// annotatedWords describes what happened to the annotations.
 func annotatedWords(r api.Annotated) string {
 	text := fmt.Sprintf("%d annotations stored", r.New)
 	if r.Again > 0 {

@@ -53,7 +53,7 @@ func (c auditListCmd) Run(p *Program) error {
 	})
 }
 
-// recorded is a number of the audit; ? where nobody wrote it down.
+// recorded formats a number from the audit. It returns ? if the number was not recorded.
 func recorded(n *int) string {
 	if n == nil {
 		return "?"
@@ -61,7 +61,7 @@ func recorded(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// shownTargets is how many targets a row of the table names; JSON and CSV have all.
+// shownTargets is the number of targets that a table row names; JSON and CSV include all of them.
 const shownTargets = 3
 
 func targetWords(targets []api.Target) string {

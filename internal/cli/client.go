@@ -16,12 +16,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// serverFlags say which server a command talks to.
+// serverFlags select the server that a command talks to.
 type serverFlags struct {
 	Server string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_LISTEN names it too)."`
 }
 
-// defaultServer is the listen address of a server on this machine.
+// defaultServer returns the URL of a server on this machine.
 func defaultServer(getenv func(string) string) string {
 	if v := getenv("DLO_LISTEN"); v != "" {
 		return "http://" + v
@@ -29,11 +29,11 @@ func defaultServer(getenv func(string) string) string {
 	return "http://127.0.0.1:8672"
 }
 
-// base is the address of the API.
+// base returns the URL of the API.
 func (f serverFlags) base() string { return strings.TrimSuffix(f.Server, "/") + "/api/v1" }
 
-// shown is the address of the server as people may read it: without user and password, also where
-// it is no URL.
+// shown returns the server's address without user and password, for display. It also works if the
+// address is not a URL.
 func (f serverFlags) shown() string {
 	scheme, rest, ok := strings.Cut(f.Server, "://")
 	if !ok {
@@ -48,11 +48,12 @@ func (f serverFlags) shown() string {
 	return strings.TrimSuffix(rest, "/")
 }
 
-// maxAnswer bounds what is read of an answer, bytes: a letter with its body in base64 and headers.
+// maxAnswer limits how many bytes of a response are read. A letter includes its headers and its
+// body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and reads the JSON answer into into; either may be nil.
-// Errors say what the server said; those of status 404 and 400 wrap the domain's.
+// call sends a request with a JSON body and decodes the JSON response into into; either may be nil.
+// Errors contain the server's message. Errors with status 404 or 400 wrap the domain's errors.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
@@ -73,7 +74,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	return f.decode(answer, into)
 }
 
-// decode reads a JSON answer.
+// decode decodes a JSON response.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
 		return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
@@ -81,8 +82,8 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 	return nil
 }
 
-// send sends a request and returns the answer, which is to be closed. Both may have any length; a
-// timeout of 0 is none. headers are names, each before its value.
+// send sends a request and returns the response body, which the caller must close. Both bodies may
+// have any length. A timeout of 0 means no timeout. headers alternates between names and values.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -110,7 +111,7 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	return answer.Body, nil
 }
 
-// silent is the error of a server that gives no answer.
+// silent returns the error for a server that does not respond.
 func (f serverFlags) silent(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -119,7 +120,7 @@ func (f serverFlags) silent(err error) error {
 	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, f.shown(), err)
 }
 
-// errSilent says that no server answered.
+// errSilent means that no server responded.
 var errSilent = errors.New("no dlo answers")
 
 // refusal turns problem+json into an error.
@@ -141,7 +142,7 @@ func refusal(answer *http.Response) error {
 	return errors.New(text)
 }
 
-// misread is what the server says of a text of rules, which has a name.
+// misread holds the mistakes that the server found in a file of rules, and the file's name.
 type misread struct {
 	name     string
 	mistakes []api.Mistake
@@ -160,7 +161,7 @@ func (m misread) Error() string {
 
 func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
-// refused is what the server says of a request that is wrong, or for what is not there.
+// refused is the server's message about an invalid request or about something that does not exist.
 type refused struct {
 	text string
 	kind error

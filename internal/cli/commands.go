@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// command is a command as completions and the manual know it.
+// command describes a command for completions and the manual.
 type command struct {
 	path  string // such as "letters list"; "" = dlo itself
 	help  string
@@ -19,7 +19,7 @@ type command struct {
 	flags []*kong.Flag
 }
 
-// tree reads the commands of a parser.
+// tree builds the command tree of a parser.
 func tree(n *kong.Node, path string) command {
 	c := command{path: path, help: n.Help, usage: n.Summary(), args: n.Positional}
 	for _, f := range n.Flags {
@@ -35,7 +35,7 @@ func tree(n *kong.Node, path string) command {
 	return c
 }
 
-// each calls fn for a command and all below it.
+// each calls fn for a command and for all commands below it.
 func (c command) each(fn func(command)) {
 	fn(c)
 	for _, s := range c.subs {
@@ -45,7 +45,7 @@ func (c command) each(fn func(command)) {
 
 func (c command) name() string { return c.path[strings.LastIndexByte(c.path, ' ')+1:] }
 
-// values are the words that a flag takes; nil when it takes any.
+// values returns the values that a flag accepts; nil if it accepts any value.
 func values(f *kong.Flag) []string {
 	if f.Enum == "" {
 		return nil
@@ -53,7 +53,7 @@ func values(f *kong.Flag) []string {
 	return slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" })
 }
 
-// fieldWords are the beginnings of query terms, such as "state:".
+// fieldWords returns the beginnings of query terms, such as "state:".
 func fieldWords() []string {
 	var words []string
 	for _, h := range query.Help() {
@@ -66,7 +66,7 @@ func fieldWords() []string {
 	return words
 }
 
-// plainValues are the values of a query field that a shell can take as they are.
+// plainValues returns the values of a query field that need no quoting in a shell.
 func plainValues(h query.FieldHelp) []string {
 	return slices.DeleteFunc(slices.Clone(h.Values), func(v string) bool { return strings.ContainsAny(v, "<>=*\"'$&|; ") })
 }

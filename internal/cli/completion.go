@@ -28,7 +28,7 @@ func (c completionCmd) Run(p *Program, parser *kong.Kong) error {
 	return err
 }
 
-// wordsOf writes what bash and zsh have in common: functions that print words, and know no state.
+// wordsOf returns the part that bash and zsh share: stateless functions that print words.
 func wordsOf(root command) string {
 	var commands, flags, words, fields strings.Builder
 	root.each(func(c command) {
@@ -60,7 +60,7 @@ func wordsOf(root command) string {
 	return text + fmt.Sprintf("_dlo_fields=%s\n", quoted(strings.Join(fieldWords(), " ")))
 }
 
-// quoted is a word of a shell.
+// quoted quotes a word for a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 const bashCompletion = `
@@ -131,7 +131,7 @@ else
 fi
 `
 
-// fishCompletion writes one line for each command, flag and query field.
+// fishCompletion returns one line for each command, flag and query field.
 func fishCompletion(root command) string {
 	var paths []string
 	var b strings.Builder

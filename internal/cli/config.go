@@ -60,7 +60,7 @@ func (c configCheckCmd) Run(p *Program) error {
 	return nil
 }
 
-// askBrokers writes what each broker lets dlo do.
+// askBrokers prints what each broker permits dlo to do.
 func askBrokers(p *Program, cfg config.Config) error {
 	list, err := p.Ask(p.Ctx, cfg)
 	if err != nil {
@@ -100,9 +100,9 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 	return answer.Queues, err
 }
 
-// unknownQueues returns a warning for each queue of a rule that none of the known queues fits, in
-// the order of the rules. Where a rule names a broker, by a name that it has or had, or a vhost,
-// only queues there count.
+// unknownQueues returns a warning for each queue pattern of a rule that matches none of the known
+// queues, in the order of the rules. If a rule names a broker or a vhost, only queues there count.
+// A broker also matches by its former names.
 func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
@@ -119,8 +119,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker of the known queues that these do not have, by a
-// name that they have or had: nobody would send its letters any more.
+// leftBehind returns a warning for each broker of the known queues that is missing from brokers,
+// under its current or a former name, if it has letters left. Nobody would send those letters any
+// more.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

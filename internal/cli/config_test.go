@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// configCheck runs dlo config check on a text.
+// configCheck runs dlo config check on a configuration text.
 func configCheck(t *testing.T, text string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -23,7 +23,8 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
 
-// TestConfigCheckReadsTheFileThatIsNamed: by an argument, by --config or by the environment.
+// TestConfigCheckReadsTheFileThatIsNamed checks that an argument, --config or the environment can
+// name the file.
 func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -100,7 +101,7 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestConfigCheckNamesLettersThatAreLeftBehind: a broker that was renamed is noticed before dlo
+// TestConfigCheckNamesLettersThatAreLeftBehind checks that a renamed broker is noticed before dlo
 // starts with that configuration.
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 	t.Parallel()

@@ -97,13 +97,13 @@ func (c lettersBodyCmd) Run(p *Program) error {
 	return into(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
 }
 
-// into calls write with a new file, or with standard output when there is no name. A file that
-// could not be written to its end is removed.
+// into calls write with a new file, or with standard output if name is empty. It removes a file
+// that could not be written completely.
 func into(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // letters are nobody else's business
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // only the user may read letters
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type groupsListCmd struct {
 func (c groupsListCmd) Run(p *Program) error {
 	order := c.Order
 	if order == string(deadletter.ByUrgency) {
-		order = "" // of the resolved ones that is when they were
+		order = "" // resolved groups are then sorted by when they were resolved
 	}
 	list := listing[api.Group]{
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
@@ -106,13 +106,13 @@ func (c groupsShowCmd) Run(p *Program) error {
 	return table(p.Stdout, []string{"FIELD", "VALUE"}, rows)
 }
 
-// groupsFlags name groups.
+// groupsFlags select groups.
 type groupsFlags struct {
 	answerFlags
 	IDs []string `arg:"" name:"groups" help:"The groups, for example G-418 G-397."`
 }
 
-// decisionWords says what was decided, and how to take it back.
+// decisionWords describes a decision and how to undo it.
 func decisionWords(d api.Decision) string {
 	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
 	for _, s := range d.Skipped {
@@ -128,7 +128,7 @@ func (c groupsFlags) decide(p *Program, change api.Change) error {
 	return add(p, c.answerFlags, "/groups/decisions", api.GroupsChange{Change: change, Groups: c.IDs}, decisionWords)
 }
 
-// parsedGroups reads names of groups.
+// parsedGroups parses group names.
 func parsedGroups(names []string) ([]deadletter.GroupID, error) {
 	var ids []deadletter.GroupID
 	for _, name := range names {
@@ -149,7 +149,7 @@ type groupActFlags struct {
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
-// letters are the flags of the same action on the letters of the groups that need a person.
+// letters returns the flags for the same action on the letters of the groups that need a person.
 func (c groupActFlags) letters() (actFlags, error) {
 	ids, err := parsedGroups(c.IDs)
 	names := make([]string, len(ids))

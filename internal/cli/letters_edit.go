@@ -118,7 +118,7 @@ func printEdited(out io.Writer, a *api.Edited) {
 	}
 }
 
-// given is the text of a flag, or of the file that it names after an @; - is standard input.
+// given returns the text of a flag. After an @, the flag names a file to read; - is standard input.
 func given(p *Program, text string) ([]byte, error) {
 	name, is := strings.CutPrefix(text, "@")
 	switch {

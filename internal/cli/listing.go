@@ -9,15 +9,15 @@ import (
 	"strconv"
 )
 
-// listing prints a list of the API, page by page.
+// listing prints a list from the API, page by page.
 type listing[T any] struct {
 	path   string
-	key    string // of the list in an answer
+	key    string // of the list in a response
 	values url.Values
-	limit  int  // rows at most; 0 = all
-	whole  bool // the answer has no pages
+	limit  int  // maximum number of rows; 0 = all
+	whole  bool // the response is not paged
 	head   []string
-	none   string // said when there is nothing
+	none   string // printed if the list is empty
 }
 
 const apiPage = 500
@@ -50,7 +50,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
 		}
 		left -= len(rows)
-		if f.Output == "jsonl" { // as they come: all may be many
+		if f.Output == "jsonl" { // printed page by page, as the list may be long
 			if err := printLines(p.Stdout, rows); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			raw = append(raw, rows...)
 		}
 		next = ""
-		json.Unmarshal(answer["next"], &next) // absent where there are no pages
+		json.Unmarshal(answer["next"], &next) // absent in responses without pages
 		if next == "" || l.limit > 0 && left <= 0 {
 			break
 		}

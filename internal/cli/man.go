@@ -12,7 +12,7 @@ import (
 
 type manCmd struct{}
 
-// exitCodes are what the exit codes mean.
+// exitCodes lists the exit codes and their meanings.
 var exitCodes = []struct{ code, what string }{
 	{"0", "done"},
 	{"1", "failed, or no letter was changed"},
@@ -21,7 +21,7 @@ var exitCodes = []struct{ code, what string }{
 	{"4", "another dlo holds the store"},
 }
 
-// Run writes the manual: dlo man | man -l -
+// Run writes the manual. To read it: dlo man | man -l -
 func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	root := tree(parser.Model.Node, "")
 	var b strings.Builder
@@ -82,7 +82,7 @@ func defaultWords(f *kong.Flag) string {
 	return " Default: " + f.Default + "."
 }
 
-// line is a line of text in troff.
+// line formats a line of text for troff.
 func line(text string) string {
 	text = troff(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -91,7 +91,7 @@ func line(text string) string {
 	return text + "\n"
 }
 
-// troff escapes what troff would act on.
+// troff escapes characters that are special in troff.
 func troff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheManualHasEveryCommand: the tables of docs/cli.md are those of the program.
+// TestTheManualHasEveryCommand checks that the tables in docs/cli.md match the program.
 func TestTheManualHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/cli.md", "<!-- commands: go test ./internal/cli -update -->\n", "<!-- end of commands -->"

@@ -25,10 +25,10 @@ type operationsCmd struct {
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
-// operation adds to an operation what the command line says of it.
+// operation adds command-line output to an operation.
 type operation struct{ api.Operation }
 
-// count sums the counts of results.
+// count returns the total of the counts for results.
 func (o operation) count(results ...deadletter.Result) int {
 	return countOf(o.Counts, results...)
 }
@@ -41,7 +41,7 @@ func countOf(counts map[string]int, results ...deadletter.Result) int {
 	return n
 }
 
-// words says where an operation stands and what it has done.
+// words describes an operation's state and what it has done.
 func (o operation) words() string {
 	state := string(o.State)
 	if o.State == deadletter.OperationRunning {
@@ -66,14 +66,14 @@ func (o operation) words() string {
 	return deadletter.Visible(strings.Join(parts, ", "))
 }
 
-// print says in a line what was done to how many letters.
+// print prints one line: the action, the number of letters and the results.
 func (o operation) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "%s: %s of %d letters, %s\n", o.ID, o.Action, o.Total, o.words())
 	return err
 }
 
-// outcome is nil when all letters went well, as far as they went, or else the error that says how
-// many did not.
+// outcome returns nil if all letters have gone well so far. Otherwise its error says how many have
+// not.
 func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
 	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
@@ -89,7 +89,7 @@ func (o operation) outcome(server string) error {
 	return nil
 }
 
-// over says whether watching an operation has an end here: a stopped one waits for a person.
+// over reports whether watching an operation can end. A stopped operation waits for a person.
 func (o operation) over() bool {
 	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
@@ -102,7 +102,7 @@ func (o operation) over() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // without an answer, as dlo may be started again: operations go on
+	watchBlind = 2 * time.Minute // without a response: operations survive a restart of dlo
 )
 
 // watch polls an operation until the verdict on every letter is known, and prints it.
@@ -168,7 +168,7 @@ type operationsShowCmd struct {
 	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
 }
 
-// operationArg names an operation.
+// operationArg is the argument that names an operation.
 type operationArg struct {
 	ID string `arg:"" name:"operation" help:"The operation, for example O-77."`
 }
@@ -273,7 +273,7 @@ func (c operationsWatchCmd) Run(p *Program) error {
 	return c.watch(p, id.String())
 }
 
-// steerFlags are what the commands that steer an operation have in common.
+// steerFlags are the flags that the commands that steer an operation share.
 type steerFlags struct {
 	answerFlags
 	operationArg

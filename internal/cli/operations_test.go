@@ -42,7 +42,7 @@ func TestHowAnOperationEnds(t *testing.T) {
 	}
 }
 
-// TestNoServerAnswers: an error says where was looked.
+// TestNoServerAnswers checks that the error names the address that was tried.
 func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
@@ -68,7 +68,7 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsAPassword of a server's address.
+// TestNoErrorShowsAPassword checks that no error shows a password from the server's address.
 func TestNoErrorShowsAPassword(t *testing.T) {
 	t.Parallel()
 	garbled := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "no JSON") }))

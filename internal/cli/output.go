@@ -15,14 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// answerFlags say which server a command talks to, and how its answer is printed.
+// answerFlags select the server that a command talks to and the output format.
 type answerFlags struct {
 	serverFlags
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// fetch calls the server and reads the answer into into. Where --output asks for JSON, it prints
-// the answer instead, and printed is true.
+// fetch calls the server and decodes the response into into. If --output requests JSON, it prints
+// the response instead, and printed is true.
 func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
@@ -34,14 +34,14 @@ func (f answerFlags) fetch(p *Program, method, path string, body, into any, head
 	return false, json.Unmarshal(raw, into)
 }
 
-// fact prints a name and what goes by it, unless that is empty.
+// fact prints a name and its value, unless the value is empty.
 func fact(out io.Writer, name, value string) {
 	if value != "" {
 		fmt.Fprintf(out, "%-10s %s\n", name, deadletter.Visible(value))
 	}
 }
 
-// opened is a file to read; - is standard input.
+// opened opens a file for reading; - is standard input.
 func opened(p *Program, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(p.Stdin), nil
@@ -49,7 +49,7 @@ func opened(p *Program, name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// agreed asks on the terminal, and returns an error unless the answer is yes.
+// agreed asks on the terminal. It returns an error unless the answer is yes.
 func agreed(p *Program, question string) error {
 	fmt.Fprint(p.Stderr, question, "? [y/N] ")
 	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
@@ -59,7 +59,8 @@ func agreed(p *Program, question string) error {
 	return nil
 }
 
-// table prints rows under a head. Cells are made safe for a terminal: letters are hostile.
+// table prints rows under a header. Cells are made safe for a terminal, because letters may be
+// hostile.
 func table(out io.Writer, head []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(head, "\t"))
@@ -86,7 +87,7 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	return err
 }
 
-// printLines prints each value of an answer as a line, as it came.
+// printLines prints each value of a response on its own line, as received.
 func printLines(out io.Writer, values []json.RawMessage) error {
 	for _, v := range values {
 		if err := printJSON(out, v, false); err != nil {
@@ -96,7 +97,7 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 	return nil
 }
 
-// ago is a time as people say it.
+// ago formats a time relative to now.
 func ago(at, now time.Time) string {
 	switch d := now.Sub(at); {
 	case d < 0:
@@ -120,7 +121,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-// terminal says whether a stream is a terminal.
+// terminal reports whether a stream is a terminal.
 func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -130,6 +131,6 @@ func terminal(stream any) bool {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // a character device as well, and nobody sits there
+	null, err := os.Stat(os.DevNull) // also a character device, but not a terminal
 	return err != nil || !os.SameFile(info, null)
 }

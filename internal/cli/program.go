@@ -1,5 +1,5 @@
-// Package cli is the command line of dlo but for its server: commands that talk to a running server
-// over its API, and some that talk to nobody. It knows neither a store nor a broker.
+// Package cli is dlo's command line, except for the server. Most commands talk to a running server
+// over its API; a few need no server. The package does not depend on a store or a broker.
 package cli
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Program is what every command may use.
+// Program holds what every command can use.
 type Program struct {
 	Ctx     context.Context
 	Getenv  func(string) string
@@ -22,11 +22,11 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string
-	Check   func(config.Config) error                                               // what the parts of the server say against a configuration that can be read; nil asks none
-	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // what the brokers of a configuration let dlo do
+	Check   func(config.Config) error                                               // returns what the server's parts reject in a valid configuration; nil skips this
+	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // returns what the brokers of a configuration permit dlo to do
 }
 
-// Commands are the commands that talk to a running server, or to nobody.
+// Commands are the commands that talk to a running server, and those that need no server.
 type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
@@ -47,14 +47,14 @@ type Commands struct {
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
-// errUsage marks what is wrong with the command line itself.
+// errUsage means that the command line itself is wrong.
 var errUsage = errors.New("usage")
 
-// errPartly says that some of the work was done.
+// errPartly means that only some of the work was done.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. commands is a pointer to a struct of commands as kong reads it, with
-// Commands in it; further are what its other commands want, beside a context.Context.
+// Run runs one command. commands is a pointer to a struct of commands for kong, which includes
+// Commands. further holds what the other commands in it need, besides a context.Context.
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))
@@ -80,8 +80,8 @@ func Parse(p Program, commands any, args []string, options ...kong.Option) (*kon
 	return command, nil
 }
 
-// arguments joins the query flag and a query that begins with a minus, as -q '-queue:sms': the
-// parser would take that for a flag.
+// arguments joins the query flag with a query that begins with a minus, as in -q '-queue:sms'. The
+// parser would otherwise take the query for a flag.
 func arguments(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -95,7 +95,7 @@ func arguments(args []string) []string {
 	return out
 }
 
-// newParser returns the parser of the command line.
+// newParser returns the command-line parser.
 func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(commands, append([]kong.Option{
 		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
@@ -105,14 +105,14 @@ func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, err
 	}, options...)...)
 }
 
-// Exit codes. An error with a method ExitCode names its own.
+// Exit codes. An error with an ExitCode method supplies its own.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	exitPartly = 3
 )
 
-// ExitCode prints an error and returns the code that stands for it.
+// ExitCode prints an error and returns its exit code.
 func ExitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
@@ -125,7 +125,7 @@ func ExitCode(err error, stderr io.Writer) int {
 		return ExitUsage
 	case errors.Is(err, errPartly):
 		return exitPartly
-	case errors.As(err, &own): // after errUsage: the parser's errors have an exit code of their own
+	case errors.As(err, &own): // after errUsage: the parser's errors have their own exit code
 		return own.ExitCode()
 	}
 	return ExitFailed

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesWords says in one line what keeps automatic retries back.
+// retriesWords returns one line that says what holds automatic retries back.
 func retriesWords(r api.Retries, now time.Time) string {
 	text := r.State
 	if r.State == string(deadletter.GuardPaused) {
@@ -29,7 +29,8 @@ func retriesWords(r api.Retries, now time.Time) string {
 	return text
 }
 
-// queueRetries says what keeps the automatic retries of a queue back: its guard, else its broker.
+// queueRetries says what holds the automatic retries of a queue back. The queue's own guard comes
+// first, then its broker.
 func queueRetries(q api.Queue, now time.Time) string {
 	if q.Away != "" && q.Retries.By == "" && q.Retries.Since.IsZero() {
 		return q.Away
@@ -37,7 +38,7 @@ func queueRetries(q api.Queue, now time.Time) string {
 	return retriesWords(q.Retries, now)
 }
 
-// told writes what a broker said of a queue.
+// told formats a number that a broker reported for a queue.
 func told(n *int) string {
 	if n == nil {
 		return "unknown"

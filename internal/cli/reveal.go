@@ -9,12 +9,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// revealFlag asks for what is masked as well.
+// revealFlag also requests masked values.
 type revealFlag struct {
 	Reveal bool `name:"reveal" help:"Include masked values; it needs the right to reveal, and is recorded in the audit log."`
 }
 
-// query is the query of a request.
+// query returns the query string of a request.
 func (f revealFlag) query() string {
 	if f.Reveal {
 		return "?reveal=1"

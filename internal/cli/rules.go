@@ -53,7 +53,7 @@ func (c rulesListCmd) Run(p *Program) error {
 	return printRules(p.Stdout, append(answer.Rules, answer.Default))
 }
 
-// printRuleLines prints the rules of an answer as they came; the last is the default.
+// printRuleLines prints the rules of a response as received. The last one is the default.
 func printRuleLines(out io.Writer, answer json.RawMessage) error {
 	var parts struct {
 		Rules   []json.RawMessage `json:"rules"`
@@ -65,7 +65,7 @@ func printRuleLines(out io.Writer, answer json.RawMessage) error {
 	return printLines(out, append(parts.Rules, parts.Default))
 }
 
-// printRules prints rules as a table; the last is the default.
+// printRules prints rules as a table. The last one is the default.
 func printRules(out io.Writer, rules []api.Rule) error {
 	var rows [][]string
 	last := len(rules) - 1
@@ -94,7 +94,7 @@ func loaded(at time.Time) string {
 	return ", loaded " + ago(at, time.Now())
 }
 
-// whenWords says which letters a rule is for.
+// whenWords says which letters a rule applies to.
 func whenWords(r api.Rule, last bool) string {
 	if last {
 		return "everything else"
@@ -109,8 +109,8 @@ func whenWords(r api.Rule, last bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// severityWords says the severity of the dead letters of a rule. One without its own has that of
-// the default.
+// severityWords returns the severity of a rule's dead letters. A rule without its own severity uses
+// the default's.
 func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	switch {
 	case r.Discard:
@@ -123,7 +123,7 @@ func severityWords(r api.Rule, fallback deadletter.Severity) string {
 
 // retryWords says when a rule retries.
 func retryWords(r api.Rule) string {
-	const shown = 5 // delays that a table lists
+	const shown = 5 // delays shown in a table
 	switch {
 	case r.Discard:
 		return "discards"
@@ -162,7 +162,7 @@ type rulesTestCmd struct {
 	Age      time.Duration     `name:"age" help:"Since it was received, for example 2h."`
 }
 
-// facts are what the flags say of a letter; nil where they say nothing.
+// facts returns the facts about a letter from the flags; nil if no such flag is set.
 func (c rulesTestCmd) facts() *api.Facts {
 	facts := api.Facts{
 		Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Exchange: c.Exchange, Key: c.Key, Reason: c.Reason, Type: c.Type, Error: c.Error, Attempts: c.Attempts,
@@ -185,7 +185,7 @@ func (c rulesTestCmd) facts() *api.Facts {
 	return &facts
 }
 
-// body is the request; one of a letter, a query and facts.
+// body returns the request. Exactly one of a letter, a query and facts must be given.
 func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	var none api.RuleTestRequest
 	facts := c.facts()
@@ -294,7 +294,7 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }
 
-// printLooked says which letters were looked at.
+// printLooked says which letters were examined.
 func printLooked(p *Program, a api.WhatIf) {
 	matching := strconv.Itoa(a.Matching)
 	if !a.Exact {

@@ -24,7 +24,7 @@ type rulesApplyCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// applied adds to what applied rules change what the command line says of it.
+// applied adds command-line output to the result of applying rules.
 type applied struct{ api.Applied }
 
 func decidedWords(d api.Decided) string { return d.Rule + ": " + string(d.Outcome) }
@@ -46,7 +46,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if err != nil {
 			return err
 		}
-		if err := dry.print(p.Stderr); err != nil { // what is printed at the end may go into a file
+		if err := dry.print(p.Stderr); err != nil { // stdout may be a file, for the final output
 			return err
 		}
 		if dry.changed() == 0 {
@@ -71,7 +71,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 	return err
 }
 
-// apply calls the server, however long it takes.
+// apply calls the server without a timeout.
 func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessage, err error) {
 	body, err := json.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
 	if err != nil {

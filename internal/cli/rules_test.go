@@ -25,8 +25,8 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 	}
 }
 
-// TestATestAsATable: every rule has its line, and the first clause that does not fit; nothing of it
-// acts on a terminal.
+// TestATestAsATable checks that every rule has a line with the first clause that does not match. It
+// also checks that nothing in the output acts on a terminal.
 func TestATestAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -57,7 +57,8 @@ NO  RULE       APPLIES  WHY NOT
 	}
 }
 
-// TestEveryOutcomeOfARuleHasItsLine: a forgotten outcome reads like another one.
+// TestEveryOutcomeOfARuleHasItsLine checks that no two outcomes have the same line, as a forgotten
+// outcome would.
 func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	t.Parallel()
 	lines := map[string]deadletter.RuleOutcome{}
@@ -77,8 +78,8 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords: a forgotten outcome reads like another one, or like a rule
-// that says nothing.
+// TestARuleOfEveryOutcomeHasItsWords checks that no two outcomes are described alike. A forgotten
+// outcome would read like another one, or like a rule without settings.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	rules := map[deadletter.RuleOutcome]api.Rule{
@@ -100,7 +101,7 @@ func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	}
 }
 
-// TestWhatIfHasAColumnForEveryOutcome, under the word for it.
+// TestWhatIfHasAColumnForEveryOutcome checks that each outcome has a column with its own heading.
 func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
@@ -116,8 +117,8 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	}
 }
 
-// TestRulesAsATable: a rule without a severity of its own shows that of the default, and as what it
-// is.
+// TestRulesAsATable checks that a rule without its own severity shows the default's, marked as the
+// default.
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

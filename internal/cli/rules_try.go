@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads a file of rules to be tried. One that is too long is cut: the server says so.
+// writtenRules reads a file of rules to be tried. It cuts a file that is too long; the server then
+// rejects it.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := opened(p, name)
 	if err != nil {
@@ -24,7 +25,7 @@ func writtenRules(p *Program, name string) (string, error) {
 	return string(text), err
 }
 
-// inFile says where in a file mistakes are that the server has found.
+// inFile adds the file's name to mistakes that the server found.
 func inFile(err error, name string) error {
 	var wrong misread
 	if !errors.As(err, &wrong) {
@@ -36,8 +37,8 @@ func inFile(err error, name string) error {
 	return wrong
 }
 
-// printTried prints what rules would have made of letters, beside what became of them: in
-// sentences, and as a table.
+// printTried prints what the rules would have done with letters, next to what really happened. It
+// prints sentences and a table.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -70,7 +71,7 @@ func printTried(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
 }
 
-// fateWords are a rule and what it made of letters, as those of rules apply.
+// fateWords names a rule and its outcome, in the same words as rules apply.
 func fateWords(rule, outcome string, severity deadletter.Severity) string {
 	if severity != "" {
 		outcome += " (" + string(severity) + ")"

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestRulesThatAreTriedAsATable: the sentences first, then what would be beside what is; nothing of
-// it acts on a terminal.
+// TestRulesThatAreTriedAsATable checks that the sentences come first, then a table that compares
+// what would happen with what did. Nothing in the output acts on a terminal.
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
@@ -38,8 +38,8 @@ LETTERS  CHANGES  NOW                        WOULD           RETRIES            
 	}
 }
 
-// TestTheRulesOfAFileAreSent, as they are, with the question; what is wrong in them is said of the
-// file.
+// TestTheRulesOfAFileAreSent checks that the rules are sent unchanged with the request. Errors
+// about the rules name the file.
 func TestTheRulesOfAFileAreSent(t *testing.T) {
 	t.Parallel()
 	var asked []string

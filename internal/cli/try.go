@@ -16,7 +16,7 @@ type tryCmd struct {
 	Broker string `name:"broker" help:"The broker, by its name in the configuration; may be omitted if there is only one."`
 }
 
-// Run begins a trial and prints each step as it is seen, until it is over.
+// Run starts a trial and prints each step as it is observed, until the trial ends.
 func (c tryCmd) Run(p *Program) error {
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/trial", api.TrialRequest{Broker: c.Broker}, &raw); err != nil {
@@ -60,8 +60,8 @@ func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
 	return fmt.Errorf("the trial did not get all the way: %s%s", t.Problem, cure)
 }
 
-// sayTrial prints the steps of a trial that were seen, after those that were printed, and returns
-// how many these were.
+// sayTrial prints the observed steps of a trial, without the first printed ones. It returns how
+// many steps it printed.
 func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 	for i, step := range []struct {
 		name, text string

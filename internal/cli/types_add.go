@@ -74,7 +74,7 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	return err
 }
 
-// uploadText says what a set changes, a line for each type.
+// uploadText describes what a set changes, one line per type.
 func uploadText(a *api.Upload) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -127,12 +127,12 @@ func uploadText(a *api.Upload) string {
 }
 
 const (
-	maxSchemaFile  = 64 << 20 // bytes; the server takes no more
+	maxSchemaFile  = 64 << 20 // bytes; the server's limit
 	maxSchemaFiles = 10_000
 )
 
-// schemaFile reads a file, the standard input or, as a zip file, a directory; with the name that
-// the server is told.
+// schemaFile reads a file, standard input, or a directory as a zip file. It also returns the name
+// to send to the server.
 func schemaFile(stdin io.Reader, name string) ([]byte, string, error) {
 	if name == "-" {
 		b, err := readSome(stdin)
@@ -169,7 +169,7 @@ func readSome(from io.Reader) ([]byte, error) {
 
 var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
 
-// zipDirectory puts what a directory has of schemas into a zip file, without names that begin with
+// zipDirectory puts the schemas of a directory into a zip file. It leaves out names that begin with
 // a dot.
 func zipDirectory(fsys fs.FS) ([]byte, error) {
 	var b bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// pickedFor says what a pick is for: queue sms-*, group G-418, letter 019a….
+// pickedFor says what a pick applies to: queue sms-*, group G-418, letter 019a….
 func pickedFor(p *api.Pick) string {
 	switch p.For {
 	case "letter":
@@ -24,7 +24,7 @@ func pickedFor(p *api.Pick) string {
 	return boundQueue(p.Queue, p.Key)
 }
 
-// boundQueue says which letters a binding is for.
+// boundQueue says which letters a binding applies to.
 func boundQueue(queue, key string) string {
 	if key != "" {
 		return "queue " + queue + " with key " + key
@@ -32,7 +32,7 @@ func boundQueue(queue, key string) string {
 	return "queue " + queue
 }
 
-// pickWords says what was picked; the number is what types unbind takes.
+// pickWords describes a pick. Its number is the argument of types unbind.
 func pickWords(p api.Pick) string {
 	return fmt.Sprintf("binding %d: %s is read as %s", p.ID, pickedFor(&p), p.Type)
 }

@@ -190,8 +190,8 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// Settle is Close for a group that needs nobody any more. Machines are notified too.
-func (g *GroupLife) Settle() []*Notice {
+// CloseSettled is Close for a group that needs nobody any more. Machines are notified too.
+func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {
 		return []*Notice{n}

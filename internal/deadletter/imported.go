@@ -15,7 +15,7 @@ type Imported struct {
 	DiedAt     time.Time
 	Reason     string
 	Error      string // masked there
-	Attempts   int    // used there; here the count starts anew
+	Attempts   int    // used there; here the count starts again
 }
 
 // Arrives returns the state that classify gives the letter.

@@ -47,7 +47,7 @@ type Window struct {
 	// Limits of what the broker can distinguish, and how far back to look for a twin.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may be lost
 	RedeliveredLeaks   bool // this inbox may set redelivered on first deliveries too (quorum, >= 4.0; all, >= 4.1)
-	DeliveryCountTells bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
+	EveryReturnCounted bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
 	FirstReturnCounted bool // it counts the first return of a letter without x-delivery-count (quorum)
 	Uncertain          Uncertain
 	Horizon            time.Duration
@@ -83,7 +83,7 @@ type SessionFacts struct {
 	Marker             MarkerState
 	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
 	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
-	DeliveryCountTells bool   // Window.DeliveryCountTells
+	EveryReturnCounted bool   // Window.EveryReturnCounted
 	FirstReturnCounted bool   // Window.FirstReturnCounted
 	DeliveryLimit      int    // lost deliveries of a letter that the broker tolerates; one more deletes it; 0 = no limit
 }

@@ -33,7 +33,6 @@ const (
 	NoticeProblem   NoticeKind = "problem"   // something prevents dlo from doing its work
 	NoticeOver      NoticeKind = "over"      // a problem that people were notified of is over
 	NoticeDigest    NoticeKind = "digest"
-	NoticeTest      NoticeKind = "test" // a person tests a channel
 
 	// Events for machines: webhooks get them, whatever the rules say.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while

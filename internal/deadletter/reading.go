@@ -67,9 +67,9 @@ type ReadCount struct {
 	Letters              int
 }
 
-// ReadingAnew is the progress of rereading stored letters after a change of the known types.
-type ReadingAnew struct {
-	Why     string // what has changed, "" = nothing is read anew
+// RereadProgress is the progress of rereading stored letters after a change of the known types.
+type RereadProgress struct {
+	Why     string // what has changed, "" = nothing is read again
 	Total   int    // letters; grows until all have been listed
 	Left    int
 	Changed int // letters that were read differently

@@ -40,8 +40,8 @@ type Waited struct {
 	Since  time.Time // when the waiter confirmed it
 }
 
-// Landed is the result for a Waited letter.
-type Landed struct {
+// WaitEnd is the result for a Waited letter.
+type WaitEnd struct {
 	Letter  ID
 	DueAt   time.Time // end of the watch
 	Depth   *int      // ready messages in the queue now; nil = unknown

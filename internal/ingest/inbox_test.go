@@ -70,7 +70,7 @@ func (i *inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 	if len(i.kept) > 0 {
 		late = "kept"
 	}
-	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, DeliveryCountTells: i.tells, FirstReturnCounted: i.counts, DeliveryLimit: i.deletes}, nil
+	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, EveryReturnCounted: i.tells, FirstReturnCounted: i.counts, DeliveryLimit: i.deletes}, nil
 }
 
 func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
@@ -251,7 +251,7 @@ func (i *inbox) Fence() error {
 	return nil
 }
 
-func (i *inbox) Mark(marker string) error {
+func (i *inbox) MakeMarker(marker string) error {
 	if i.struck("before the mark") {
 		return errGone
 	}
@@ -262,7 +262,7 @@ func (i *inbox) Mark(marker string) error {
 	return nil
 }
 
-func (i *inbox) Unmark(marker string) error {
+func (i *inbox) DeleteMarker(marker string) error {
 	if i.struck("before the unmark") || !i.lives() {
 		return errGone
 	}

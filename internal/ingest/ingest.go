@@ -20,9 +20,9 @@ type Store interface {
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
 	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
-	Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
+	RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
 	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // until Receive
-	Settle(ctx context.Context, window int64) error
+	SettleWindow(ctx context.Context, window int64) error
 	Ping(ctx context.Context) error // writes: nil means that the store works
 }
 
@@ -35,8 +35,8 @@ type Inbox interface {
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
 	Fence() error
-	Mark(marker string) error
-	Unmark(marker string) error
+	MakeMarker(marker string) error
+	DeleteMarker(marker string) error
 	Missing(letters int) // reports letters that the broker deleted before they were stored
 	Held() (bool, error) // whether letters of an earlier session may come back; called while this session holds none
 	Close()
@@ -196,7 +196,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 			return err
 		}
 		i.session.Restarted = true
-		return i.inbox.Unmark(session.Marker) // the queue of the old marker outlived its message
+		return i.inbox.DeleteMarker(session.Marker) // the queue of the old marker outlived its message
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (i *Ingester) begin(ctx context.Context) error {
 // mark creates a marker and records it. From then on, the loss of the marker indicates a restart.
 func (i *Ingester) mark(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
 	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
-	if err := i.inbox.Mark(marker); err != nil {
+	if err := i.inbox.MakeMarker(marker); err != nil {
 		return fmt.Errorf("marker: %w", err)
 	}
 	i.session.Marker = marker
@@ -227,10 +227,10 @@ func (i *Ingester) resume(ctx context.Context) error {
 	w := i.window(arrivals, 0)
 	if whole {
 		return i.keep(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
-			return i.store.Claim(ctx, *open, w)
+			return i.store.RejoinWindow(ctx, *open, w)
 		})
 	}
-	if err := i.store.Settle(ctx, open.ID); err != nil {
+	if err := i.store.SettleWindow(ctx, open.ID); err != nil {
 		return err
 	}
 	return i.keep(ctx, w, i.receive)
@@ -263,7 +263,7 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	i.fetched += len(arrivals)
 	w := deadletter.Window{
 		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: max(i.inbox.Prefetch(), len(arrivals)),
-		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, DeliveryCountTells: i.facts.DeliveryCountTells, FirstReturnCounted: i.facts.FirstReturnCounted,
+		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, EveryReturnCounted: i.facts.EveryReturnCounted, FirstReturnCounted: i.facts.FirstReturnCounted,
 		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows, GivesBack: i.givesBack(arrivals, more, len(arrivals) == wanted),
 	}
 	i.number++
@@ -317,7 +317,7 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 		return err
 	}
 	i.o.Crash("ingest: fenced")
-	if err := i.store.Settle(ctx, receipt.Window); err != nil {
+	if err := i.store.SettleWindow(ctx, receipt.Window); err != nil {
 		return err
 	}
 	i.o.Crash("ingest: settled")

@@ -121,7 +121,7 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 
 var errOthers = errors.New("these are not the letters of the window")
 
-func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	p := l.pages[open.ID-1]
 	entries := make([]entry, len(p.entries))
 	left := slices.Clone(p.entries)
@@ -148,12 +148,12 @@ func (l *ledger) Claim(_ context.Context, open deadletter.OpenWindow, w deadlett
 		entries[i] = e
 	}
 	gaveBack := p.looks > 1
-	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!next || !w.DeliveryCountTells && (!w.FirstReturnCounted || !bare))
+	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!next || !w.EveryReturnCounted && (!w.FirstReturnCounted || !bare))
 	if w.Restarted {
 		doubtful = named < len(w.Arrivals)
 	}
 	switch {
-	case w.DeliveryCountTells && same:
+	case w.EveryReturnCounted && same:
 		p.settled = true
 		return l.receive(w, nil), nil
 	case doubtful:
@@ -212,7 +212,7 @@ func (l *ledger) undone(session int64) map[deadletter.Fingerprint][]int {
 	return found
 }
 
-func (l *ledger) Settle(_ context.Context, window int64) error {
+func (l *ledger) SettleWindow(_ context.Context, window int64) error {
 	if window > 0 {
 		l.pages[window-1].settled = true
 	}

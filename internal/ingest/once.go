@@ -54,7 +54,7 @@ func (o *Once) Resolve(ctx context.Context) error {
 	if err != nil || open == nil {
 		return err
 	}
-	return o.store.Settle(ctx, open.ID) // the queue and its contents are gone
+	return o.store.SettleWindow(ctx, open.ID) // the queue and its contents are gone
 }
 
 // work runs sessions until then reports that it is done. Each session first decides the open
@@ -107,12 +107,12 @@ func (o *Once) decide(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	if whole {
 		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
-			receipt, err := o.store.Claim(ctx, *open, w)
+			receipt, err := o.store.RejoinWindow(ctx, *open, w)
 			o.taken.Add(int64(len(receipt.New))) // twins of the window's letters, not those letters
 			return receipt, err
 		})
 	}
-	if err := o.store.Settle(ctx, open.ID); err != nil || len(arrivals) == 0 {
+	if err := o.store.SettleWindow(ctx, open.ID); err != nil || len(arrivals) == 0 {
 		return err
 	}
 	o.inbox.Close()

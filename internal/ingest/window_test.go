@@ -47,7 +47,7 @@ func TestWhatAWindowTells(t *testing.T) {
 		}
 		w := deadletter.Window{
 			Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Origin: "sms", Same: []string{"main", "other"}, Prefetch: 8,
-			RedeliveredLeaks: true, DeliveryCountTells: true, FirstReturnCounted: true, Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
+			RedeliveredLeaks: true, EveryReturnCounted: true, FirstReturnCounted: true, Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
 		}
 		want := []deadletter.Window{w, w, w}
 		want[1].Number, want[2].Session, want[2].Restarted = 2, 2, true

@@ -108,13 +108,13 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	return r, nil
 }
 
-// Claim checks that a window is claimed whole, with its own letters and not with lookalikes.
-func (o *office) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+// RejoinWindow checks that a window is claimed whole, with its own letters and not with lookalikes.
+func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
 	}
 	was := o.open[open.ID]
-	r, err := o.store.Claim(ctx, open, w)
+	r, err := o.store.RejoinWindow(ctx, open, w)
 	if err != nil {
 		return r, err
 	}
@@ -153,8 +153,9 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	}
 }
 
-// Settle checks that nothing of the window can come back, unless a broker restart brings it back.
-func (o *office) Settle(ctx context.Context, window int64) error {
+// SettleWindow checks that nothing of the window can come back, unless a broker restart brings it
+// back.
+func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	if err := o.fails(ctx, "settle"); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (o *office) Settle(ctx context.Context, window int64) error {
 	}
 	delete(o.open, window)
 	o.note("settle")
-	return o.store.Settle(ctx, window)
+	return o.store.SettleWindow(ctx, window)
 }
 
 // safe reports whether a letter may be acknowledged.

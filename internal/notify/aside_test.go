@@ -40,7 +40,7 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return at }
 	box := &asideBox{outbox: outbox{now: clock}, open: map[string]deadletter.Notice{}}
-	box.add("oncall", deadletter.NoticeTest, deadletter.SeverityPage, "test")
+	box.add("oncall", deadletter.NoticeBreaker, deadletter.SeverityPage, "test")
 	a := &Aside{Box: box, Clock: clock}
 	due := func(channel string, want ...string) []deadletter.Delivery {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	if open, err := a.OpenProblems(ctx); err != nil || len(open) != 1 {
 		t.Fatal(open, err)
 	}
-	test := due("oncall", "test test")
+	test := due("oncall", "breaker test")
 	box.broken, box.unread = errors.New("read-only"), errors.New("damaged")
 	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // sent, but the store cannot record it
 	due("oncall")

@@ -47,9 +47,6 @@ func Compose(o Office, d deadletter.Delivery) Message {
 		m.URL = o.link("/groups/" + n.Group.String())
 		m.Facts = []Fact{{factGroup, n.Group.String()}}
 		m.Title, m.Text = fmt.Sprintf("%s %s", n.Group, said(n.Kind)), lines(n.Text, textBytes)
-	case n.Kind == deadletter.NoticeTest:
-		m.Title = "A test of this channel by Dead Letter Office"
-		m.Text = lines(n.Text, textBytes)
 	default:
 		title, text, _ := strings.Cut(n.Text, "\n")
 		m.Title = cmp.Or(line(title, titleBytes), said(n.Kind))
@@ -87,7 +84,6 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeProblem:   "a problem of dlo",
 	deadletter.NoticeOver:      "a problem of dlo is over",
 	deadletter.NoticeDigest:    "digest",
-	deadletter.NoticeTest:      "test",
 
 	deadletter.EventGroupQuiet:        "is quiet",
 	deadletter.EventGroupResolved:     "needs nobody any more",

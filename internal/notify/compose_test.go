@@ -84,7 +84,6 @@ func TestTitlesAndEvents(t *testing.T) {
 		{"a breaker", word(deadletter.NoticeBreaker, "Retries of sms are held back: 48 of 50 came back."), Told, "Retries of sms are held back: 48 of 50 came back.", "https://dlo.example.com"},
 		{"a problem of dlo: its first line", word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait there.\nGrant it."), Fires, "Inbox a is not read.", "https://dlo.example.com"},
 		{"a refusal without words", word(deadletter.NoticeRefused, ""), Told, "a queue refuses what is requeued", "https://dlo.example.com"},
-		{"a test", word(deadletter.NoticeTest, ""), Told, "A test of this channel by Dead Letter Office", "https://dlo.example.com"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

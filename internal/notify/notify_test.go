@@ -237,20 +237,19 @@ func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 	}
 }
 
-func TestADigestAndATestAreMessagesOfTheirOwn(t *testing.T) {
+func TestADigestIsAMessageOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &scribe{}
 		b := newBench(time.Now, Quiet{}, map[string]Channel{"team": {Sender: s, Together: true}})
 		b.box.add("team", opened, soft, "a", "b")
 		b.box.add("team", deadletter.NoticeDigest, deadletter.SeverityDigest, "digest")
-		b.box.add("team", deadletter.NoticeTest, soft, "test")
 		b.box.add("team", opened, soft, "c", "d")
 		stop := b.start(t)
 		time.Sleep(time.Minute)
 		stop()
 		told, _ := s.heard()
-		if len(told) != 3 || len(told[0].Lines) != 4 || told[1].Kind != deadletter.NoticeDigest || told[2].Kind != deadletter.NoticeTest {
+		if len(told) != 2 || len(told[0].Lines) != 4 || told[1].Kind != deadletter.NoticeDigest {
 			t.Errorf("told %+v", told)
 		}
 	})

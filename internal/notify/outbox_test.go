@@ -41,7 +41,7 @@ func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadle
 		d := someDelivery(kind)
 		d.ID, d.Channel, d.DueAt = int64(len(o.rows)+1), channel, o.now()
 		d.Notice.ID, d.Notice.Key, d.Notice.Severity, d.Notice.At, d.Notice.Text = d.ID, k, severity, o.now(), "about "+k
-		if kind == deadletter.NoticeBreaker || kind == deadletter.NoticeTest {
+		if kind == deadletter.NoticeBreaker {
 			d.Group, d.Notice.Group = nil, 0
 		}
 		if kind == deadletter.NoticeDigest {

@@ -173,7 +173,7 @@ func TestTheManualShowsTheShapeOfAWebhook(t *testing.T) {
 	if got.Data.Event != string(Fires) || len(got.Data.Lines) != 1 || len(got.Data.ID) != 32 {
 		t.Errorf("got %+v", got)
 	}
-	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeJoined, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeQuiet, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest, deadletter.NoticeTest} {
+	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeJoined, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeQuiet, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest} {
 		if !strings.Contains(string(manual), "\n| "+string(k)+" |") {
 			t.Errorf("the manual does not name the kind %s", k)
 		}

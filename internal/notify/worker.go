@@ -122,7 +122,7 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	return 0
 }
 
-// awake removes deliveries that have to wait for the end of quiet hours. Pages, digests, tests and
+// awake removes deliveries that have to wait for the end of quiet hours. Pages, digests and
 // machine events never wait.
 func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Delivery, postponed int) {
 	until := q.Until(w.n.o.Now())
@@ -130,7 +130,7 @@ func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Del
 		return due, 0
 	}
 	for _, d := range due {
-		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k == deadletter.NoticeTest || k.ForMachines() {
+		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k.ForMachines() {
 			now = append(now, d)
 			continue
 		}
@@ -140,14 +140,13 @@ func (w *worker) awake(q Quiet, due []deadletter.Delivery) (now []deadletter.Del
 	return now, postponed
 }
 
-// parcels splits deliveries into messages, in order. Digests and tests are always sent on their
-// own.
+// parcels splits deliveries into messages, in order. Digests are always sent on their own.
 func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	var joint []deadletter.Delivery
 	var alone, each [][]deadletter.Delivery
 	for i, d := range due {
 		each = append(each, due[i:i+1])
-		if d.Notice.Kind == deadletter.NoticeDigest || d.Notice.Kind == deadletter.NoticeTest {
+		if d.Notice.Kind == deadletter.NoticeDigest {
 			alone = append(alone, due[i:i+1])
 		} else {
 			joint = append(joint, d)

@@ -95,7 +95,7 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 		Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals, Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
 	})
 	o.must(err)
-	o.must(o.store.Settle(o.t.Context(), r.Window))
+	o.must(o.store.SettleWindow(o.t.Context(), r.Window))
 	for {
 		letters, err := o.store.ClaimReceived(o.t.Context(), 500)
 		o.must(err)

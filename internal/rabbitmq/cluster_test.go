@@ -64,7 +64,7 @@ func (c *clustered) open(marker string) deadletter.SessionFacts {
 func (c *clustered) openMarked() {
 	c.t.Helper()
 	c.open("")
-	if err := c.Mark(clusterMarker); err != nil {
+	if err := c.MakeMarker(clusterMarker); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -59,7 +59,7 @@ func TestWhatIsDeletedIsSaid(t *testing.T) {
 		}
 	}
 	session("")
-	if err := inbox.Mark(marker); err != nil {
+	if err := inbox.MakeMarker(marker); err != nil {
 		t.Fatal(err)
 	}
 	deleted("dlo.letters")

@@ -50,12 +50,12 @@ type Inbox struct {
 	unlocked  bool  // the lock, or the queue of the turn, is on a cluster node that is away
 	scarce    bool  // an unsettled letter has one delivery left
 	spent     int64 // deliveries of a letter that were already reported
-	trial     trial
+	probation probation
 }
 
 // Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
 func (l *Link) Inbox(queue string, limits Limits) *Inbox {
-	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep, trial: trial{proof: steady}}
+	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep, probation: probation{proof: steady}}
 	i.say = func(text string) { l.inboxStatus(queue, false, text) }
 	return i
 }
@@ -64,7 +64,7 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 // empty, and Open gives up on a queue that cannot be drained. say is called with the reason why the
 // queue cannot be read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
-	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, trial: trial{proof: steady}}
+	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, probation: probation{proof: steady}}
 }
 
 // Limit limits each of the next windows to n letters.
@@ -140,7 +140,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	s.RedeliveredLeaks = redeliveredLeaks(version, i.facts.kind)
 	s.DeliveryLimit = i.facts.limit
 	s.FirstReturnCounted = i.facts.kind == "quorum"
-	s.DeliveryCountTells = s.FirstReturnCounted && atLeast(version, 4, 3)
+	s.EveryReturnCounted = s.FirstReturnCounted && atLeast(version, 4, 3)
 	if err := i.channel(); err != nil {
 		return s, err
 	}
@@ -162,8 +162,8 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	if i.facts.note != "" {
 		i.link.log.Warn("inbox", "inbox", i.queue, "note", i.facts.note)
 	}
-	i.trial.began, i.trial.note = time.Now(), i.facts.note
-	if !i.trial.doubted {
+	i.probation.began, i.probation.note = time.Now(), i.facts.note
+	if !i.probation.on {
 		i.reads()
 	}
 	return s, nil
@@ -191,7 +191,7 @@ func (i *Inbox) Close() {
 	if i.conn != nil {
 		i.conn.CloseDeadline(time.Now().Add(closeWait))
 		i.conn, i.ch = nil, nil
-		i.trial.end()
+		i.probation.end()
 		i.say(join("the connection ended; connecting again", i.failure))
 		i.failure = ""
 	}

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Mark creates a marker that distinguishes a broker restart from a lost connection: a durable
+// MakeMarker creates a marker that distinguishes a broker restart from a lost connection: a durable
 // classic queue with one transient message in it. Any restart drops the message, after a kill as
 // well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A
 // transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
@@ -16,7 +16,7 @@ import (
 // It has its own connection: a broker under a memory or disk alarm stops reading from connections
 // that publish, and the acks of the inbox must still arrive. If the broker does not reply within
 // markWait, there may be no marker, and the next reconnect counts as a restart.
-func (i *Inbox) Mark(name string) error {
+func (i *Inbox) MakeMarker(name string) error {
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), markWait)
 	defer cancel()
@@ -110,9 +110,9 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 	return deadletter.MarkerUnknown, nil // no permission to ask, or its node is down
 }
 
-// Unmark deletes a marker that is no longer needed. If the marker does not exist, nothing happens.
-// A marker on an unreachable cluster node stays, without its message.
-func (i *Inbox) Unmark(name string) error {
+// DeleteMarker deletes a marker that is no longer needed. If the marker does not exist, nothing
+// happens. A marker on an unreachable cluster node stays, without its message.
+func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil
 	}

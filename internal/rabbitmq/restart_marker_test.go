@@ -35,7 +35,7 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 	}
 	mark := func() {
 		t.Helper()
-		if err := inbox.Mark(marker); err != nil {
+		if err := inbox.MakeMarker(marker); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,10 +56,10 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened("after a clean stop", deadletter.MarkerEmptied)
-	if err := inbox.Unmark(marker); err != nil {
+	if err := inbox.DeleteMarker(marker); err != nil {
 		t.Error(err)
 	}
-	if err := inbox.Unmark(marker); err != nil {
+	if err := inbox.DeleteMarker(marker); err != nil {
 		t.Errorf("of a marker that is not there: %v", err)
 	}
 }

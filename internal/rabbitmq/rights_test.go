@@ -156,7 +156,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		if _, err := inbox.Open(t.Context(), "", 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := inbox.Mark("dlo.epoch.test"); err != nil {
+		if err := inbox.MakeMarker("dlo.epoch.test"); err != nil {
 			t.Fatal(err)
 		}
 		if facts, err := inbox.Open(t.Context(), "dlo.epoch.test", 0); err != nil || facts.Marker != deadletter.MarkerDeleted {

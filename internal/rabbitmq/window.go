@@ -73,7 +73,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	proven := i.trial.after()
+	proven := i.probation.after()
 	for open := true; open && len(w) < f.letters; {
 		select {
 		case d, ok := <-deliveries:
@@ -166,10 +166,10 @@ func (i *Inbox) Fence() error {
 		return fmt.Errorf("fence after the ack of %s: %w", i.queue, err)
 	}
 	i.fruitless.failures, i.scarce, i.away = 0, false, false
-	if i.trial.doubted {
+	if i.probation.on {
 		i.reads()
 	}
-	i.trial.began = time.Time{} // the session has proved itself
+	i.probation.began = time.Time{} // the session has proved itself
 	return nil
 }
 

@@ -33,7 +33,7 @@ type Store interface {
 	DrawNear(ctx context.Context, latest time.Time) (int, error)
 	LastSeen(ctx context.Context) (time.Time, error)
 	Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error)
-	Land(ctx context.Context, list []deadletter.Landed) error
+	RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) error
 
 	Progress() deadletter.Progress
 	Note(p deadletter.Progress) error
@@ -110,7 +110,7 @@ type Dispatcher struct {
 	nacking  nacking
 	proof    proof
 	clock    clock  // used by OnTime, which one goroutine calls
-	sights   sights // used by Settle, which one goroutine calls
+	sights   sights // used by EndWatches, which one goroutine calls
 }
 
 // New returns a Dispatcher. Call Run to start it.
@@ -161,7 +161,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for _, look := range []func(context.Context) error{d.OnTime, d.Guard, d.Overdue} {
 		wg.Go(func() { d.watch(ctx, look) })
 	}
-	for _, look := range []func(context.Context) error{d.Settle, d.Land} {
+	for _, look := range []func(context.Context) error{d.EndWatches, d.EndWaits} {
 		wg.Go(func() {
 			d.afterProof(ctx)
 			d.watch(ctx, look)

@@ -139,7 +139,7 @@ func (s *station) wait(n int, begin, step time.Duration) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if err := s.store.Settle(ctx, receipt.Window); err != nil {
+		if err := s.store.SettleWindow(ctx, receipt.Window); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -92,7 +92,7 @@ func (f *file) fill(d *desk) {
 	ctx := f.t.Context()
 	r, err := f.Receive(ctx, w)
 	f.try(err)
-	f.try(f.Settle(ctx, r.Window))
+	f.try(f.SettleWindow(ctx, r.Window))
 	var verdicts []deadletter.Classified
 	for n, i := range d.letters {
 		f.ids[i.number], d.numbers[r.New[n]] = r.New[n], i.number

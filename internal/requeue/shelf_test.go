@@ -340,7 +340,7 @@ func (s *shelf) Waited(_ context.Context, _ string, now time.Time, _ int) ([]dea
 	return list, nil
 }
 
-func (s *shelf) Land(_ context.Context, list []deadletter.Landed) error {
+func (s *shelf) RecordWaitEnds(_ context.Context, list []deadletter.WaitEnd) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range list {

@@ -64,22 +64,22 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 
-const landChunk = 500
+const waitEndChunk = 500
 
-// Land advances the letters whose time in the broker is over. The broker passes them on without a
-// confirm: it drops a letter whose queue no longer exists or has no room, and loses letters that it
-// is passing on when it is killed. So their arrival counts as verified only if the management API
-// knows both queues, the target queue has no length limit, and the connection was never
+// EndWaits advances the letters whose time in the broker is over. The broker passes them on without
+// a confirm: it drops a letter whose queue no longer exists or has no room, and loses letters that
+// it is passing on when it is killed. So their arrival counts as verified only if the management
+// API knows both queues, the target queue has no length limit, and the connection was never
 // interrupted.
-func (d *Dispatcher) Land(ctx context.Context) error {
+func (d *Dispatcher) EndWaits(ctx context.Context) error {
 	for {
 		now := d.o.Now()
-		list, err := d.store.Waited(ctx, d.o.Broker, now, landChunk)
+		list, err := d.store.Waited(ctx, d.o.Broker, now, waitEndChunk)
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		status, facts := d.broker.Status(), map[string]deadletter.QueueFacts{}
-		landed := make([]deadletter.Landed, len(list))
+		ends := make([]deadletter.WaitEnd, len(list))
 		ask := func(queue string) deadletter.QueueFacts {
 			f, ok := facts[queue]
 			if !ok {
@@ -90,7 +90,7 @@ func (d *Dispatcher) Land(ctx context.Context) error {
 		}
 		for i, w := range list {
 			f, waited := ask(w.Queue), ask(w.In)
-			l := deadletter.Landed{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
+			l := deadletter.WaitEnd{Letter: w.Letter, DueAt: now.Add(d.watching(w.Rule)), Depth: d.depth.of(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
 			queue := deadletter.Visible(w.Queue)
 			switch {
 			case f.Known && !f.Exists:
@@ -109,9 +109,9 @@ func (d *Dispatcher) Land(ctx context.Context) error {
 			case !status.Connected || status.Since.After(w.Since):
 				l.Doubt = "the connection to the broker was lost while it waited, and a broker that ends loses what it is passing on"
 			}
-			landed[i] = l
+			ends[i] = l
 		}
-		if err := d.store.Land(ctx, landed); err != nil || len(list) < landChunk {
+		if err := d.store.RecordWaitEnds(ctx, ends); err != nil || len(list) < waitEndChunk {
 			return err
 		}
 	}

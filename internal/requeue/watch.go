@@ -28,10 +28,10 @@ const (
 	watchMore   = 30 * time.Second // extra watch time if the queue is known not to be drained
 )
 
-// Settle ends the watch over requeued letters when their watch window is over. They are settled,
-// unless their queue is known to have no consumers or to be deeper than when they were sent. If the
-// fate of letters in a queue can no longer be observed, they are held with the reason.
-func (d *Dispatcher) Settle(ctx context.Context) error {
+// EndWatches ends the watch over requeued letters when their watch window is over. They are
+// settled, unless their queue is known to have no consumers or to be deeper than when they were
+// sent. If the fate of letters in a queue can no longer be observed, they are held with the reason.
+func (d *Dispatcher) EndWatches(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func (s *station) watch(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(time.Second) {
-		if err := s.d.Settle(s.t.Context()); err != nil {
+		if err := s.d.EndWatches(s.t.Context()); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	s.broker.shows(gone, false)
 	s.watch(time.Second) // one look
 	second := s.requeued()
-	if err := s.d.Settle(t.Context()); err != nil {
+	if err := s.d.EndWatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := s.letter(first), s.letter(second); a.State != deadletter.StateHeld || b.State != deadletter.StateRequeued {

@@ -42,7 +42,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 		{"used up", Facts{Queue: "billing", Attempts: 2}, Decision{Rule: "billing", Outcome: deadletter.RuleDead, Severity: "notify", Why: "rule billing: retries used up: 1 of 1, sent 2 times in total"}},
 		{"dead at once", Facts{Queue: "dead", Reason: "rejected"}, Decision{Rule: "never", Outcome: deadletter.RuleDead, Severity: "digest", Why: "rule never: no retries"}},
 		{
-			"retries begun anew",
+			"retries started again",
 			Facts{Queue: "billing", Attempts: 7, Reset: 7},
 			Decision{Rule: "billing", Outcome: deadletter.RuleRetry, Delay: time.Minute, Rest: time.Minute, Waiter: WaiterStore, Severity: "notify", Why: "rule billing: retry 1 of 1 in 1m0s"},
 		},

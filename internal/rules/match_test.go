@@ -81,7 +81,7 @@ func TestMatch(t *testing.T) {
 		{"any of the values of a field", Match{Field: []Named{{"items.sku", Patterns{"B-*"}}}}, true},
 		{"none of the values of a field", Match{Field: []Named{{"items.sku", Patterns{"C-*"}}}}, false},
 		{"a field that is not there", Match{Field: []Named{{"customer.name", Patterns{"*"}}}}, false},
-		{"attempts since they were begun anew", Match{Attempts: attempts("3")}, true},
+		{"attempts since they were started again", Match{Attempts: attempts("3")}, true},
 		{"more attempts", Match{Attempts: attempts(">3")}, false},
 		{"fewer or more", Match{Attempts: attempts("<1", ">=3")}, true},
 		{"age", Match{Age: age(">1h")}, true},

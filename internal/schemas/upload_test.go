@@ -98,7 +98,7 @@ func (h *house) receive(n int64, body string, typ string, reading deadletter.Rea
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.store.Settle(ctx, r.Window); err != nil {
+	if err := h.store.SettleWindow(ctx, r.Window); err != nil {
 		h.t.Fatal(err)
 	}
 	letters, err := h.store.ClaimReceived(ctx, 10)
@@ -134,7 +134,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 		t.Errorf("%+v, %v, changed %d", e, err, changed)
 	}
 	h.upload("a", `package p; message M { string a = 1; }`+outer)
-	if r, err := h.store.ReadingAnew(ctx); err != nil || !strings.HasPrefix(r.Why, "set a ") || changed != 1 {
+	if r, err := h.store.RereadProgress(ctx); err != nil || !strings.HasPrefix(r.Why, "set a ") || changed != 1 {
 		t.Errorf("%+v, %v, changed %d", r, err, changed)
 	}
 	for more := true; more; {
@@ -143,7 +143,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 		}
 	}
 	if letters, err := h.store.ClaimUnread(ctx, 10); err != nil || len(letters) != 3 {
-		t.Errorf("%d letters are read anew, %v", len(letters), err)
+		t.Errorf("%d letters are read again, %v", len(letters), err)
 	}
 	// M changes, and so does the content of Outer.
 	_, e, err = h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto", true)

@@ -107,7 +107,7 @@ func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID
 		l.t.Fatal(err)
 	}
 	letters, err := l.store.ClaimReceived(context.Background(), 500)
-	if err := errorsOf(err, l.store.Settle(context.Background(), r.Window)); err != nil {
+	if err := errorsOf(err, l.store.SettleWindow(context.Background(), r.Window)); err != nil {
 		l.t.Fatal(err)
 	}
 	var verdicts []deadletter.Classified
@@ -311,7 +311,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.raw(`UPDATE rollups SET bucket = bucket - 100`)
 	tend()
 	did("escalating dlo 1/1 group G-2", "open dlo 1/1 group G-2")
-	if err := l.store.Read(t.Context(), []deadletter.Read{{AsOf: l.letter(more[0]).ChangedAt, Classified: deadletter.Classified{Letter: more[0], GroupKey: [32]byte{7}, GroupTitle: "anew", GroupVersion: 2}}}); err != nil {
+	if err := l.store.Read(t.Context(), []deadletter.Read{{AsOf: l.letter(more[0]).ChangedAt, Classified: deadletter.Classified{Letter: more[0], GroupKey: [32]byte{7}, GroupTitle: "again", GroupVersion: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	did("regrouped dlo 1/1 group G-3")

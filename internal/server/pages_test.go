@@ -28,7 +28,7 @@ func (troubled) Expiring(context.Context, deadletter.State, time.Time, int) (int
 }
 
 func (troubled) Due(_ context.Context, channel string, _ int) ([]deadletter.Delivery, error) {
-	return []deadletter.Delivery{{ID: 1, Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeTest}}}, nil
+	return []deadletter.Delivery{{ID: 1, Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeBreaker}}}, nil
 }
 func (troubled) Delivered(context.Context, []deadletter.Delivered) error { return nil }
 

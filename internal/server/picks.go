@@ -47,8 +47,8 @@ func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	return &d
 }
 
-// readAnew is called after letters have been read again, while types cannot change.
-func (s *Server) readAnew() {
+// reread is called after letters have been read again, while types cannot change.
+func (s *Server) reread() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {
 			s.log.Error("picks of groups that letters have moved to", "err", err)

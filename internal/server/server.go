@@ -167,7 +167,7 @@ func (s *Server) rooms() {
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,
 	})
-	s.reader = classify.NewReader(s.store, s.classifier, s.readAnew)
+	s.reader = classify.NewReader(s.store, s.classifier, s.reread)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
 	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Away: s.away, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 		return s.decoderNow().Revise(l, patch, reveal)

@@ -115,7 +115,7 @@ func (t *tx) act(do *actor, p picked) error {
 // finish.
 func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
-	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
+	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
 		return err
 	}
 	return t.result(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, why)

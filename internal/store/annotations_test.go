@@ -160,7 +160,7 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 				t.Errorf("%+v", sum)
 			}
 			if n := readReported(t, s); n == 1 != c.fits {
-				t.Errorf("%d letters read anew", n)
+				t.Errorf("%d letters read again", n)
 			}
 			if got := saidOf(t, s, id); got != want {
 				t.Errorf("%q, want %q", got, want)
@@ -168,7 +168,7 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 			if got := strings.Join(kinds(t, s, id), ", "); got != events {
 				t.Error(got)
 			}
-			if r := readingAnew(t, s); r != (deadletter.ReadingAnew{}) {
+			if r := rereading(t, s); r != (deadletter.RereadProgress{}) {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -201,7 +201,7 @@ func TestAnAnnotationWhileTheLetterIsRead(t *testing.T) {
 	ctx := context.Background()
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	judge(t, s)
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "a change"}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "a change"}); err != nil {
 		t.Fatal(err)
 	}
 	stale := unread(t, s, 10)
@@ -476,7 +476,7 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 		read = readReported(t, s)
 	}
 	if left := count(t, s, "state:dead error:x"); n != 1300 || left != 1300 {
-		t.Errorf("%d letters read anew, %d have it", n, left)
+		t.Errorf("%d letters read again, %d have it", n, left)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestFacetsOfBodies(t *testing.T) {
 		}
 		list = append(list, x)
 	}
-	if _, err := s.IndexAnew(ctx, "m:1"); err != nil {
+	if _, err := s.Reindex(ctx, "m:1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Index(ctx, list); err != nil {
@@ -67,14 +67,14 @@ func TestFacetsOfBodies(t *testing.T) {
 	if diff := cmp.Diff([]deadletter.FacetValue{{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, tiers("")); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := s.IndexAnew(ctx, "other masks:1"); err != nil {
+	if _, err := s.Reindex(ctx, "other masks:1"); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, ids[1]); l.Summary != "" {
 		t.Errorf("lists show what may be masked now: %q", l.Summary)
 	}
 	if len(unread(t, s, 10)) != 4 {
-		t.Error("the letters are not read anew")
+		t.Error("the letters are not read again")
 	}
 	if got := tiers(""); got != nil {
 		t.Errorf("a facet shows what may be masked now: %v", got)

@@ -159,7 +159,7 @@ type record struct {
 	severity   string
 	receivedAt int64
 	attempts   int
-	tries      int // publishes so far: n of the newest attempt
+	publishes  int // publishes so far: n of the newest attempt
 	operation  sql.NullInt64
 	nacks      int
 	random     int64
@@ -182,7 +182,7 @@ const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.sever
 
 func (r *record) dest() []any {
 	return []any{
-		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.tries, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
+		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.publishes, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
 		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue, &r.suspect,
 	}
 }

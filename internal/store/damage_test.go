@@ -121,7 +121,7 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 		for i, id := range r.New {
 			stored[id] = w.Arrivals[i].Body
 		}
-		s.Settle(ctx, r.Window)
+		s.SettleWindow(ctx, r.Window)
 	}
 	if letters, err := s.ClaimReceived(ctx, 500); err == nil {
 		var verdicts []deadletter.Classified

@@ -144,7 +144,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		g.Snooze.By, told = d.By, append(told, g.Close())
 	case d.Resolve != nil:
 		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{At: time.UnixMilli(t.now).UTC(), By: d.By, Version: d.Resolve.Version}
-		told = g.Settle()
+		told = g.CloseSettled()
 	case d.Reopen:
 		if g.Status != deadletter.GroupSnoozed && g.Status != deadletter.GroupResolved {
 			return "is neither snoozed nor resolved", nil
@@ -302,7 +302,7 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var told []*deadletter.Notice
 	switch {
 	case to.Status == deadletter.GroupResolved && !rests(g.Status):
-		told = g.Settle()
+		told = g.CloseSettled()
 	case rests(to.Status) && !rests(g.Status):
 		told = append(told, g.Close())
 	case rests(g.Status) && !rests(to.Status):

@@ -231,7 +231,7 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	if !ok {
 		return deadletter.Due{}, fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
 	}
-	r.tries++
+	r.publishes++
 	if err := t.redirect(r); err != nil {
 		return deadletter.Due{}, err
 	}
@@ -256,14 +256,14 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 		d.Waiter, d.Wait, until = r.waiter, time.Duration(r.wait)*time.Millisecond, r.dueAt
 	}
 	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter, wait_until, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		r.id, r.tries, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
+		r.id, r.publishes, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
 		return deadletter.Due{}, err
 	}
 	t.step.claims = 1
 	t.moved(r, func() { r.state = to })
 	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $7,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
-		r.id, string(to), r.tries, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
+		r.id, string(to), r.publishes, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
 	return d, err
 }
 
@@ -389,7 +389,7 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 	var at int64
 	var waiter string
 	var until sql.NullInt64
-	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until, revision FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries},
+	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until, revision FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes},
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
@@ -413,7 +413,7 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 	}
 	t.step.claims = 1
 	a.Sends++
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.tries, string(a.Outcome), a.Sends); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.publishes, string(a.Outcome), a.Sends); err != nil {
 		return d, false, err
 	}
 	_, err = t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, r.id, t.s.epoch, leaseUntil.UnixMilli())

@@ -77,7 +77,7 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 			if err != nil || window == nil {
 				t.Fatal(window, err)
 			}
-			if r, err := s.Claim(ctx, *window, copies(t, 2, 1, true, "x", "x", "x")); err != nil || r.Suspects != 3 {
+			if r, err := s.RejoinWindow(ctx, *window, copies(t, 2, 1, true, "x", "x", "x")); err != nil || r.Suspects != 3 {
 				t.Fatal(r, err)
 			}
 			classify(t, s, deadletter.ClassifiedHold, time.Time{})

@@ -357,7 +357,7 @@ func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.IndexAnew(ctx, c.version); err != nil {
+		if _, err := s.Reindex(ctx, c.version); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Unindexed(ctx); err != nil || n != 1 || count(t, s, "4111") != c.found {

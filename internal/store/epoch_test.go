@@ -321,7 +321,7 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 					t.Fatalf("delivery %d has another fingerprint when it returns", i)
 				}
 			}
-			r, err := s.Claim(ctx, *opened, again)
+			r, err := s.RejoinWindow(ctx, *opened, again)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +338,7 @@ func TestClaimOfAnOpenWindow(t *testing.T) {
 			if err != nil || open == nil || open.ID != r.Window {
 				t.Fatalf("the open window is %+v, the receipt says %d (%v)", open, r.Window, err)
 			}
-			if err := s.Settle(ctx, r.Window); err != nil {
+			if err := s.SettleWindow(ctx, r.Window); err != nil {
 				t.Fatal(err)
 			}
 			if open, err := s.Look(ctx, "main", "/", "dlo.letters"); open != nil || err != nil {
@@ -352,7 +352,7 @@ func leaks(w *deadletter.Window) { w.RedeliveredLeaks = true }
 
 func restart(w *deadletter.Window) { w.Restarted = true }
 
-func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.DeliveryCountTells = true, true }
+func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.EveryReturnCounted = true, true }
 
 func firsts(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
 
@@ -380,7 +380,7 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 		if err != nil || open == nil || len(open.Fingerprints) != 2 {
 			t.Fatal(open, err)
 		}
-		if r, err := s.Claim(ctx, *open, copies(t, session, 1, true, "x", "y")); err != nil || r.Merged != 2 {
+		if r, err := s.RejoinWindow(ctx, *open, copies(t, session, 1, true, "x", "y")); err != nil || r.Merged != 2 {
 			t.Fatal(r, err)
 		}
 	}
@@ -405,7 +405,7 @@ func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 		if err != nil || open == nil {
 			t.Fatal(open, err)
 		}
-		if r, err := s.Claim(ctx, *open, copies(t, session, 1, true, "x")); err != nil || r.Suspects != 1 {
+		if r, err := s.RejoinWindow(ctx, *open, copies(t, session, 1, true, "x")); err != nil || r.Suspects != 1 {
 			t.Fatal(r, err)
 		}
 	}
@@ -422,10 +422,10 @@ func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Claim(ctx, *open, copies(t, 2, 1, true, "x")); err == nil {
+	if r, err := s.RejoinWindow(ctx, *open, copies(t, 2, 1, true, "x")); err == nil {
 		t.Error(r)
 	}
-	if _, err := s.Claim(ctx, deadletter.OpenWindow{ID: 999}, copies(t, 2, 1, true, "x")); err == nil {
+	if _, err := s.RejoinWindow(ctx, deadletter.OpenWindow{ID: 999}, copies(t, 2, 1, true, "x")); err == nil {
 		t.Error("a window that does not exist is claimed")
 	}
 }

@@ -148,7 +148,7 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {
 				return err
 			}
-			return g.Land(g.t.Context(), []deadletter.Landed{{Letter: due.Letter.ID, Lost: "no target", Channels: oncall}})
+			return g.RecordWaitEnds(g.t.Context(), []deadletter.WaitEnd{{Letter: due.Letter.ID, Lost: "no target", Channels: oncall}})
 		},
 		"while it is watched": func(g *groups, due deadletter.Due) error {
 			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {

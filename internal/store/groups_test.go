@@ -86,7 +86,7 @@ func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	for _, id := range letters {
 		l := letter(g.t, g.Store, id)
 		if err := g.Read(g.t.Context(), []deadletter.Read{{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{key}, GroupTitle: "anew", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+			Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{key}, GroupTitle: "again", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
 		}}}); err != nil {
 			g.t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
 		Uncertain: rapid.SampledFrom([]deadletter.Uncertain{deadletter.UncertainHold, deadletter.UncertainKeep, deadletter.UncertainMerge}).Draw(t, "uncertain"),
-		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"), DeliveryCountTells: rapid.Bool().Draw(t, "tells"), FirstReturnCounted: rapid.Bool().Draw(t, "counts"),
+		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"), EveryReturnCounted: rapid.Bool().Draw(t, "tells"), FirstReturnCounted: rapid.Bool().Draw(t, "counts"),
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "letters") {
 		m.next++
@@ -101,7 +101,7 @@ func (m *machine) settle(t *rapid.T) {
 		t.Fatalf("open window %+v, want one: %v", open, m.open)
 	}
 	if open != nil {
-		fail(t, m.s.Settle(context.Background(), open.ID))
+		fail(t, m.s.SettleWindow(context.Background(), open.ID))
 	}
 	m.open = false
 }
@@ -155,13 +155,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				return
 			}
 			again.Arrivals = slices.Clone(again.Arrivals)
-			again.RedeliveredLeaks, again.DeliveryCountTells, again.FirstReturnCounted = rapid.Bool().Draw(t, "leaks"), rapid.Bool().Draw(t, "tells"), rapid.Bool().Draw(t, "counts")
+			again.RedeliveredLeaks, again.EveryReturnCounted, again.FirstReturnCounted = rapid.Bool().Draw(t, "leaks"), rapid.Bool().Draw(t, "tells"), rapid.Bool().Draw(t, "counts")
 			for i := range again.Arrivals {
 				again.Arrivals[i].Redelivered = true
 			}
 			open, err := m.s.Look(ctx, "main", "/", "dlo.letters")
 			fail(t, err)
-			r, err := m.s.Claim(ctx, *open, again)
+			r, err := m.s.RejoinWindow(ctx, *open, again)
 			fail(t, err)
 			m.took(t, again, r)
 		},
@@ -300,10 +300,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
-		"read anew": func(t *rapid.T) {
+		"read again": func(t *rapid.T) {
 			switch rapid.IntRange(0, 4).Draw(t, "why") {
 			case 0:
-				fail(t, m.s.ReadAnew(ctx, deadletter.Reread{Why: "a set", Types: []string{"acme.A"}}))
+				fail(t, m.s.Reread(ctx, deadletter.Reread{Why: "a set", Types: []string{"acme.A"}}))
 			case 1:
 				_, err := m.s.AddPick(ctx, deadletter.Pick{Queue: "s*", Type: "acme.B", By: "local"}, func(_, queue string) bool { return queue == "sms" })
 				fail(t, err)
@@ -379,18 +379,18 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, m.s.Mark(ctx, marks, deadletter.Noted{}))
 			m.flying = m.flying[n:]
 		},
-		"land": func(t *rapid.T) {
+		"waits end": func(t *rapid.T) {
 			list, err := m.s.Waited(ctx, "main", m.c.now(), 3)
 			fail(t, err)
-			var landed []deadletter.Landed
+			var ends []deadletter.WaitEnd
 			for _, w := range list {
-				l := deadletter.Landed{Letter: w.Letter, DueAt: m.c.now().Add(time.Second), Doubt: rapid.SampledFrom([]string{"", "nobody knows"}).Draw(t, "doubt")}
+				l := deadletter.WaitEnd{Letter: w.Letter, DueAt: m.c.now().Add(time.Second), Doubt: rapid.SampledFrom([]string{"", "nobody knows"}).Draw(t, "doubt")}
 				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 					l.Lost = "its queue is gone"
 				}
-				landed = append(landed, l)
+				ends = append(ends, l)
 			}
-			fail(t, m.s.Land(ctx, landed))
+			fail(t, m.s.RecordWaitEnds(ctx, ends))
 		},
 		"watch": func(t *rapid.T) {
 			origins, err := m.s.Watched(ctx, "main", m.c.now())

@@ -46,7 +46,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		}
 		return t.event(serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back")
 	}
-	if r.state != deadletter.StatePublishing || r.tries != n || r.epoch.Int64 != t.s.epoch {
+	if r.state != deadletter.StatePublishing || r.publishes != n || r.epoch.Int64 != t.s.epoch {
 		return t.event(serial, 0, "late outcome", deadletter.Service.Name, fmt.Sprintf("%s, after the letter had moved on", m.Outcome))
 	}
 	if m.Resend {

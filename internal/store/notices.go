@@ -262,7 +262,7 @@ func (t *tx) void(n deadletter.Notice) error {
 	if err != nil {
 		return err
 	}
-	closing := g.Settle()
+	closing := g.CloseSettled()
 	if err := t.keep(g); err != nil {
 		return err
 	}

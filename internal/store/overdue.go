@@ -40,8 +40,8 @@ func rest(by, due time.Time) int64 {
 // sent the letter, the time starts again.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
-	if r.toldBy.Valid && r.tries > 0 {
-		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2 AND operation IS NULL`, []any{r.id, r.tries}, &sent, &back)
+	if r.toldBy.Valid && r.publishes > 0 {
+		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2 AND operation IS NULL`, []any{r.id, r.publishes}, &sent, &back)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return told{}, err
 		}

@@ -225,9 +225,9 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 
 // A requeue that restarts the retries counts from the letter's next death. Any other requeue
 // continues counting.
-func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
+func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
-	for _, anew := range []bool{false, true} {
+	for _, reset := range []bool{false, true} {
 		s, c := open(t)
 		ctx := context.Background()
 		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
@@ -236,7 +236,7 @@ func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 		receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
 		classify(t, s, deadletter.ClassifiedDead, time.Time{})
-		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ada", Reset: anew}
+		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ada", Reset: reset}
 		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -247,11 +247,11 @@ func TestRetriesBeginAnewWhenAPersonSaysSo(t *testing.T) {
 		mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 		receive(t, s, back(t, 3, due[0], "sms", letter(t, s, id).Body))
 		want := 0
-		if anew {
+		if reset {
 			want = 2
 		}
 		if l := letter(t, s, id); l.Attempts != 2 || l.Reset != want {
-			t.Errorf("anew %v: %d attempts, %d of them before", anew, l.Attempts, l.Reset)
+			t.Errorf("reset %v: %d attempts, %d of them before", reset, l.Attempts, l.Reset)
 		}
 	}
 }

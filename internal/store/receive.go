@@ -12,7 +12,7 @@ import (
 )
 
 // Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
-// received, or joins the letter whose open attempt it is. The window stays open until Settle.
+// received, or joins the letter whose open attempt it is. The window stays open until SettleWindow.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -287,7 +287,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	newer := r.live() && r.tries != attempt // only the fate of the newest copy counts
+	newer := r.live() && r.publishes != attempt // only the fate of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
 		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {

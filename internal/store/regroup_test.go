@@ -35,7 +35,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	read(t, p.Store, "acme.G", deadletter.ReadByPick, 1, unread(t, p.Store, 10)...)
 
 	regroup(2, true)
-	if r := readingAnew(t, p.Store); r.Why != "grouping version 2" {
+	if r := rereading(t, p.Store); r.Why != "grouping version 2" {
 		t.Errorf("%+v", r)
 	}
 	p.again(t) // nothing is listed yet
@@ -110,7 +110,7 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	if counts, err := s.TypeCounts(ctx, nil); err != nil || len(counts) > 0 {
 		t.Errorf("a schema reads %v; %v", counts, err)
 	}
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := unread(t, s, 10); len(got) != 1 {

@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ReadAnew requests that letters be read again in the background. ListUnread lists them. The
+// Reread requests that letters be read again in the background. ListUnread lists them. The
 // request survives a crash.
-func (s *Store) ReadAnew(ctx context.Context, r deadletter.Reread) error {
+func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread is ReadAnew in the transaction of the change that causes it.
+// reread is Reread in the transaction of the change that causes it.
 func (t *tx) reread(r deadletter.Reread) error {
 	// Texts and numbers always encode without errors.
 	var types, origins any
@@ -195,7 +195,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	if err := t.unindexed(serial); err != nil || same {
 		return false, err
 	}
-	return true, t.event(serial, 0, "read anew", deadletter.Service.Name, readAs(c.Type, was))
+	return true, t.event(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
 }
 
 // unwrapped records the content to send for a letter that was stored before errors of EasyNetQ were
@@ -268,14 +268,14 @@ func (t *tx) allRead() error {
 	return err
 }
 
-// ReadingAnew returns the progress of reading letters again.
-func (s *Store) ReadingAnew(ctx context.Context) (deadletter.ReadingAnew, error) {
-	var r deadletter.ReadingAnew
+// RereadProgress returns the progress of reading letters again.
+func (s *Store) RereadProgress(ctx context.Context) (deadletter.RereadProgress, error) {
+	var r deadletter.RereadProgress
 	var why sql.NullString
 	err := s.askRow(ctx, `SELECT (SELECT group_concat(why, ', ') FROM (SELECT DISTINCT why FROM rereads ORDER BY id DESC LIMIT 5)), (SELECT coalesce(sum(total), 0) FROM rereads),
 		(SELECT count(*) FROM unread), (SELECT coalesce(sum(changed), 0) FROM rereads)`, nil, &why, &r.Total, &r.Left, &r.Changed)
 	if r.Why = why.String; err != nil {
-		return r, fmt.Errorf("reading anew: %w", err)
+		return r, fmt.Errorf("reading again: %w", err)
 	}
 	r.Total = max(r.Total, r.Left)
 	return r, nil

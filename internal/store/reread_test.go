@@ -40,7 +40,7 @@ func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group
 	var list []deadletter.Read
 	for _, l := range letters {
 		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: typ, Reading: by, Summary: "anew", GroupKey: [32]byte{group}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
+			Letter: l.ID, Type: typ, Reading: by, Summary: "again", GroupKey: [32]byte{group}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
 		}})
 	}
 	if err := s.Read(context.Background(), list); err != nil {
@@ -48,9 +48,9 @@ func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group
 	}
 }
 
-func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
+func rereading(t *testing.T, s *store.Store) deadletter.RereadProgress {
 	t.Helper()
-	r, err := s.ReadingAnew(context.Background())
+	r, err := s.RereadProgress(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func readingAnew(t *testing.T, s *store.Store) deadletter.ReadingAnew {
 
 // Letters of the types that a schema set changed, and letters without a type, are read again. Type,
 // reading, summary and group change, but the state does not.
-func TestLettersAreReadAnew(t *testing.T) {
+func TestLettersAreReadAgain(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	ctx := context.Background()
@@ -82,23 +82,23 @@ func TestLettersAreReadAnew(t *testing.T) {
 	}
 	c.at = c.at.Add(time.Second)
 
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "set other 1", Types: []string{"acme.Other"}}); err != nil {
 		t.Fatal(err)
 	}
 	got := unread(t, s, 10)
 	if len(got) != 2 || got[0].Origin.Queue != "email" || got[1].Origin.Queue != "email" {
 		t.Fatalf("%+v", got)
 	}
-	if r := readingAnew(t, s); r != (deadletter.ReadingAnew{Why: "set other 1", Total: 2, Left: 2}) {
+	if r := rereading(t, s); r != (deadletter.RereadProgress{Why: "set other 1", Total: 2, Left: 2}) {
 		t.Errorf("%+v", r)
 	}
 	read(t, s, "acme.Other", deadletter.ReadByMatch, 3, got[0])
 	read(t, s, "", deadletter.ReadUnknown, 2, got[1])
-	if r := readingAnew(t, s); r != (deadletter.ReadingAnew{}) {
+	if r := rereading(t, s); r != (deadletter.RereadProgress{}) {
 		t.Errorf("%+v", r)
 	}
 	l := letter(t, s, got[0].ID)
-	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled || l.Summary != "anew" || l.Group == got[0].Group || !l.DueAt.Equal(got[0].DueAt) {
+	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled || l.Summary != "again" || l.Group == got[0].Group || !l.DueAt.Equal(got[0].DueAt) {
 		t.Errorf("%+v", l)
 	}
 	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
@@ -108,7 +108,7 @@ func TestLettersAreReadAnew(t *testing.T) {
 		t.Errorf("%d letters of the new type", n)
 	}
 
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := unread(t, s, 10); len(got) != 4 { // three with the type, one without a type
@@ -138,7 +138,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	p := start(t)
 	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
 	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
-	if err := p.ReadAnew(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
+	if err := p.Reread(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
 	p.again(t) // nothing is listed yet
@@ -252,7 +252,7 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	p := start(t)
 	id := receive(t, p.Store, window(t, 1, "sms", 1)).New[0]
 	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
-	if err := p.ReadAnew(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
+	if err := p.Reread(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
 	before := unread(t, p.Store, 10)
@@ -284,7 +284,7 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 		t.Fatal(due, err)
 	}
 	c.at = c.at.Add(time.Second)
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "a new version", Types: []string{"acme.T"}}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "a new version", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
 	var list []deadletter.Read
@@ -302,7 +302,7 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 		list = append(list, r)
 	}
 	if len(list) != 4 {
-		t.Fatalf("%d letters are read anew", len(list))
+		t.Fatalf("%d letters are read again", len(list))
 	}
 	if err := s.Read(ctx, list); err != nil {
 		t.Fatal(err)
@@ -324,6 +324,6 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 		}
 	}
 	if len(stored) != len(list) || list[0].Letter != due[0].Letter.ID && list[1].Letter != due[0].Letter.ID {
-		t.Errorf("what is being sent was not read anew")
+		t.Errorf("what is being sent was not read again")
 	}
 }

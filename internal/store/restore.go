@@ -149,7 +149,7 @@ func (t *tx) holdRestored(r *record) error {
 		}
 	}
 	if r.state == deadletter.StatePublishing {
-		if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', detail = $3 WHERE letter = $1 AND n = $2`, r.id, r.tries, whyRestored); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', detail = $3 WHERE letter = $1 AND n = $2`, r.id, r.publishes, whyRestored); err != nil {
 			return err
 		}
 	}

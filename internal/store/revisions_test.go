@@ -105,18 +105,18 @@ func TestARevisionIsIndexed(t *testing.T) {
 	ctx := t.Context()
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	anew := func() { read(t, s, "", deadletter.ReadAsText, 1, unread(t, s, 10)...) }
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set a 1"}); err != nil {
+	readAgain := func() { read(t, s, "", deadletter.ReadAsText, 1, unread(t, s, 10)...) }
+	if err := s.Reread(ctx, deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
-	anew()
+	readAgain()
 	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: letter(t, s, id).ChangedAt, Text: "before"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte("after"), By: "ann", Reason: "r"}); err != nil {
 		t.Fatal(err)
 	}
-	anew()
+	readAgain()
 	list, err := s.ClaimUnindexed(ctx, 10)
 	if err != nil || len(list) != 1 || string(list[0].Revised.Body) != "after" {
 		t.Errorf("%+v %v", list, err)
@@ -165,7 +165,7 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 		t.Errorf("%d letters are pending: %v", len(pending), err)
 	}
 	if list := unread(t, s, 10); len(list) != 3 {
-		t.Errorf("%d letters are read anew", len(list))
+		t.Errorf("%d letters are read again", len(list))
 	}
 	if list, err := s.ClaimUnindexed(ctx, 10); err != nil || len(list) != 3 {
 		t.Errorf("%d letters are indexed: %v", len(list), err)

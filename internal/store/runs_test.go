@@ -77,7 +77,7 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	sms = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}
 	classify("", deadletter.ReadUnknown, 21)
 	is("before there is a schema", "")
-	if err := s.ReadAnew(ctx, deadletter.Reread{Why: "set acme", Types: []string{"acme.C"}}); err != nil {
+	if err := s.Reread(ctx, deadletter.Reread{Why: "set acme", Types: []string{"acme.C"}}); err != nil {
 		t.Fatal(err)
 	}
 	newest := deadletter.ID("")

@@ -90,12 +90,12 @@ func TestAChangeOfSchemasListsLettersAndIsAudited(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
 	addVersion(t, s, "a", "1", "x", deadletter.Reread{Why: "set a 1", Types: []string{"acme.T"}})
 	if got := unread(t, s, 10); len(got) != 3 {
-		t.Errorf("%d letters are read anew", len(got))
+		t.Errorf("%d letters are read again", len(got))
 	}
 	if err := s.RemoveSchema(ctx, "a", "dana", "set a: 1 type", deadletter.Reread{Why: "without set a", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := readingAnew(t, s); !strings.Contains(r.Why, "without set a") {
+	if r := rereading(t, s); !strings.Contains(r.Why, "without set a") {
 		t.Errorf("%+v", r)
 	}
 	entries, _, err := s.Audit(ctx, query.Query{}, "", 10)

@@ -105,7 +105,7 @@ func receive(t testing.TB, s *store.Store, w deadletter.Window) deadletter.Recei
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Settle(context.Background(), r.Window); err != nil {
+	if err := s.SettleWindow(context.Background(), r.Window); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -94,8 +94,8 @@ func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trig
 	return v
 }
 
-// anew records that letters were read again.
-func (r *renamed) anew(list []deadletter.Letter) {
+// readAgain records that letters were read again.
+func (r *renamed) readAgain(list []deadletter.Letter) {
 	r.t.Helper()
 	var reads []deadletter.Read
 	for i := range list {
@@ -239,7 +239,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if err != nil || look == nil || len(look.Fingerprints) != 2 {
 		t.Fatalf("open window %+v, %v", look, err)
 	}
-	if err := r.Settle(ctx, look.ID); err != nil {
+	if err := r.SettleWindow(ctx, look.ID); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 3})
@@ -250,8 +250,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {
 		t.Errorf("a new letter is in group %s, not in %s", got.Group, group)
 	}
-	if r := readingAnew(t, r.Store); r.Left != 0 {
-		t.Errorf("%+v is read anew for nothing", r)
+	if r := rereading(t, r.Store); r.Left != 0 {
+		t.Errorf("%+v is read again for nothing", r)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	if _, err := r.AddPick(ctx, deadletter.Pick{Group: letter(t, r.Store, fresh[0]).Group, Type: "acme.P", By: "ann", Reason: "seen"}, func(string, string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	r.anew(unread(t, r.Store, 100))
+	r.readAgain(unread(t, r.Store, 100))
 	op := deadletter.Operation{Action: deadletter.VerbHold, By: "ann", Through: "api"}
 	if err := r.Freeze(ctx, &op, query.Selection{IDs: young}, 0); err != nil {
 		t.Fatal(err)
@@ -322,14 +322,14 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	// Their groups are found again. Earlier letters are left alone.
 	list := unread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
-		t.Fatalf("%d letters are read anew, want %d", len(list), len(young)+len(fresh))
+		t.Fatalf("%d letters are read again, want %d", len(list), len(young)+len(fresh))
 	}
 	for _, l := range list {
 		if l.Origin.Queue == "push" && l.GroupPick != "acme.P" {
 			t.Errorf("the pick of its group is forgotten: %q", l.GroupPick)
 		}
 	}
-	r.anew(list)
+	r.readAgain(list)
 	if got := letter(t, r.Store, young[0]).Group; got != group {
 		t.Errorf("the letters are in groups %s and %s", group, got)
 	}
@@ -351,7 +351,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	// The second time, there is nothing to do.
 	r.as(asProd)
 	if list := unread(t, r.Store, 100); len(list) != 0 {
-		t.Errorf("%d letters are read anew for nothing", len(list))
+		t.Errorf("%d letters are read again for nothing", len(list))
 	}
 }
 

@@ -150,7 +150,7 @@ func (t *tx) close() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
 		AND NOT EXISTS (SELECT 1 FROM overdue d WHERE d.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
-		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).Settle)
+		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).CloseSettled)
 }
 
 // quiet notifies people that letters of a group no longer die, if they were notified of it. They

@@ -65,7 +65,7 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 // there is no such attempt.
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
-	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.tries, queue, r.revision}, &token)
+	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

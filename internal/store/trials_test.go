@@ -67,7 +67,7 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, settled); l.Group != 0 || l.Summary != "hi" {
-		t.Errorf("read anew: %+v", l)
+		t.Errorf("read again: %+v", l)
 	}
 
 	for q, want := range map[string]int{"queue:dlo.try": 4, "state:dead": 1, "state:held": 2, "state:settled": 1, "type:dlo.v1.Trial reason:rejected": 4} {

@@ -59,15 +59,15 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 // recalled records the attempts with the given tokens. The last is coming back; the others came
 // back before. If a copy is live now, it remains the newest attempt.
 func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
-	at := r.tries + 1
+	at := r.publishes + 1
 	if r.live() {
-		at = r.tries
+		at = r.publishes
 		var open []byte // token of an attempt not known to have arrived; it equals the first of these tokens
-		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &open); err != nil {
+		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
 			return err
 		}
 		tokens = slices.DeleteFunc(tokens, func(token deadletter.Token) bool { return bytes.Equal(token.Bytes(), open) })
-		if _, err := t.exec(`UPDATE attempts SET n = n + $3 WHERE letter = $1 AND n = $2`, r.id, r.tries, len(tokens)); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET n = n + $3 WHERE letter = $1 AND n = $2`, r.id, r.publishes, len(tokens)); err != nil {
 			return err
 		}
 	}

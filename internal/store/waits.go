@@ -50,13 +50,13 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 	return list, err
 }
 
-// Land records the fate of letters whose time in the broker has ended, in one transaction. They are
-// requeued and watched from now on, or held if they are known to be lost. It skips letters that
-// came back in the meantime.
-func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
+// RecordWaitEnds records the fate of letters whose time in the broker has ended, in one
+// transaction. They are requeued and watched from now on, or held if they are known to be lost. It
+// skips letters that came back in the meantime.
+func (s *Store) RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {
-			if err := t.recordArrival(&list[i]); err != nil {
+			if err := t.recordWaitEnd(&list[i]); err != nil {
 				return err
 			}
 		}
@@ -68,8 +68,8 @@ func (s *Store) Land(ctx context.Context, list []deadletter.Landed) error {
 	return nil
 }
 
-// recordArrival records that a letter has left its wait queue, and starts its watch or holds it.
-func (t *tx) recordArrival(l *deadletter.Landed) error {
+// recordWaitEnd records that a letter has left its wait queue, and starts its watch or holds it.
+func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	serial, _, _ := l.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *tx) recordArrival(l *deadletter.Landed) error {
 		if l.InDoubt {
 			outcome = deadletter.OutcomeInDoubt // it may still come back
 		}
-		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.tries, string(outcome), l.Lost); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.publishes, string(outcome), l.Lost); err != nil {
 			return err
 		}
 		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts - 1) WHERE id = $1`, serial); err != nil {
@@ -108,7 +108,7 @@ func (t *tx) recordArrival(l *deadletter.Landed) error {
 				return err
 			}
 		}
-	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.tries, l.Depth); err != nil {
+	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.publishes, l.Depth); err != nil {
 		return err
 	}
 	return t.event(serial, 0, kind, deadletter.Service.Name, detail)

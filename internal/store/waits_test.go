@@ -109,7 +109,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Queue != "sms" || list[0].In != "dlo.wait.ttl" || !list[0].Since.Equal(began) {
 		t.Fatalf("%+v %v", list, err)
 	}
-	if err := s.Land(ctx, []deadletter.Landed{{Letter: id, DueAt: c.now().Add(time.Minute), Doubt: "nobody knows"}, {Letter: due[2].Letter.ID, Lost: "its queue is gone"}}); err != nil {
+	if err := s.RecordWaitEnds(ctx, []deadletter.WaitEnd{{Letter: id, DueAt: c.now().Add(time.Minute), Doubt: "nobody knows"}, {Letter: due[2].Letter.ID, Lost: "its queue is gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.WaitsIn != "" || !l.Unverified || !l.DueAt.Equal(c.now().Add(time.Minute)) {
@@ -146,7 +146,7 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	if list, err := s.Waited(ctx, "main", c.now(), 10); err != nil || len(list) != 0 {
 		t.Error(list, err)
 	}
-	if err := s.Land(ctx, []deadletter.Landed{{Letter: due.Letter.ID, Lost: "gone"}}); err != nil {
+	if err := s.RecordWaitEnds(ctx, []deadletter.WaitEnd{{Letter: due.Letter.ID, Lost: "gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, due.Letter.ID); l.State != deadletter.StateReceived {

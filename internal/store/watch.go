@@ -124,7 +124,7 @@ func (t *tx) watched(r *record, end watchEnd) error {
 		return err
 	}
 	var operation sql.NullInt64
-	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.tries}, &operation); err != nil || !operation.Valid {
+	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
 		return err
 	}
 	return t.result(deadletter.OperationID(operation.Int64), r.id, end.result, reason)

@@ -189,9 +189,9 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	return list, err
 }
 
-// Settle records that the broker has processed the ack of a window. None of its letters can be
-// delivered again.
-func (s *Store) Settle(ctx context.Context, window int64) error {
+// SettleWindow records that the broker has processed the ack of a window. None of its letters can
+// be delivered again.
+func (s *Store) SettleWindow(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
 }
 
@@ -200,10 +200,10 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// Claim takes back an open window whose letters were all delivered again, in any order, and creates
-// no new rows. If the match is doubtful, the new deliveries become suspects instead, or as
+// RejoinWindow takes back an open window whose letters were all delivered again, in any order, and
+// creates no new rows. If the match is doubtful, the new deliveries become suspects instead, or as
 // w.Uncertain says. The receipt names the window to settle.
-func (s *Store) Claim(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var blob []byte
@@ -291,13 +291,13 @@ func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh,
 		}
 	}
 	switch {
-	case w.DeliveryCountTells && same:
+	case w.EveryReturnCounted && same:
 		return true, false, nil
 	case w.Restarted:
 		return false, named < len(entries), nil
 	case gaveBack && named == 0:
 		return false, true, nil
-	case !w.RedeliveredLeaks, next && (w.DeliveryCountTells || w.FirstReturnCounted && bare):
+	case !w.RedeliveredLeaks, next && (w.EveryReturnCounted || w.FirstReturnCounted && bare):
 		return false, false, nil
 	}
 	seen := map[deadletter.Fingerprint]int{}

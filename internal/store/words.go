@@ -197,12 +197,12 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// IndexAnew lists letters to be indexed again if the indexed data has changed. version describes
+// Reindex lists letters to be indexed again if the indexed data has changed. version describes
 // that data; its part before the first colon describes the masks. If the masks have changed, words
 // find nothing until everything is indexed again, because search must not confirm masked values.
-// Lists show no body contents until the letters are read again. IndexAnew returns the number of
+// Lists show no body contents until the letters are read again. Reindex returns the number of
 // listed letters.
-func (s *Store) IndexAnew(ctx context.Context, version string) (int, error) {
+func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
 		return 0, err

@@ -157,7 +157,7 @@ func (b *benchStore) receive(t *testing.T, n int) {
 	b.letters += len(w.Arrivals)
 	r, err := b.Receive(context.Background(), w)
 	if err == nil {
-		err = b.Settle(context.Background(), r.Window)
+		err = b.SettleWindow(context.Background(), r.Window)
 	}
 	if err != nil {
 		t.Error(err)

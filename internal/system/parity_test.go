@@ -78,7 +78,7 @@ var capabilities = []capability{
 	{"read the rules", one("GET /rules"), one("GET /rules"), one("rules list"), ""},
 	{"ask which rule applies, and what the rules would do", one("GET /rules"), one("POST /rules/test"), one("rules test"), ""},
 	{"try rules that are not in use", one("POST /rules/try"), one("POST /rules/test"), one("rules test"), ""},
-	{"decide anew about letters that wait", one("POST /rules/apply/confirm, POST /rules/apply"), one("POST /rules/apply"), one("rules apply"), ""},
+	{"decide again about letters that wait", one("POST /rules/apply/confirm, POST /rules/apply"), one("POST /rules/apply"), one("rules apply"), ""},
 	{"list redirects", one("GET /rules"), one("GET /overrides"), one("rules overrides list"), ""},
 	{"save a redirect", one("POST /rules/overrides"), one("POST /overrides"), one("rules overrides add"), ""},
 	{"remove a redirect", one("POST /rules/overrides/{id}/remove"), one("DELETE /overrides/{id}"), one("rules overrides remove"), ""},

@@ -53,7 +53,7 @@ func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) 
 		}
 		r, err := s.Receive(context.Background(), w)
 		if err == nil {
-			err = s.Settle(context.Background(), r.Window)
+			err = s.SettleWindow(context.Background(), r.Window)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +82,13 @@ var recounts = map[string]string{
 			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY 1, 2, 3)
 		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
 	"letters that search does not know":         `SELECT count(*) FROM letters WHERE id NOT IN (SELECT rowid FROM words)`,
-	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read anew' GROUP BY letter HAVING count(*) > 1)`,
+	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read again' GROUP BY letter HAVING count(*) > 1)`,
 }
 
-// TestReadingAnewSurvivesKills uploads the schema of a previously unknown type, so that many
+// TestReadingAgainSurvivesKills uploads the schema of a previously unknown type, so that many
 // letters are read again, and kills dlo meanwhile at both named points and at random. In the end
 // each letter has been read, and this was recorded once.
-func TestReadingAnewSurvivesKills(t *testing.T) {
+func TestReadingAgainSurvivesKills(t *testing.T) {
 	t.Parallel()
 	letters, kills := 10_000, 6
 	if soak() {
@@ -194,7 +194,7 @@ func TestReadingAnewSurvivesKills(t *testing.T) {
 			t.Errorf("%s: %d are wrong", name, n)
 		}
 	}
-	if n := p.events("read anew"); n != letters-suspects {
+	if n := p.events("read again"); n != letters-suspects {
 		t.Errorf("%d letters have it in their history", n)
 	}
 	for q, want := range map[string]int{"type:shop.v1.OrderPlaced state:dead": letters - suspects, "state:dead": letters} {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTheReturnWinsOverALateConfirm covers a worker that rejects again before the confirm is
-// recorded. The letter is received and classified anew, and never shows as requeued or quiet after
+// recorded. The letter is received and classified again, and never shows as requeued or quiet after
 // it came back.
 func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	t.Parallel()

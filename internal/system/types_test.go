@@ -77,7 +77,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", types("add", "--dry-run", orders), "set orders ", "2 types in 1 files, a new version (nothing is changed yet)", "+ shop.v1.OrderPlaced", "of the newest 1 letters that no type reads, it reads 1")
 	run(0, "", types("list"), "there are no sets")
 	run(0, "", types("add", orders), "+ shop.v1.Address")
-	eventually(t, "the letter is read anew", func() bool {
+	eventually(t, "the letter is read again", func() bool {
 		return run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "1\n"
 	})
 	run(0, "", types("add", orders), "nothing new")

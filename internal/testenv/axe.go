@@ -17,15 +17,21 @@ var axe string
 // Axe returns the accessibility faults that axe-core finds in the current page: one string for each
 // rule with the elements that break it. It returns none if the page is in order. The script is
 // injected through the devtools protocol, so it is not subject to the page's content security
-// policy and does not change it. If rules are given, it checks only those.
+// policy and does not change it. If rules are given, it checks only those. Otherwise it checks
+// everything that axe-core 4.14.1 checks by default, and target-size (WCAG 2.2 AA).
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
 	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // a page keeps it until it is left
 		b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
 	}
-	options := map[string]any{"resultTypes": []string{"violations"}}
+	options := map[string]any{
+		"resultTypes": []string{"violations"},
+		"preload":     false, // it loads every style sheet again, for rules that are experimental only
+	}
 	if len(only) > 0 {
 		options["runOnly"] = only
+	} else {
+		options["rules"] = map[string]any{"target-size": map[string]bool{"enabled": true}}
 	}
 	text, err := json.Marshal(options)
 	if err != nil {

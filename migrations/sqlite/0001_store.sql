@@ -1,6 +1,6 @@
 -- Times are Unix milliseconds. A letter's id is its serial: the first 60 significant bits of its
--- UUIDv7, so that order of receipt = order of ids; with the column random it makes the whole UUID.
--- Origin, type and group 0 stand for "not known yet".
+-- UUIDv7, so that ids are in order of receipt. Together with column random it gives the whole UUID.
+-- Origin, type and group 0 mean "not known yet".
 
 -- +goose Up
 CREATE TABLE meta (
@@ -23,8 +23,8 @@ CREATE TABLE types (
 ) STRICT;
 INSERT INTO types (id, name) VALUES (0, '');
 
--- The dead-letter queues that are drained. marker is the queue whose transient message tells a
--- broker restart by its loss.
+-- The dead-letter queues that are drained. marker is a queue with a transient message, whose loss
+-- reveals a broker restart.
 CREATE TABLE inboxes (
 	id           INTEGER PRIMARY KEY,
 	broker       TEXT NOT NULL,
@@ -36,8 +36,8 @@ CREATE TABLE inboxes (
 	UNIQUE (broker, vhost, queue)
 ) STRICT;
 
--- The journal: one row per window. entries holds 58 bytes per delivery, in delivery order: letter,
--- fingerprint, tag, x-delivery-count, redelivered, verdict.
+-- The journal has one row per window. entries contains 58 bytes per delivery, in delivery order:
+-- letter, fingerprint, tag, x-delivery-count, redelivered, verdict.
 CREATE TABLE windows (
 	id           INTEGER PRIMARY KEY,
 	inbox        INTEGER NOT NULL REFERENCES inboxes (id),
@@ -103,8 +103,8 @@ CREATE INDEX letters_due ON letters (origin, due_at) WHERE state = 'scheduled' A
 CREATE INDEX letters_released ON letters (due_at, id) WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL;
 CREATE INDEX letters_watched ON letters (due_at) WHERE state = 'requeued';
 
--- What came out of RabbitMQ, byte for byte: immutable. properties is the typed encoding of
--- internal/deadletter.
+-- The messages as received from RabbitMQ, byte for byte. They never change. properties is the typed
+-- encoding of internal/deadletter.
 CREATE TABLE bodies (
 	letter      INTEGER PRIMARY KEY REFERENCES letters (id),
 	exchange    TEXT NOT NULL,
@@ -113,9 +113,10 @@ CREATE TABLE bodies (
 	body        BLOB NOT NULL
 ) STRICT;
 
--- One row per publish of a letter back to RabbitMQ, with its outcome: also the history of that
--- publish. n counts the tries of a letter, number is what its worker was told (what a nack or a
--- return gave back is told again). A returning message names its letter, so tokens need no index.
+-- One row per publish of a letter back to RabbitMQ, with its outcome. It is also the history of
+-- that publish. n counts the tries of a letter. number is the attempt number that its worker sees;
+-- it is used again if a nack or a return gave it back. A returning message names its letter, so
+-- tokens need no index.
 CREATE TABLE attempts (
 	letter      INTEGER NOT NULL REFERENCES letters (id),
 	n           INTEGER NOT NULL,
@@ -152,8 +153,8 @@ CREATE TABLE operations (
 ) STRICT;
 CREATE INDEX operations_running ON operations (id) WHERE state = 'running';
 
--- The frozen selection and its results. was and was_due: what the letter goes back to when the
--- operation is cancelled before it was sent.
+-- The frozen selection and its results. was and was_due are what the letter returns to if the
+-- operation is cancelled before the letter was sent.
 CREATE TABLE operation_letters (
 	operation INTEGER NOT NULL REFERENCES operations (id),
 	letter    INTEGER NOT NULL REFERENCES letters (id),
@@ -174,8 +175,8 @@ CREATE TABLE operation_counts (
 	PRIMARY KEY (operation, origin, result)
 ) STRICT, WITHOUT ROWID;
 
--- History and audit: one append-only table. The receipt of a letter is its row in letters;
--- everything after it is here.
+-- History and audit in one append-only table. The receipt of a letter is recorded by its row in
+-- letters; everything later is here.
 CREATE TABLE events (
 	id        INTEGER PRIMARY KEY,
 	letter    INTEGER,
@@ -194,7 +195,7 @@ CREATE TRIGGER events_keep BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'ev
 CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 -- +goose StatementEnd
 
--- The outbox of notifications. Equal keys are one notice while it is unsent.
+-- The outbox of notifications. Notices with equal keys count as one until they are sent.
 CREATE TABLE notices (
 	id       INTEGER PRIMARY KEY,
 	key      TEXT NOT NULL,
@@ -208,8 +209,8 @@ CREATE TABLE notices (
 ) STRICT;
 CREATE UNIQUE INDEX notices_unsent ON notices (key) WHERE sent_at IS NULL;
 
--- Counts of letters, and of letters by 15 minutes of receipt and what became of them (waiting,
--- recovered, dead, discarded); moved in the commit of the change.
+-- Numbers of letters, and numbers of letters by 15 minutes of receipt and by their fate (waiting,
+-- recovered, dead, discarded). They are updated in the transaction of each change.
 CREATE TABLE counters (
 	state    TEXT NOT NULL,
 	origin   INTEGER NOT NULL,

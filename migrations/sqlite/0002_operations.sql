@@ -1,11 +1,12 @@
--- Operations on any query: paced, watched, undoable; search by words; saved views and redirects.
+-- Operations on any query, with pace, watch and undo; search by words; saved views and redirects.
 
 -- +goose Up
 
--- held_from: what a held letter was, so that a release can give it back. target: the queue (a row
--- of origins) that it was last sent to instead of its origin. unguarded: a person released it, so
--- it is decided afresh without the guards that held it. imported: the state in which a letter that
--- was imported is to arrive. unpublishable: why RabbitMQ would refuse it as it is.
+-- held_from is the state of a held letter before it was held, so that a release can restore it.
+-- target is the queue (a row of origins) that the letter was last sent to instead of its origin.
+-- unguarded means that a person released it, so it is decided again without the guards that held
+-- it. imported is the state in which an imported letter arrives. unpublishable is why RabbitMQ
+-- would reject it as it is.
 ALTER TABLE letters ADD COLUMN held_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE letters ADD COLUMN target INTEGER;
 ALTER TABLE letters ADD COLUMN unguarded INTEGER NOT NULL DEFAULT 0;
@@ -32,7 +33,7 @@ ALTER TABLE operations ADD COLUMN max_depth INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN newest INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN target TEXT NOT NULL DEFAULT '';
--- What stood when the last canary began: a resumed operation looks at what came after.
+-- The counts when the last canary began. A resumed operation considers only what came after.
 ALTER TABLE operations ADD COLUMN base_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN base_taken INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE operations ADD COLUMN base_sent INTEGER NOT NULL DEFAULT 0;
@@ -42,8 +43,8 @@ UPDATE letters SET held_from = CASE WHEN tries > 0 THEN 'scheduled' ELSE 'receiv
 DROP INDEX operations_running;
 CREATE INDEX operations_active ON operations (id) WHERE phase <> 'over';
 
--- The frozen selection until it is laid out in operation_letters: ids in ascending order with the
--- origin of each, as pairs of varints (delta of the id, origin).
+-- The frozen selection until it is laid out in operation_letters: ids in ascending order with their
+-- origins, as pairs of varints (delta of the id, origin).
 CREATE TABLE operation_selections (
 	operation INTEGER NOT NULL REFERENCES operations (id),
 	part      INTEGER NOT NULL,
@@ -51,21 +52,21 @@ CREATE TABLE operation_selections (
 	PRIMARY KEY (operation, part)
 ) STRICT, WITHOUT ROWID;
 
--- The groups of the letters of an operation: what fails again in them is told apart from what came
--- back.
+-- The groups of an operation's letters. They distinguish new failures in these groups from letters
+-- that came back.
 CREATE TABLE operation_groups (
 	operation INTEGER NOT NULL REFERENCES operations (id),
 	grp       INTEGER NOT NULL REFERENCES groups (id),
 	PRIMARY KEY (operation, grp)
 ) STRICT, WITHOUT ROWID;
 
--- twice: it may have been sent twice. A letter belongs to one operation at a time, which the index
--- of owners holds.
+-- twice means that the letter may have been sent twice. A letter belongs to one operation at a
+-- time, which the index operation_owner enforces.
 ALTER TABLE operation_letters ADD COLUMN twice INTEGER NOT NULL DEFAULT 0;
 UPDATE operation_letters SET result = 'skipped', reason = 'another operation has it' WHERE result = 'pending' AND EXISTS (SELECT 1 FROM operation_letters other
 	WHERE other.letter = operation_letters.letter AND (other.result = 'released' OR other.result = 'pending' AND other.operation < operation_letters.operation));
--- The verdict on what was sent was not recorded with its operation: one that still watches letters
--- goes on with that, and one that has nothing left is done.
+-- This version did not record the verdict on sent letters with their operation. An operation with
+-- watched letters continues to watch them; one with nothing left is done.
 UPDATE operation_letters SET result = coalesce((SELECT CASE WHEN l.unverified = 0 THEN 'quiet' END FROM letters l JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 	WHERE l.id = operation_letters.letter AND l.state = 'settled' AND a.operation = operation_letters.operation), 'unverified')
 	WHERE result = 'confirmed' AND NOT EXISTS (SELECT 1 FROM letters l JOIN attempts a ON a.letter = l.id AND a.n = l.tries
@@ -84,7 +85,7 @@ CREATE INDEX operation_twice ON operation_letters (operation, letter) WHERE twic
 
 CREATE INDEX events_audit ON events (id) WHERE letter IS NULL;
 
--- Counts by 15 minutes of receipt are kept by state, so that the histogram of a query is exact.
+-- Counts by 15 minutes of receipt are kept per state, so that the histogram of a query is exact.
 DROP TABLE rollups;
 CREATE TABLE rollups (
 	bucket INTEGER NOT NULL,
@@ -96,9 +97,9 @@ CREATE TABLE rollups (
 INSERT INTO rollups (bucket, grp, state, n) SELECT received_at / 900000, grp, state, count(*) FROM letters GROUP BY 1, 2, 3;
 CREATE INDEX rollups_group ON rollups (grp, bucket);
 
--- Search: one row of words for each letter, filled in the background from the letters that are
--- listed in unindexed. A token is a word of its text, or a field with its value (see
--- internal/store/words.go); nothing else of the text is kept.
+-- The search index has one row of words per letter, filled in the background from the letters
+-- listed in unindexed. A token is a word of the letter's text, or a field with its value (see
+-- internal/store/words.go). Nothing else of the text is kept.
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', contentless_delete=1, detail=none, tokenize='ascii');
 CREATE VIRTUAL TABLE words_vocab USING fts5vocab (words, 'row');
 CREATE TABLE unindexed (letter INTEGER PRIMARY KEY) STRICT;
@@ -112,7 +113,7 @@ CREATE TABLE views (
 	at    INTEGER NOT NULL
 ) STRICT;
 
--- Redirects that people saved: letters of an origin go to another queue of its broker and vhost.
+-- Saved redirects: letters of an origin go to another queue on its broker and vhost.
 CREATE TABLE overrides (
 	id     INTEGER PRIMARY KEY,
 	origin INTEGER NOT NULL UNIQUE REFERENCES origins (id),

@@ -1,10 +1,11 @@
--- Payloads: schemas with their versions, how letters are read, types that people pick, revisions of
--- letters.
+-- Payloads: schemas with their versions, how letters are read, types picked by people, and
+-- revisions of letters.
 
 -- +goose Up
 
--- Versions of descriptor sets. content is a serialised FileDescriptorSet, zstd; the version that
--- was made current last is the newest of its set. Removed ones stay, without effect.
+-- Versions of descriptor sets. content is a serialised FileDescriptorSet, compressed with zstd. The
+-- newest version of a set is the one that became current last. Removed versions are kept but have
+-- no effect.
 CREATE TABLE schema_versions (
 	id         INTEGER PRIMARY KEY,
 	name       TEXT NOT NULL,
@@ -19,7 +20,7 @@ CREATE TABLE schema_versions (
 	UNIQUE (name, version)
 ) STRICT;
 
--- Types that people pick: for a letter, for a group by its key, or as a binding of queues and
+-- Types picked by people: for a letter, for a group by its key, or as a binding of queues and
 -- routing keys (globs).
 CREATE TABLE picks (
 	id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -34,8 +35,8 @@ CREATE TABLE picks (
 	UNIQUE (queue, key)
 ) STRICT;
 
--- reading: how the body was read (deadletter.Reading); '' = not yet, by this version. Letters are
--- counted by it while their body is there.
+-- reading is how the body was read (deadletter.Reading); '' = not yet read by this version. Letters
+-- are counted by reading while they have a body.
 ALTER TABLE letters ADD COLUMN reading TEXT NOT NULL DEFAULT '';
 CREATE TABLE readings (
 	origin  INTEGER NOT NULL,
@@ -46,8 +47,8 @@ CREATE TABLE readings (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO readings (origin, type, reading, n) SELECT origin, type, '', count(*) FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY origin, type;
 
--- What the letters of a routing key were read as, so that the next of them can be told apart. A
--- queue has a bounded number of keys here.
+-- The types as which letters of a routing key were read. They help to identify the next ones. The
+-- number of keys per queue is limited.
 CREATE TABLE learned (
 	origin INTEGER NOT NULL,
 	key    TEXT NOT NULL,
@@ -56,8 +57,9 @@ CREATE TABLE learned (
 	PRIMARY KEY (origin, key, type)
 ) STRICT, WITHOUT ROWID;
 
--- What has changed so that letters are to be read again, in the background: why, and which (JSON
--- lists; letter, grp: one). listed_to goes through the letters, until listed = 1.
+-- Changes that require letters to be read again in the background: why, and which letters (types
+-- and origins are JSON lists; letter and grp name one). listed_to is how far the listing has got;
+-- listed = 1 when it is complete.
 CREATE TABLE rereads (
 	id        INTEGER PRIMARY KEY,
 	why       TEXT NOT NULL,
@@ -74,8 +76,8 @@ CREATE TABLE rereads (
 CREATE TABLE unread (letter INTEGER PRIMARY KEY) STRICT;
 INSERT INTO rereads (why, at) SELECT 'this version of dlo', unixepoch() * 1000 WHERE EXISTS (SELECT 1 FROM letters);
 
--- The values of the body fields that queries can ask for, so that facets can count them; long ones
--- are not here.
+-- The values of body fields that queries can use, so that facets can count them. Long values are
+-- left out.
 CREATE TABLE body_fields (
 	letter INTEGER NOT NULL,
 	field  TEXT NOT NULL,
@@ -83,8 +85,9 @@ CREATE TABLE body_fields (
 	PRIMARY KEY (letter, field)
 ) STRICT, WITHOUT ROWID;
 
--- What people made of a letter instead of what came out of RabbitMQ. revision: the one that is
--- sent, 0 = as received; of an attempt, the one that was.
+-- Revisions that people made of letters, instead of the content received from RabbitMQ.
+-- letters.revision is the revision that is sent, 0 = as received; attempts.revision is the one that
+-- was sent.
 CREATE TABLE revisions (
 	id         INTEGER PRIMARY KEY,
 	letter     INTEGER NOT NULL REFERENCES letters (id),
@@ -101,5 +104,5 @@ CREATE TABLE revisions (
 ) STRICT;
 ALTER TABLE letters ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
--- patch: of an edit, RFC 6902.
+-- patch is the patch of an edit, RFC 6902.
 ALTER TABLE operations ADD COLUMN patch BLOB;

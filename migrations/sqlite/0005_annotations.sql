@@ -1,12 +1,13 @@
--- What consumers say of the messages that they reject, and the letters that wait for such a word.
+-- Consumers' reports on the messages that they reject, and the letters that wait for one.
 
 -- +goose Up
 
--- key: a hash of what names the death the surest (token, message id or body) with broker and vhost.
--- digest: of all that is said, so that the same again is one. reported_at: when it was said last.
--- reporter: who said it, as histories have it: without what is masked. reports, uses: how often it
--- was said, and of how many deaths it was taken. letters: how many it is the failure of; with none
--- it goes after the window, or when the last of them is purged.
+-- key is a hash of the most reliable identification of the death (token, message id or body), with
+-- broker and vhost. digest is the hash of the whole report, so that a repeated report counts as
+-- one. reported_at is the time of the last report. reporter is who reported it, as shown in
+-- histories, without masked values. reports is how often it was reported, and uses is for how many
+-- deaths it was used. letters is the number of letters whose failure it is. Without any, it is
+-- deleted after the window, or when the last of them is purged.
 CREATE TABLE annotations (
 	id          INTEGER PRIMARY KEY,
 	key         INTEGER NOT NULL,
@@ -32,16 +33,17 @@ CREATE TABLE annotations (
 	letters     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX annotations_digest ON annotations (digest);
--- What may be the failure of one more letter: in a flood of one message most are not.
+-- Annotations that may become the failure of one more letter. In a flood of one message, most
+-- cannot.
 CREATE INDEX annotations_usable ON annotations (key, reported_at) WHERE token <> '' OR queue = '' OR uses < reports;
 CREATE INDEX annotations_reported ON annotations (reported_at);
 CREATE INDEX annotations_loose ON annotations (reported_at) WHERE letters = 0;
 
--- annotation: what the consumer said of the latest death; 0 = nothing.
+-- annotation is the consumer's report on the latest death; 0 = none.
 ALTER TABLE letters ADD COLUMN annotation INTEGER NOT NULL DEFAULT 0;
 
--- Deaths that nothing says a reason of, by each key that an annotation may name them by; slot is a
--- third of the window, so that what is over goes at once.
+-- Deaths without a known reason, by each key with which an annotation can identify them. slot is a
+-- third of the window, so that expired rows can be deleted together.
 CREATE TABLE unexplained (
 	slot   INTEGER NOT NULL,
 	key    INTEGER NOT NULL,

@@ -1,11 +1,11 @@
--- The life of groups, what people decide about them, and the outbox of what people are told.
+-- The life of groups, people's decisions about them, and the outbox of notices to people.
 
 -- +goose Up
 
--- The work on a group. chosen: the severity that a person chose; severity is that, or the one of
--- its newest dead letter. A group that is merged has a head, in whose place it is shown. cause:
--- what its letters fail of wherever they died, so that the same error is known in another queue.
--- mixed: its letters have several types or reasons.
+-- The work on a group. chosen is the severity that a person chose. severity is that value or the
+-- severity of the group's newest dead letter. A merged group has a head, which is shown in its
+-- place. cause identifies the error regardless of the queue, so that it is recognised in another
+-- queue. mixed means that its letters have several types or reasons.
 UPDATE groups SET status = 'new';
 ALTER TABLE groups ADD COLUMN head INTEGER REFERENCES groups (id);
 ALTER TABLE groups ADD COLUMN cause BLOB NOT NULL DEFAULT x'';
@@ -13,9 +13,10 @@ ALTER TABLE groups ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN chosen TEXT NOT NULL DEFAULT '';
 ALTER TABLE groups ADD COLUMN ticket TEXT NOT NULL DEFAULT '';
 ALTER TABLE groups ADD COLUMN note TEXT NOT NULL DEFAULT '';
--- changed_at: when a person did something with it last, 0 = nobody has yet.
+-- changed_at is when a person last changed the group; 0 = never.
 ALTER TABLE groups ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
--- deaths: letters that came to need people. snooze_deaths: how many that were when it was put off.
+-- deaths is the number of letters that came to need people. snooze_deaths is that number at the
+-- time of the snooze.
 ALTER TABLE groups ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN snooze_until INTEGER;
 ALTER TABLE groups ADD COLUMN snooze_after INTEGER NOT NULL DEFAULT 0;
@@ -25,9 +26,9 @@ ALTER TABLE groups ADD COLUMN snooze_deaths INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN resolved_at INTEGER;
 ALTER TABLE groups ADD COLUMN resolved_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE groups ADD COLUMN resolved_version TEXT NOT NULL DEFAULT '';
--- told: how many deaths the group had when people were told of it last, 0 = they are not told at
--- the moment. told_key is the key of what they are told, and told_channels is where. episode counts
--- how often they were told again.
+-- told is the number of deaths when people were last notified of the group; 0 = they are not
+-- notified of it at the moment. told_key is the key of these notices, and told_channels are their
+-- channels. episode counts the times that notices began again.
 ALTER TABLE groups ADD COLUMN episode INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE groups ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE groups ADD COLUMN told_key TEXT NOT NULL DEFAULT '';
@@ -41,11 +42,12 @@ CREATE INDEX groups_told ON groups (id) WHERE told > 0;
 CREATE INDEX groups_cause ON groups (cause);
 CREATE INDEX groups_mixed ON groups (mixed) WHERE mixed = 1;
 
--- History of a group: what people did with it and what it did by itself.
+-- The history of a group: what people did with it, and its automatic changes.
 ALTER TABLE events ADD COLUMN grp INTEGER;
 CREATE INDEX events_group ON events (grp, id) WHERE grp IS NOT NULL;
 
--- What a person decided about groups at once, with what they were before, so that it can be undone.
+-- A person's decisions about one or more groups, with the groups' earlier state, so that the
+-- decision can be undone.
 CREATE TABLE decisions (
 	id        INTEGER PRIMARY KEY AUTOINCREMENT,
 	kind      TEXT NOT NULL,
@@ -72,7 +74,7 @@ CREATE TABLE deploys (
 ) STRICT;
 CREATE INDEX deploys_at ON deploys (at);
 
--- How many letters came to need people, by the minute and their group: what digests count.
+-- How many letters came to need people, per minute and group. Digests count these.
 CREATE TABLE deaths (
 	minute INTEGER NOT NULL,
 	grp    INTEGER NOT NULL,
@@ -83,9 +85,9 @@ INSERT INTO deaths (minute, grp, n) SELECT bucket * 15, grp, sum(n) FROM rollups
 CREATE INDEX counters_group ON counters (grp, state);
 CREATE INDEX operation_groups_group ON operation_groups (grp);
 
--- The outbox. A notice is on its way to each of its channels; a delivery is due, sent, failed for
--- good, or void because what it was about is gone. Those of one subject, a group or a key, go in
--- order.
+-- The outbox. A notice has a delivery for each of its channels. A delivery is due, sent,
+-- permanently failed, or void because its subject no longer exists. Deliveries with one subject, a
+-- group or a key, are sent in order.
 DROP TABLE notices;
 CREATE TABLE notices (
 	id       INTEGER PRIMARY KEY,
@@ -116,7 +118,7 @@ CREATE INDEX deliveries_due ON deliveries (channel, due_at, id) WHERE state = 'd
 CREATE INDEX deliveries_subject ON deliveries (channel, subject, id) WHERE state = 'due';
 CREATE INDEX deliveries_notice ON deliveries (notice);
 
--- One digest a local day; content is what it said, as JSON.
+-- One digest per local day; content is the digest as JSON.
 CREATE TABLE digests (
 	day     TEXT NOT NULL PRIMARY KEY,
 	notice  INTEGER,

@@ -1,6 +1,7 @@
 -- +goose Up
--- What needs people, by group, without its other counters: every page counts it.
+-- Letters that need people, by group, without the group's other counters: every page counts them.
 CREATE INDEX counters_needy ON counters (grp, n) WHERE state IN ('dead', 'held') AND n > 0;
--- Deaths stand by the group that died, whatever it is shown as: a split gets its own back. What a
--- group that goes on as another takes along is found by this.
+-- Deaths are stored by the group in which the letter died, even if that group is shown as another:
+-- a split returns them to it. When a group continues as another group, this index finds the deaths
+-- that move with it.
 CREATE INDEX deaths_group ON deaths (grp);

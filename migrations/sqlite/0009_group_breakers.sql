@@ -1,6 +1,6 @@
 -- +goose Up
--- A breaker is of one group of a queue first; grp 0 = of the whole queue. What an older version
--- recorded is of the whole queue.
+-- A breaker now applies to one group of a queue; grp 0 = the whole queue. Breakers recorded by an
+-- older version apply to the whole queue.
 CREATE TABLE breakers_by_group (
 	origin INTEGER NOT NULL REFERENCES origins (id),
 	grp    INTEGER NOT NULL DEFAULT 0,

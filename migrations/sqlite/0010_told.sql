@@ -1,8 +1,8 @@
 -- +goose Up
--- told_by is when people are told of a letter that still waits: its retries should have been over
--- by then. told_rest is the part of that after its retry is due, milliseconds. overdue = people
--- were told; overdue letters are counted by group, while they wait. Letters that an older version
--- decided about have a day.
+-- told_by is when people are notified of a letter that still waits, because its retries should have
+-- ended by then. told_rest is the part of that time after its retry is due, in milliseconds.
+-- overdue = people were notified; overdue letters are counted by group while they wait. Letters
+-- decided by an older version get a day.
 ALTER TABLE letters ADD COLUMN told_by INTEGER;
 ALTER TABLE letters ADD COLUMN told_rest INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE letters ADD COLUMN overdue INTEGER NOT NULL DEFAULT 0;
@@ -17,8 +17,8 @@ CREATE TABLE overdue (
 
 CREATE INDEX notices_problems ON notices (key, id) WHERE kind = 'problem';
 
--- When people let retries go on that they had paused: the time before does not make a letter
--- overdue. grp 0 = of the whole queue.
+-- When people resumed retries that they had paused. The time before does not make a letter overdue.
+-- grp 0 = the whole queue.
 CREATE TABLE resumed (
 	origin INTEGER NOT NULL REFERENCES origins (id),
 	grp    INTEGER NOT NULL,

@@ -1,7 +1,8 @@
 -- +goose Up
--- progress has one row: how far this file has got. It is compared with what is noted beside the
--- file and in the brokers, which no copy of the file carries. claims counts commits that claimed
--- letters to be sent, commits all of them; at is the last one.
+-- progress has a single row with the progress of this file. It is compared with the notes beside
+-- the file and in the brokers, which are not part of a copy of the file. claims counts transactions
+-- that claimed letters to be sent, and commits counts all transactions. at is the time of the last
+-- one.
 CREATE TABLE progress (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
 	claims   INTEGER NOT NULL,
@@ -11,8 +12,9 @@ CREATE TABLE progress (
 ) STRICT;
 INSERT INTO progress (id, claims, commits, received, at) SELECT 1, 0, 0, count(*), coalesce(max(changed_at), 0) FROM letters;
 
--- marks are the brokers that have a mark of this store, by the first name of each: claims is what
--- they last confirmed; unproved = 1 while nothing shows that this file is no older copy.
+-- marks lists the brokers that have a mark of this store, by their first names. claims is the
+-- number that the broker last confirmed. unproved = 1 while nothing proves that this file is not an
+-- older copy.
 CREATE TABLE marks (
 	broker   TEXT NOT NULL,
 	vhost    TEXT NOT NULL,
@@ -21,8 +23,8 @@ CREATE TABLE marks (
 	PRIMARY KEY (broker, vhost)
 ) STRICT, WITHOUT ROWID;
 
--- restores are the times that this file was found to be a copy: of what was lost since it was made,
--- and the newest letter that it had. done = 1 once all its letters are held or marked.
+-- restores lists when this file was found to be a copy, with what was lost since the copy was made
+-- and the newest letter it contained. done = 1 once all its letters are held or marked.
 CREATE TABLE restores (
 	id      INTEGER PRIMARY KEY,
 	at      INTEGER NOT NULL,
@@ -33,6 +35,6 @@ CREATE TABLE restores (
 	done    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- suspect 3 = it may have been sent since the copy that this file was restored from.
+-- suspect 3 = it may have been sent after the copy was made from which this file was restored.
 CREATE INDEX letters_restored ON letters (id) WHERE suspect = 3 AND state = 'held';
 ALTER TABLE operations ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
 -- +goose Up
--- returned_body is the error of EasyNetQ in which an attempt came back, around the body that was
--- sent; NULL = the body itself came back.
+-- returned_body is the EasyNetQ error in which an attempt came back, wrapped around the body that
+-- was sent; NULL = the body itself came back.
 ALTER TABLE attempts ADD COLUMN returned_body BLOB;

@@ -1,6 +1,6 @@
 -- +goose Up
--- runs say of each queue how many of its newest letters, up to 200, were of one type, one after the
--- other; letters that no schema reads are left out.
+-- runs records for each queue how many of its newest letters, up to 200, had one type
+-- consecutively. Letters that no schema reads are left out.
 CREATE TABLE runs (
 	origin INTEGER PRIMARY KEY,
 	type   INTEGER NOT NULL,
@@ -10,7 +10,7 @@ INSERT INTO runs (origin, type, n) SELECT origin, max(type), min(200, sum(n)) FR
 	WHERE type > 0 AND n > 0 AND reading IN ('', 'content type', 'envelope', 'type property', 'binding', 'picked', 'matched')
 	GROUP BY origin HAVING min(type) = max(type);
 
--- added are the fields of a letter on the wire that its type does not have, beside its own.
+-- added contains the fields that a letter has on the wire but its type does not declare.
 CREATE TABLE added (
 	letter INTEGER NOT NULL,
 	number INTEGER NOT NULL,

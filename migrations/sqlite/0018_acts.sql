@@ -1,7 +1,7 @@
 -- +goose Up
--- What people, and dlo by itself, did, names the way, what it was about, of how many it was asked
--- and with how many it was done. NULL and '' = not recorded: it was written before this. The start
--- of an operation has no done: its counts say how far it is.
+-- Each act, by a person or by dlo itself, records its way, its targets, the requested number and
+-- the completed number. NULL and '' mean not recorded, because the act is older than this version.
+-- The start of an operation has no done: the operation's counts show its progress.
 ALTER TABLE events ADD COLUMN through TEXT NOT NULL DEFAULT '';
 ALTER TABLE events ADD COLUMN asked INTEGER;
 ALTER TABLE events ADD COLUMN done INTEGER;
@@ -22,7 +22,7 @@ CREATE TRIGGER event_targets_stay BEFORE UPDATE ON event_targets BEGIN SELECT RA
 INSERT INTO event_targets (event, kind, name) SELECT id, 'operation', 'O-' || operation FROM events WHERE letter IS NULL AND operation IS NOT NULL;
 INSERT INTO event_targets (event, kind, name) SELECT id, 'group', 'G-' || grp FROM events WHERE grp IS NOT NULL;
 INSERT INTO event_targets (event, kind, name) SELECT id, 'deploy', detail FROM events WHERE letter IS NULL AND kind = 'deploy';
--- The history of a group is found by its name among the targets.
+-- A group's history is found by the group's name among the targets.
 DROP INDEX events_group;
--- Whom groups are assigned to.
+-- The people to whom groups are assigned.
 CREATE INDEX groups_owner ON groups (owner) WHERE owner <> '';

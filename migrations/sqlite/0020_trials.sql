@@ -1,5 +1,5 @@
 -- +goose Up
--- Letters that dlo made for trials. Of those that are kept the contents are still there.
+-- Letters that dlo made for trials. kept = 1 while their contents are kept.
 CREATE TABLE trials (
 	letter INTEGER PRIMARY KEY REFERENCES letters (id),
 	kept   INTEGER NOT NULL DEFAULT 1

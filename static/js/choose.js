@@ -1,5 +1,5 @@
-// A field with a list of what it may mean: completion of a query, and the palette. The list is a
-// listbox under the field; arrows move in it, Enter takes what is marked, Escape closes it.
+// A field with a list of choices, for query completion and for the palette. The list is a listbox
+// under the field. Arrow keys move within it, Enter takes the marked choice, and Escape closes it.
 (() => {
   'use strict';
   const { $, $$, must } = window.dlo;
@@ -74,7 +74,7 @@
     return response.ok ? response.json() : [];
   };
 
-  // ---------- completion of queries: the word before the caret, by the server ----------
+  // ---------- query completion: the server completes the word before the caret ----------
   for (const box of $$('input[data-query]')) {
     const list = document.createElement('ul');
     list.className = 'menu-list choices'; list.hidden = true; list.setAttribute('role', 'listbox'); list.setAttribute('aria-label', 'Completions');
@@ -89,7 +89,7 @@
     box.addEventListener('focus', field.now);
   }
 
-  // ---------- the palette: everything that has a name, and what this page can do ----------
+  // ---------- the palette: everything with a name, and this page's actions ----------
   const jump = $('input#jump-in'), found = $('#jump-list');
   if (jump && found) {
     /** What the buttons of this page do. @type {(text: string) => Choice[]} */
@@ -103,7 +103,7 @@
       chosen.deed?.click();
     });
     jump.addEventListener('focus', field.now);
-    // Enter without a mark takes what the server is surest of.
+    // Without a marked choice, Enter submits the form and the server takes its best match.
     must('form', must('#dlg-jump')).addEventListener('submit', field.close);
   }
 })();

@@ -1,6 +1,6 @@
-// Speed on top of pages that work without it: every action here is a plain link or form first. This
-// file is what every page shares: dialogs, menus, copying, the theme, the keyboard. It leaves its
-// tools in window.dlo for the files after it; .ci/js/dlo.d.ts has their types.
+// This file makes pages faster that already work without it: every action is a plain link or form
+// first. It holds what all pages share: dialogs, menus, copying, the theme and the keyboard. It
+// exports its tools as window.dlo for the files after it; their types are in .ci/js/dlo.d.ts.
 (() => {
   'use strict';
   /** @type {typeof dlo.$} */
@@ -14,7 +14,8 @@
     return found;
   };
   const root = document.documentElement;
-  // get and set are of this browser, kept and keep of this tab. Private mode remembers nothing.
+  // get and set use the browser's storage, kept and keep the tab's. In private mode, nothing is
+  // remembered.
   /** @type {typeof dlo.memory} */
   const memory = {
     get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
@@ -110,12 +111,12 @@
     if (b instanceof HTMLAnchorElement && 'tab' in b.dataset && !(ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button)) { ev.preventDefault(); swap(b.href); }
   });
 
-  // A second press of a button that starts something does nothing. The key in the form guards the
-  // server too.
+  // A second press of a button that starts something does nothing. The key in the form also
+  // protects the server.
   document.addEventListener('submit', ev => {
     const form = /** @type {HTMLFormElement} */ (ev.target), by = ev.submitter;
     if (form.matches('[data-theme-form]')) { ev.preventDefault(); return theme(form); }
-    if (by && 'two' in by.dataset) return; // it asks, and acts on nothing
+    if (by && 'two' in by.dataset) return; // opens the comparison; it changes nothing
     if (form.matches('.pick, [data-act]') && !(by && 'do' in by.dataset)) {
       ev.preventDefault();
       if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast(form.matches('[data-groups]') ? 'Select groups first' : 'Select letters first');
@@ -170,7 +171,7 @@
     fetch(action(form), { method: 'POST', body, redirect: 'manual' });
   };
 
-  // ---------- the tabs of a letter: the same links, without leaving the page ----------
+  // ---------- a letter's tabs: the same links, without leaving the page ----------
   /** @param {string} href */
   const swap = async href => {
     try {
@@ -185,7 +186,7 @@
   };
   window.addEventListener('popstate', () => location.reload());
 
-  // ---------- a node and its bytes: each shows the other ----------
+  // ---------- a node and its bytes: each highlights the other ----------
   /** @param {string} at */
   const runs = at => $$('.hex a[data-n]').filter(a => a.dataset.n === at || a.dataset.n?.startsWith(at + '.'));
   /** @type {HTMLElement[]} */
@@ -209,14 +210,14 @@
     if (!a || ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button) return;
     const found = partner(a);
     const to = a.matches('.hex a') ? found[1] : found[1]?.closest('a');
-    if (!to) return; // its bytes are not on this page: the link leads there
+    if (!to) return; // its bytes are on another page: follow the link
     ev.preventDefault();
     pinned = found; light([]);
     for (let d = to.closest('details'); d; d = d.parentElement?.closest('details') ?? null) d.open = true;
     to.scrollIntoView({ block: 'nearest' });
   });
 
-  // What was revealed is hidden again after a minute.
+  // Revealed values are hidden again after a minute.
   const revealed = () => { const a = $('a[data-hide]'); if (a) setTimeout(() => location.replace(a.href), 60000); };
   revealed();
 
@@ -248,7 +249,7 @@
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;
-      const to = /** @type {HTMLAnchorElement | null} */ ($(`a[data-key="${CSS.escape(ev.key)}"]`)); // of the navigation
+      const to = /** @type {HTMLAnchorElement | null} */ ($(`a[data-key="${CSS.escape(ev.key)}"]`)); // in the navigation
       if (to) { ev.preventDefault(); location.href = to.href; }
       return;
     }

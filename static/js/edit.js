@@ -1,5 +1,6 @@
-// Editors of text. That of a payload has the server check what was typed after a pause, and its
-// diff, checks and mistake replace the old ones. Without it the button Check does the same.
+// Text editors. In the payload editor, the server checks the text after a pause in typing. The
+// page's diff, checks and mistake are then replaced. Without this script, the Check button does the
+// same.
 (() => {
   'use strict';
   const { $, parse, fields, action } = window.dlo;
@@ -28,7 +29,7 @@
 
   form?.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500, form); });
 
-  // The caret goes to the mistake that the server found.
+  // The caret moves to the mistake that the server found.
   const wrong = $('.error[data-line]'), line = Number(wrong?.dataset.line ?? 0);
   if (wrong && line > 0) {
     const before = text.value.split('\n').slice(0, line - 1);
@@ -37,7 +38,7 @@
     text.setSelectionRange(at, at);
   }
 
-  // A new line begins where the one before did.
+  // A new line gets the indentation of the line before it.
   text.addEventListener('keydown', ev => {
     if (ev.key !== 'Enter' || ev.shiftKey || ev.isComposing) return;
     const before = text.value.slice(0, text.selectionStart), indent = /(^|\n)( *)[^\n]*$/.exec(before)?.[2];

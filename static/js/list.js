@@ -1,6 +1,6 @@
-// A list with a cursor and a selection: the ticked rows of this page, or all that match except
-// those that were unticked. Only a person ticks. A key acts on what is ticked, else on the row
-// under the cursor.
+// A list with a cursor and a selection. The selection is the ticked rows of this page, or all
+// matching rows except the unticked ones. Only a person ticks rows. A key acts on the ticked rows.
+// If there are none, it acts on the row under the cursor.
 (() => {
   'use strict';
   const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
@@ -21,7 +21,7 @@
   /** @param {boolean} on */
   const everything = on => { for (const x of rows) box(x).checked = on; };
 
-  // The place of the cursor outlives the page, so that Back, a reload and an undo find it again.
+  // The cursor's position is stored, so that it is restored after Back, a reload and an undo.
   const address = new URLSearchParams(location.search);
   for (const name of ['done', 'left', 'sent']) address.delete(name);
   const place = `cursor ${location.pathname}?${address}`;
@@ -55,7 +55,7 @@
     if (was.id) point(rows.find(x => box(x).value === was.id) ?? rows[Math.min(was.at ?? 0, rows.length - 1)]);
   };
 
-  // Of a selection of all, what was unticked on this page is left out; total is 0 where only the
+  // A selection of all rows leaves out the rows unticked on this page. total is 0 if only the
   // server can count.
   const words = () => {
     const n = ticked().length, total = Number(list.dataset.total), except = left().length;
@@ -81,7 +81,7 @@
 
   const sync = () => {
     const n = ticked().length, page = must('input[data-pick-all]', list), said = words(), offer = $('[data-scope-offer]', list);
-    if (all?.checked && !n) all.checked = false; // the last one was unticked: nothing is selected any more
+    if (all?.checked && !n) all.checked = false; // the last row was unticked, so nothing is selected
     for (const x of rows) x.classList.toggle('is-on', box(x).checked);
     page.checked = n > 0 && n === rows.length; page.indeterminate = n > 0 && n < rows.length;
     const count = $('[data-bulk-count]', list);
@@ -142,8 +142,8 @@
   window.dlo.list = {
     move, sync, ticked, aim, body, point,
     here: () => here,
-    // The cursor goes on at once, so that the next key is about the next row, however long the
-    // answer takes.
+    // The cursor moves on immediately. The next key then applies to the next row, even if the
+    // response is slow.
     leave: leaving => {
       const at = here ? rows.indexOf(here) : -1;
       for (const row of leaving) { row.classList.add('is-leaving'); box(row).checked = false; }
@@ -166,5 +166,5 @@
     pick: () => { if (here) { box(here).checked = !box(here).checked; last = rows.indexOf(here); sync(); } },
     range: () => { if (here) { const at = rows.indexOf(here); range(at, last < 0 ? at : last, true); sync(); } },
   };
-  document.addEventListener('DOMContentLoaded', again); // when all scripts have run
+  document.addEventListener('DOMContentLoaded', again); // once all scripts have run
 })();

@@ -1,5 +1,5 @@
-// Live: an event names what changed, and the page fetches those parts of itself. Rows never move
-// under the cursor: a list only says that there are new ones.
+// Live updates: an event names what has changed, and the page fetches those parts of itself again.
+// Rows never move under the cursor. A list only shows how many new rows there are.
 (() => {
   'use strict';
   const { $, $$, must, reveal, parse } = window.dlo;
@@ -11,7 +11,7 @@
     for (const kind of kinds) {
       for (const old of $$(`[data-live~="${kind}"]`)) {
         const next = doc.getElementById(old.id);
-        if (!next || old.contains(document.activeElement) || $('details[open]', old)) continue; // somebody reads or types there
+        if (!next || old.contains(document.activeElement) || $('details[open]', old)) continue; // somebody is reading or typing there
         reveal(next);
         dlo.times?.(next.parentElement ?? doc);
         if (next.outerHTML !== old.outerHTML) old.replaceWith(document.importNode(next, true));
@@ -34,7 +34,7 @@
     tick();
     document.dispatchEvent(new Event('dlo:live'));
   };
-  // What is shown is as of now; what it is about may stand still.
+  // Shows the state of live updates. The page may be up to date while a broker is away.
   let live = () => {};
   const events = document.body.dataset.events;
   if (events !== undefined && window.EventSource) {
@@ -52,9 +52,10 @@
       changed = new Set(); before = Date.now(); fetching = true;
       refresh(kinds).catch(() => say('Stale', 'warn')).finally(() => { fetching = false; if (changed.size) soon(); });
     };
-    const soon = () => { if (!timer && !fetching) timer = setTimeout(run, Math.max(250, before + 1500 - Date.now())); }; // never two at once
+    const soon = () => { if (!timer && !fetching) timer = setTimeout(run, Math.max(250, before + 1500 - Date.now())); }; // only one refresh at a time
 
-    // A hidden tab listens to nothing: a browser opens only six connections to one host.
+    // A hidden tab closes its event stream, because a browser opens only six connections to one
+    // host.
     /** @type {EventSource | null} */
     let source = null;
     const listen = () => {
@@ -66,10 +67,10 @@
     };
     const hush = () => { source?.close(); source = null; };
     listen();
-    setInterval(() => { const kind = $('[data-again]')?.dataset.again; if (kind) { changed.add(kind); soon(); } }, 5000); // no event tells how full a queue is
+    setInterval(() => { const kind = $('[data-again]')?.dataset.again; if (kind) { changed.add(kind); soon(); } }, 5000); // no event reports the queue depth
     document.addEventListener('visibilitychange', () => {
       if (document.hidden) return hush();
-      for (const kind of ['status', 'letters', 'operation']) changed.add(kind); // whatever happened meanwhile
+      for (const kind of ['status', 'letters', 'operation']) changed.add(kind); // events may have been missed
       listen(); soon();
     });
     window.addEventListener('pagehide', hush);
@@ -82,7 +83,7 @@
     });
   }
 
-  // ---------- what counts down ----------
+  // ---------- countdowns ----------
   const tick = () => { for (const x of $$('[data-until]')) x.textContent = String(Math.max(0, Math.round((Date.parse(x.dataset.until ?? '') - Date.now()) / 1000))); };
   setInterval(tick, 1000);
 })();

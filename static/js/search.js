@@ -1,4 +1,4 @@
-// The query box and what belongs to it: completion, the last searches, the filters as a dialog.
+// The query box and its parts: completion, recent searches, and the filters as a dialog.
 (() => {
   'use strict';
   const { $, $$, must, memory, open } = window.dlo;
@@ -6,13 +6,13 @@
   // ---------- the query box ----------
   const box = $('input[data-query]');
   if (box) {
-    // Backspace in the empty box takes the last token back into it.
+    // Backspace in the empty box turns the last token back into text.
     box.addEventListener('keydown', ev => {
       const tokens = $$('.query-box .token a'), texts = tokens.map(t => t.dataset.token);
       if (ev.key !== 'Backspace' || box.value || !tokens.length || !texts.every(Boolean)) return;
       ev.preventDefault();
       box.value = texts.pop() ?? '';
-      must('input[name="q"]', box.form ?? document).value = texts.join(' '); // what is left, and nothing that was taken back before
+      must('input[name="q"]', box.form ?? document).value = texts.join(' '); // only the remaining tokens
       tokens.pop()?.parentElement?.remove();
     });
   }
@@ -36,7 +36,7 @@
     recent.hidden = !others.length;
   }
 
-  // ---------- a long facet is searched ----------
+  // ---------- search in a long facet ----------
   for (const find of $$('input[data-narrow]')) {
     find.addEventListener('input', () => {
       const facet = find.closest('details'), text = find.value.toLowerCase();
@@ -46,7 +46,7 @@
     find.addEventListener('keydown', ev => { if (ev.key === 'Enter') ev.preventDefault(); });
   }
 
-  // ---------- filters as a dialog, where their column has no room ----------
+  // ---------- filters as a dialog, if there is no room for their column ----------
   const filters = $('#filters'), toFilters = $('[data-filters]');
   toFilters?.addEventListener('click', ev => {
     if (!filters) return;

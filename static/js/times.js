@@ -1,5 +1,5 @@
-// Times: UTC, as the server writes them, or the clock of the reader, who chooses once for all
-// pages.
+// Times are shown in UTC, as the server writes them, or in local time. The reader's choice applies
+// to all pages.
 (() => {
   'use strict';
   const { $, $$ } = window.dlo;
@@ -32,7 +32,8 @@
     for (const w of $$('[data-zone-word]', root)) w.textContent = zone === 'utc' ? 'UTC' : 'local time';
   };
   window.dlo.times = write;
-  // "4 s ago" grows while the page is open, by how long it has been here: clocks may differ.
+  // "4 s ago" counts up by the time that the page has been open, because the clocks of server and
+  // reader may differ.
   /** @type {WeakMap<Element, number>} */
   const began = new WeakMap();
   setInterval(() => {

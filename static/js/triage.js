@@ -1,12 +1,12 @@
-// Triage by keyboard: a decision takes its rows off the list without another page and can be undone
-// at once, and the panel beside the list follows the cursor.
+// Triage by keyboard. A decision removes its rows from the list without loading another page and
+// can be undone immediately. The panel beside the list follows the cursor.
 (() => {
   'use strict';
   const { $, $$, must, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
   const form = $('form[data-groups]'), peek = $('[data-peek]');
-  const seen = new Set($$('input[data-pick]').map(x => x.value)); // what a decision took off the list may come back, and is new then
+  const seen = new Set($$('input[data-pick]').map(x => x.value)); // a group removed by a decision counts as new if it comes back
   window.dlo.triage = { seen };
-  // Enter in a field of a menu presses the button of that menu.
+  // Enter in a menu's field presses that menu's button.
   document.addEventListener('keydown', ev => {
     const at = /** @type {Element} */ (ev.target);
     const menu = ev.key === 'Enter' && at.matches('details.menu input:not([type="checkbox"]), details.menu select') && at.closest('[data-menu]');
@@ -62,7 +62,7 @@
     aimed = null;
     form.classList.remove('is-aimed');
     for (const m of $$('details[open]', form)) m.open = false;
-    if (list.here()) list.move(0); // the field of a closed menu takes no further key
+    if (list.here()) list.move(0); // moves the focus out of the closed menu
     try {
       const response = await fetch(action(form, by), { method: 'POST', body });
       const doc = await parse(response), note = $('form.note[action="/triage/undo"]', doc);
@@ -105,7 +105,7 @@
   Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
 
   // ---------- the panel beside the list ----------
-  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the panel is about that row as it was then
+  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the panel shows that row as it was then
   /** @param {HTMLElement} row */
   const show = async row => {
     const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
@@ -122,7 +122,7 @@
   };
   /** @param {HTMLElement} row */
   const look = row => { clearTimeout(timer); if (peek && matchMedia('(min-width: 84.01rem)').matches) timer = setTimeout(() => show(row).catch(() => {}), 120); };
-  document.addEventListener('dlo:live', () => { // a panel says what its row says
+  document.addEventListener('dlo:live', () => { // keep the panel in step with its row
     const row = list.here() ?? $('[data-row]', form);
     if (peek && row && row.innerText !== beside && !peek.contains(document.activeElement) && !$('details[open]', peek)) look(row);
   });

@@ -9,39 +9,39 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ApplyPage says what the rules in use change about letters that wait for their retry: before it is
-// done, or after.
+// ApplyPage shows how the rules in use change letters that wait for their retry, either before the
+// change is made or after it.
 type ApplyPage struct {
 	Shell
 	Query     string    // with fixed times; "" = all that wait
-	Loaded    time.Time // of the rules that were asked; zero: not said
+	Loaded    time.Time // when these rules were loaded; zero: not shown
 	Done      bool
-	Looked    int // letters that wait
+	Looked    int // waiting letters examined
 	Unchanged int
 	Changes   []ApplyChange // most letters first
-	Left      []ConfirmSkip // letters that are left alone
-	Stopped   bool          // dlo stops: the rest of the letters is as it was
+	Left      []ConfirmSkip // letters left unchanged
+	Stopped   bool          // dlo is stopping: the remaining letters are unchanged
 	Restore   string        // how long a discarded letter can be restored: "for 7 days"; "" when not known
-	Reason    string        // as it is written
-	Typed     string        // the count of discards, as it is written
+	Reason    string        // as typed
+	Typed     string        // the number of discards, as typed
 	Mistakes  map[string]string
-	Problem   string // why the last try was refused
+	Problem   string // why the last attempt was refused
 }
 
-// ApplyChange is a number of letters that change alike.
+// ApplyChange is a group of letters for which the rules make the same change.
 type ApplyChange struct {
 	From, To ApplyDecision
 	Letters  int
 	Examples []deadletter.ID
 }
 
-// ApplyDecision is what a rule makes of a letter.
+// ApplyDecision is the rule that matches a letter and its outcome.
 type ApplyDecision struct {
 	Rule    string
 	Outcome deadletter.RuleOutcome
 }
 
-// words are a decision in short: webhooks: dead.
+// words returns the decision in short form, such as "webhooks: dead".
 func (d ApplyDecision) words() string {
 	if d.Rule == "" {
 		return "no rule: " + d.Outcome.Past()
@@ -49,7 +49,7 @@ func (d ApplyDecision) words() string {
 	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
-// changed counts the letters that change, and those of them that are discarded.
+// changed returns the number of letters that change, and how many of them are discarded.
 func (p ApplyPage) changed() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters
@@ -60,7 +60,8 @@ func (p ApplyPage) changed() (all, discarded int) {
 	return all, discarded
 }
 
-// offered says whether there is something to apply, and whether all of it is known.
+// offered reports whether the page offers to apply the changes: there are some, they have not been
+// applied yet, and the preview is complete.
 func (p ApplyPage) offered() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
 
 func (p ApplyPage) title() string {
@@ -74,7 +75,8 @@ func (p ApplyPage) title() string {
 	return "Apply the rules to " + LetterCount(n)
 }
 
-// words say how many letters were looked at, and what became of them.
+// words returns how many letters were examined, how many change and how many already match the
+// rules.
 func (p ApplyPage) words() string {
 	n, _ := p.changed()
 	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
@@ -84,7 +86,7 @@ func (p ApplyPage) words() string {
 	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
 }
 
-// losses warn of what is discarded; empty where nothing is.
+// losses returns a warning about letters that are discarded. It is empty if none are.
 func (p ApplyPage) losses() string {
 	_, n := p.changed()
 	if n == 0 {
@@ -100,7 +102,7 @@ func (p ApplyPage) losses() string {
 	return text + "can be restored " + p.Restore + "."
 }
 
-// button says what it does, and what it takes away.
+// button returns the label of the button: how many letters it changes and how many it discards.
 func (p ApplyPage) button() string {
 	all, discarded := p.changed()
 	text := "Apply to " + LetterCount(all)
@@ -117,7 +119,8 @@ func (p ApplyPage) buttonClass() string {
 	return "btn-primary"
 }
 
-// mustType is the count that has to be typed; empty where none has.
+// mustType returns the number that has to be typed to confirm the discards. It is empty if no
+// confirmation is needed.
 func (p ApplyPage) mustType() string {
 	if _, n := p.changed(); MustType(deadletter.VerbDiscard, n) {
 		return strconv.Itoa(n)
@@ -125,7 +128,7 @@ func (p ApplyPage) mustType() string {
 	return ""
 }
 
-// wrong ties a field to its mistake; the first that is wrong has the focus.
+// wrong links a field to its error message. The first invalid field gets the focus.
 func (p ApplyPage) wrong(name string) templ.Attributes {
 	a := ruleWrong(p.Mistakes, name)
 	if a != nil {
@@ -134,4 +137,4 @@ func (p ApplyPage) wrong(name string) templ.Attributes {
 	return a
 }
 
-const changesShown = 50 // rows of what changes; the API has all
+const changesShown = 50 // rows of changes shown; the API returns all

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AuditPage is everything that people and dlo did.
+// AuditPage is the log of everything that people and dlo did.
 type AuditPage struct {
 	Shell
 	Entries    []AuditRow // newest first
@@ -17,11 +17,11 @@ type AuditPage struct {
 	Restore    string // how long a discarded letter can be restored
 }
 
-// AuditRow is one act; Links are where its targets are shown, "" = nowhere.
+// AuditRow is one act. Links holds the page of each target; "" means that the target has no page.
 type AuditRow struct {
 	deadletter.Act
 	Links      []string
-	Restorable bool // letters that it discarded are discarded still
+	Restorable bool // letters that it discarded are still discarded
 }
 
 func (p AuditPage) url(path, after string) string {
@@ -35,10 +35,10 @@ func entriesWord(n int, which string) string {
 	return Count(n) + " " + which + "entries"
 }
 
-// shownTargets is how many targets of one act a row names.
+// shownTargets is how many targets of one act a row shows.
 const shownTargets = 3
 
-// targetKindWord is what a target is called before its name.
+// targetKindWord returns the word shown before a target's name.
 func targetKindWord(k deadletter.TargetKind) string {
 	if k == deadletter.TargetSchema {
 		return "schema set"
@@ -46,7 +46,7 @@ func targetKindWord(k deadletter.TargetKind) string {
 	return line(string(k), 20)
 }
 
-// targetName is a target as a row shows it.
+// targetName returns a target's name as a row shows it.
 func targetName(t deadletter.Target) string {
 	if t.Kind == deadletter.TargetLetter {
 		return deadletter.ID(t.Name).Short()
@@ -68,7 +68,8 @@ func throughWord(w deadletter.Way) string {
 	return line(string(w), 20)
 }
 
-// askedWords say of how much an act was asked and how much was done; "" of one thing that was done.
+// askedWords returns how many items an act was asked to handle and how many it handled. It is empty
+// if one was asked and done.
 func (e AuditRow) askedWords() string {
 	switch {
 	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:
@@ -81,7 +82,7 @@ func (e AuditRow) askedWords() string {
 	return "asked " + Count(e.Asked) + ", done " + Count(e.Done)
 }
 
-// auditMark is how a kind of act looks.
+// auditMark returns the icon and the tone of a kind of act.
 func auditMark(kind string) mark {
 	if v := deadletter.Verb(kind); v.Past() != "" {
 		tone := ""
@@ -116,7 +117,7 @@ func auditMark(kind string) mark {
 	return mark{line(kind, 40), "info", ""}
 }
 
-// logTime writes the time of an entry as short as its distance from now allows.
+// logTime formats the time of an entry: without the date if it is today.
 func logTime(now, t time.Time) string {
 	t = t.UTC()
 	if t.Format("2006-01-02") == now.UTC().Format("2006-01-02") {

@@ -13,17 +13,17 @@ type Broker struct {
 	Name, VHost string
 	Label       Label
 	Up          bool
-	Reached     bool      // once since the store was made: what dies waits in its inboxes
-	Met         bool      // it was connected since dlo started
+	Reached     bool      // has connected since the store was created
+	Met         bool      // has connected since dlo started
 	Exchange    string    // that dlo declares; "" = none
 	Setting     string    // that says how it is reached; "" = not known
-	Since       time.Time // of Up, or of being down: where it was not Met, since dlo started
+	Since       time.Time // when it went up or down; since dlo started if not Met
 	NextTry     time.Time // while it is down; zero: unknown
 	Inboxes     []string  // where letters wait while it is down
 	Detail      string    // why it is down, or its product and version
 }
 
-// Label is what people call a broker, such as production, with its colour.
+// Label is the name that people give a broker, such as production, with its colour.
 type Label struct {
 	Text   string // "" = nothing
 	Colour deadletter.Colour
@@ -31,17 +31,17 @@ type Label struct {
 
 func (l Label) text() string { return line(l.Text, 36) }
 
-// tone is the class of the colour of a label.
+// tone returns the CSS class of the label's colour.
 func (l Label) tone() string {
 	return map[deadletter.Colour]string{"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent"}[l.Colour]
 }
 
-// labels are those of the brokers, each once.
+// labels returns the labels of all brokers, each once.
 func (s Shell) labels() []Label {
 	return s.labelsOf(func(string) bool { return true })
 }
 
-// labelsOf are the labels of some of the brokers, each once.
+// labelsOf returns the labels of the brokers that broker selects by name, each once.
 func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	var list []Label
 	for _, b := range s.Brokers {
@@ -52,7 +52,7 @@ func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	return list
 }
 
-// titled is the title of a page, with the labels of the brokers.
+// titled returns the page title, including the labels of the brokers.
 func (s Shell) titled() string {
 	parts := []string{line(s.Title, 120)}
 	for _, l := range s.labels() {
@@ -61,10 +61,10 @@ func (s Shell) titled() string {
 	return strings.Join(append(parts[:min(len(parts), 1+labelsShown)], "Dead Letter Office"), " · ")
 }
 
-// labelsShown is how many labels stand where there is room for few.
+// labelsShown is the number of labels shown if there is little room.
 const labelsShown = 3
 
-// maxName is how long the name of a broker may be for a form to name it, bytes.
+// maxName is the maximum length in bytes of a broker's name in a form.
 const maxName = 255
 
 // brokersUp returns how many brokers are connected.
@@ -102,7 +102,7 @@ func (s Shell) brokerLine() string {
 	return Count(up) + " of " + Count(len(s.Brokers)) + " brokers connected"
 }
 
-// downTitle begins what is said about a broker that is not connected.
+// downTitle returns the first sentence of the message about a disconnected broker.
 func (b Broker) downTitle(now time.Time) string {
 	name := line(b.Name, 60)
 	switch {
@@ -114,7 +114,7 @@ func (b Broker) downTitle(now time.Time) string {
 	return "Connection to broker " + name + " lost " + When(now, b.Since) + "."
 }
 
-// down says what is known about a broker that is not connected, and what becomes of dead letters.
+// down returns what is known about a disconnected broker and what happens to its dead letters.
 func (b Broker) down(now time.Time) []Span {
 	var text []Span
 	if b.Reached {
@@ -128,7 +128,7 @@ func (b Broker) down(now time.Time) []Span {
 	return text
 }
 
-// waits says where dead letters wait until a broker is connected again.
+// waits returns where dead letters wait until the broker is connected again.
 func (b Broker) waits() []Span {
 	if len(b.Inboxes) == 0 {
 		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}

@@ -16,20 +16,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Form is how a letter is copied.
+// Form is a text format in which a letter can be copied.
 type Form string
 
-// How letters are copied.
+// The formats in which a letter can be copied.
 const (
 	FormJSON  Form = "json"
 	FormCurl  Form = "curl"
 	FormAdmin Form = "rabbitmqadmin"
 )
 
-// Forms lists them in the order of the menu.
+// Forms lists the formats in menu order.
 var Forms = []Form{FormJSON, FormCurl, FormAdmin}
 
-// ParseForm reads a form as the address carries it; anything else is the first.
+// ParseForm parses the format given in the URL. An unknown value gives FormJSON.
 func ParseForm(s string) Form {
 	if slices.Contains(Forms, Form(s)) {
 		return Form(s)
@@ -44,32 +44,32 @@ func (f Form) name() string {
 	return string(f)
 }
 
-// ByHandPage is a letter as text, for whoever has to do with it by hand.
+// ByHandPage shows a letter as text for people who want to handle it manually.
 type ByHandPage struct {
 	Shell
 	Letter    deadletter.ID
-	Query     string // of the list that the letter was opened from
+	Query     string // of the list from which the letter was opened
 	Form      Form
 	Copy      Copy
-	Masked    bool // something in it is masked
-	Revealed  bool // and shown all the same
+	Masked    bool // the letter has masked values
+	Revealed  bool // masked values are shown anyway
 	MayReveal bool
 }
 
-// Copy is a letter as text, or why there is none.
+// Copy is a letter as text, or the reason why it cannot be written as text.
 type Copy struct {
 	Text string
-	Left []string // what the text cannot carry: properties and headers by their names, with the reason
+	Left []string // properties and headers that the text omits, with the reason
 	Why  string
 }
 
-// What a text takes at most: a shell takes 128 KiB in one word, and pages stay small.
+// Maximum sizes of the text. A shell accepts 128 KiB in one word, and pages have to stay small.
 const (
 	maxCommand = 64 << 10
 	maxCopied  = 128 << 10
 )
 
-// JSONCopy is a letter as the API gives it.
+// JSONCopy returns a letter as the API returns it.
 func JSONCopy(letter any) (Copy, error) {
 	text, err := plainJSON(letter, "  ")
 	switch {
@@ -81,8 +81,9 @@ func JSONCopy(letter any) (Copy, error) {
 	return Copy{Text: text}, nil
 }
 
-// Curl is the command that publishes a letter to the queue that it died in, through the management
-// API: properties and body are those that dlo would send, without the headers of an attempt.
+// Curl returns the curl command that publishes a letter to its origin queue through the management
+// API. The properties and the body are the ones that dlo would send, without the headers that dlo
+// adds to an attempt.
 func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
 		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload + `","payload_encoding":"base64"}`
@@ -92,7 +93,7 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	})
 }
 
-// Admin is the same for the rabbitmqadmin that is a script of Python.
+// Admin returns the equivalent command for the Python version of rabbitmqadmin.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
 		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
@@ -114,7 +115,7 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	}
 	properties, left := managed(p)
 	asJSON, err := plainJSON(properties, "")
-	if err != nil { // of texts, numbers, lists and maps
+	if err != nil { // impossible for the types in use
 		return Copy{Why: "Its headers cannot be written as JSON."}
 	}
 	text := write(asJSON, base64.StdEncoding.EncodeToString(body))
@@ -124,7 +125,8 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	return Copy{Text: text, Left: left}
 }
 
-// managed are properties as the management API takes them, and what it cannot take.
+// managed returns the properties in the form that the management API accepts, and lists those that
+// it cannot accept.
 func managed(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
@@ -176,8 +178,9 @@ func managed(p deadletter.Properties) (out map[string]any, left []string) {
 
 const notUTF8 = "it is not UTF-8"
 
-// managedValue is a header as the management API takes it, or why it takes none: it knows whole
-// numbers as int64 and others as double, texts, truth values, lists and tables.
+// managedValue returns a header value in the form that the management API accepts, or the reason
+// why it cannot. The API supports integers (as int64), other numbers (as double), strings,
+// booleans, lists and tables.
 func managedValue(v any, depth int) (value any, why string) {
 	const unknown = "the management API has no such type: "
 	if depth > 32 {
@@ -222,7 +225,7 @@ func managedValue(v any, depth int) (value any, why string) {
 	return nil, unknown + fieldType(v)
 }
 
-// real64 is a number that stays one with a fraction.
+// real64 writes a number so that it always has a fraction and is read as a floating-point number.
 func real64(f float64, bits int) (any, string) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, "it is not a number"
@@ -237,11 +240,11 @@ func real64(f float64, bits int) (any, string) {
 }
 
 func quote(text string) string {
-	b, _ := plainJSON(text, "") // a text always encodes
+	b, _ := plainJSON(text, "") // a string always encodes
 	return b
 }
 
-// plainJSON writes JSON in which everything can be seen.
+// plainJSON encodes v as JSON and escapes invisible characters.
 func plainJSON(v any, indent string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -253,14 +256,14 @@ func plainJSON(v any, indent string) (string, error) {
 	return deadletter.EscapeJSON(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// CopyURL is where a letter is copied from.
+// CopyURL returns the URL of the page that shows a letter as text.
 func CopyURL(id deadletter.ID, q string, f Form) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/copy", "q", carried(q), "as", string(f))
 }
 
-const maxLeft = 50 // things that are not in a command, by their names
+const maxLeft = 50 // number of omitted fields listed by name
 
-// purpose says what the text is for.
+// purpose describes what the text is for.
 func (p ByHandPage) purpose() string {
 	switch p.Form {
 	case FormCurl:

@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run runs a command in a shell in which program only writes its arguments down.
+// run runs a command in a shell in which program only records its arguments.
 func run(t *testing.T, program, command string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func run(t *testing.T, program, command string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// hostileMessage tries to leave the quotes of a shell.
+// hostileMessage returns a message that tries to break out of shell quotes.
 func hostileMessage() (deadletter.Origin, deadletter.Properties, []byte) {
 	const out = `'; : > broken; echo '`
 	p := deadletter.Properties{

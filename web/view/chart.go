@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram is letters by time of receipt. Links leads each bar to the list narrowed to it; empty
-// where a link would be too long to repeat.
+// Histogram counts letters by the time they were received. Links holds each bar's link to the list
+// narrowed to that bar. A link is empty if it would be too long.
 type Histogram struct {
 	deadletter.Histogram
 	Links []string
 }
 
-// shape is one path of a chart: everything of one class, as a page with a rectangle for each part
-// of each bar would be too long.
+// shape is one path of a chart. It combines all parts of one class, because a rectangle for each
+// part of each bar would make the page too long.
 type shape struct{ Class, Path string }
 
-// outcomes are the parts of a bar from the bottom up, with their class and their name.
+// outcomes are the parts of a bar from bottom to top, with their class and their name.
 var outcomes = []struct {
 	class, name string
 	of          func(b deadletter.Bar) int
@@ -30,7 +30,7 @@ var outcomes = []struct {
 	{"f-mute", "Discarded", func(b deadletter.Bar) int { return b.Discarded }},
 }
 
-// present returns the outcomes that occur, so that a legend names nothing that is not there.
+// present returns the outcomes that occur, so that the legend lists only those.
 func present(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
@@ -44,11 +44,11 @@ func present(bars []deadletter.Bar) []int {
 	return out
 }
 
-// frame is the place of a chart inside its drawing.
+// frame is the position of a chart within its drawing.
 type frame struct{ left, top, width, height float64 }
 
-// stacked lays the outcomes of every bar on top of each other; peak is the number that fills the
-// height. What is not 0 is at least 1 high.
+// stacked stacks the outcomes of every bar. A bar with peak letters fills the height. Every part
+// that is not 0 is at least 1 high.
 func stacked(bars []deadletter.Bar, peak int, f frame) []shape {
 	if len(bars) == 0 || peak <= 0 {
 		return nil
@@ -79,7 +79,7 @@ func stacked(bars []deadletter.Bar, peak int, f frame) []shape {
 
 func number(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
 
-// fullest is the largest number of letters in one bar.
+// fullest returns the largest number of letters in one bar.
 func fullest(bars []deadletter.Bar) int {
 	most := 0
 	for _, b := range bars {
@@ -88,7 +88,7 @@ func fullest(bars []deadletter.Bar) int {
 	return most
 }
 
-// ceiling is the first round number not below n that four lines divide evenly.
+// ceiling returns the first round number not below n that four grid lines divide evenly.
 func ceiling(n int) int {
 	for unit := 1; ; unit *= 10 {
 		for _, step := range []int{1, 2, 5} {
@@ -99,16 +99,16 @@ func ceiling(n int) int {
 	}
 }
 
-// tick is a label of the time axis, or a mark on it.
+// tick is a label or a mark on the time axis.
 type tick struct {
 	X, Text string
 	At      time.Time
-	Kind    string // how its time is written, for the script: time, date, or day, which is both
-	Anchor  string // end of the text that is at X
+	Kind    string // format of the time, for the script: time, date, or day (both)
+	Anchor  string // text-anchor of the label at X
 }
 
-// ticks writes at most 7 times below a chart, days where the bars are long. Its end is now, which
-// the chart writes itself.
+// ticks returns at most 7 labels for the time axis. They are dates if the chart covers more than 49
+// hours. The end of the axis has no tick: the chart itself writes "now" there.
 func ticks(h deadletter.Histogram, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil
@@ -122,7 +122,7 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 	var out []tick
 	day := -1
 	for i := 0; i < len(h.Bars); i += every {
-		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // where the bar begins
+		x, at := f.left+float64(i)*step, h.Bars[i].At.UTC() // start of the bar
 		if x > f.left+f.width-nowRoom {                     // the end says "now"
 			break
 		}
@@ -130,7 +130,7 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 		switch {
 		case layout == dayLayout:
 			t.Kind = "date"
-		case at.YearDay() != day: // the first of a day has its date
+		case at.YearDay() != day: // the first tick of a day shows the date
 			t.Kind, t.Text = "day", dayTime(at)
 		}
 		if day = at.YearDay(); i == 0 {
@@ -143,10 +143,10 @@ func ticks(h deadletter.Histogram, f frame) []tick {
 
 const (
 	dayLayout = "2 Jan"
-	nowRoom   = 60 // of the axis, before its end
+	nowRoom   = 60 // room for "now" at the end of the axis
 )
 
-// marks are the places of deploys in a chart, among its bars, with their names.
+// marks returns the positions and the names of the deploys within the chart's time range.
 func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 	return out
 }
 
-// at is bar i's link; "" = none.
+// at returns the link of bar i, or "" if it has none.
 func (h Histogram) at(i int) string {
 	if i < len(h.Links) {
 		return h.Links[i]
@@ -169,7 +169,7 @@ func (h Histogram) at(i int) string {
 	return ""
 }
 
-// end is where bar i ends.
+// end returns the time at which bar i ends.
 func end(h deadletter.Histogram, i int) time.Time {
 	if i+1 < len(h.Bars) {
 		return h.Bars[i+1].At
@@ -177,15 +177,15 @@ func end(h deadletter.Histogram, i int) time.Time {
 	return h.To
 }
 
-// between is a bar's interval, as a form sends it.
+// between returns the interval of bar i as a form sends it.
 func between(h deadletter.Histogram, i int) string {
 	return Stamp(h.Bars[i].At) + "/" + Stamp(end(h, i))
 }
 
-// day writes a moment of a chart in UTC with its day: 20 Nov 06:45.
+// dayTime formats a time in UTC with its day, such as 20 Nov 06:45.
 func dayTime(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }
 
-// inWords is a chart's text alternative.
+// inWords returns the text alternative of a chart.
 func inWords(h deadletter.Histogram) string {
 	if len(h.Bars) == 0 {
 		return "No letters."
@@ -200,10 +200,10 @@ func inWords(h deadletter.Histogram) string {
 	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the peak is %s, from %s.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
 }
 
-// perStep is the title of a chart's unit.
+// perStep returns the title for the chart's unit.
 func perStep(h deadletter.Histogram) string {
 	if h.Step <= 0 {
-		return "lately" // there is nothing in it
+		return "lately" // the chart is empty
 	}
 	return "per " + Duration(h.Step)
 }
@@ -216,8 +216,8 @@ func most(values []int) int {
 	return n
 }
 
-// curve draws values from left to right in a box of 100 by 24: the line, the area below it, and its
-// last point.
+// curve draws values from left to right in a box of 100 by 24. It returns the line, the area below
+// it and the last point.
 func curve(values []int) (path, area, x, y string) {
 	if len(values) < 2 {
 		return "", "", "", ""

@@ -8,12 +8,12 @@ import (
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// safe says whether text can be in a command that a person copies: it pastes as exactly what
-// meets the eye.
+// safe reports whether text can be part of a command that people copy. It is false if the text
+// contains invisible characters: the pasted command has to be exactly what people see.
 func safe(text string) bool { return deadletter.Visible(text) == text }
 
-// listCommand is the same list on the command line; empty for a query that would paste more than
-// meets the eye.
+// listCommand returns the command that shows this list on the command line. It is empty if the
+// query contains invisible characters.
 func (p LettersPage) listCommand() string {
 	if !safe(p.Query) {
 		return ""
@@ -21,8 +21,9 @@ func (p LettersPage) listCommand() string {
 	return "dlo letters list -q " + shellWord(p.Query)
 }
 
-// allCommand acts on all letters that match, as the page shows them; the verb is the first that the
-// states allow. Empty where there is none.
+// allCommand returns the command that acts on all matching letters that the page shows. It uses the
+// first verb that their states allow. It is empty if no verb is allowed or the query contains
+// invisible characters.
 func (p LettersPage) allCommand() string {
 	verbs := p.verbs()
 	if len(verbs) == 0 || !safe(p.All.Typed) || p.All.Until.IsZero() {
@@ -31,7 +32,7 @@ func (p LettersPage) allCommand() string {
 	return actCommand(verbs[0]) + "-q " + shellWord(p.All.Typed)
 }
 
-// actCommand is the beginning of a command that acts on letters.
+// actCommand returns the beginning of a command that acts on letters.
 func actCommand(v deadletter.Verb) string {
 	return "dlo letters " + strings.ReplaceAll(string(v), "_", "-") + " "
 }

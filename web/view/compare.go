@@ -8,18 +8,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ComparePage is two letters, field by field.
+// ComparePage compares two letters field by field.
 type ComparePage struct {
 	Shell
-	Query  string    // of the list that they are of
-	Typed  [2]string // the letters as they were asked for
-	Done   bool      // they were compared
-	Edited bool      // they are one letter, as it was received and as it was edited
+	Query  string    // of the list that contains them
+	Typed  [2]string // the letters as requested
+	Done   bool      // the letters were compared
+	Edited bool      // one letter, as received and as edited
 	A, B   deadletter.Row
 	Fields []ComparedField
 }
 
-// ComparedField is a field of two letters.
+// ComparedField is one field of both letters.
 type ComparedField struct {
 	Part     string // fact, property, header or body
 	Path     string // "" = the whole body
@@ -27,10 +27,10 @@ type ComparedField struct {
 	Sameness Sameness
 }
 
-// Sameness is what the comparison of a field came to.
+// Sameness is the result of comparing one field.
 type Sameness string
 
-// What comparisons come to.
+// The results of comparing one field.
 const (
 	SameEqual      Sameness = "same"
 	SameDifferent  Sameness = "different"
@@ -40,20 +40,20 @@ const (
 	SameUnfinished Sameness = "unfinished"
 )
 
-// What a comparison shows at most; the API has all of it.
+// Limits of the page. The API returns everything.
 const (
 	comparedShown  = 200       // fields of one table
 	comparedBudget = 50 * 1000 // bytes of HTML of one table
 	comparedValue  = 300       // bytes of a value
 )
 
-// comparedRow is a field as its table shows it.
+// comparedRow is a field as the table shows it.
 type comparedRow struct {
 	ComparedField
 	Name, ShownA, ShownB string
 }
 
-// fitCompared returns as many fields as a table has room for, and how many are left.
+// fitCompared returns as many fields as the table has room for, and the number of fields left out.
 func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	budget := comparedBudget
 	for i, f := range fields {
@@ -68,8 +68,8 @@ func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	return rows, 0
 }
 
-// sorted divides the fields: those that differ, those that were not compared to their end, and
-// equal ones.
+// sorted groups the fields: those that differ, those that were not fully compared, and those that
+// are equal.
 func (p ComparePage) sorted() (different, open, same []ComparedField) {
 	for _, f := range p.Fields {
 		switch f.Sameness {
@@ -84,7 +84,7 @@ func (p ComparePage) sorted() (different, open, same []ComparedField) {
 	return different, open, same
 }
 
-// summary says what a comparison came to.
+// summary describes the result of the comparison.
 func (p ComparePage) summary() string {
 	different, open, same := p.sorted()
 	text := Number(len(different), "field differs", "fields differ") + ", " + Number(len(same), "is the same", "are the same")
@@ -101,7 +101,8 @@ func (f ComparedField) name() string {
 	return line(f.Path, 200)
 }
 
-// values are both values from where they begin to differ.
+// values returns both values. If long values differ, both are cut to start shortly before the first
+// difference.
 func (f ComparedField) values() (a, b string) {
 	a, b = f.A, f.B
 	const before = 40
@@ -113,7 +114,7 @@ func (f ComparedField) values() (a, b string) {
 	return line(a, comparedValue), line(b, comparedValue)
 }
 
-// differAt is the first byte that differs.
+// differAt returns the index of the first byte that differs.
 func differAt(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -131,7 +132,7 @@ func from(text string, at int) string {
 	return text[at:]
 }
 
-// word says in short what a comparison came to where it is no difference.
+// word describes briefly why a field was not fully compared. It is empty for all other fields.
 func (f ComparedField) word() string {
 	switch f.Sameness {
 	case SameHidden:
@@ -142,7 +143,7 @@ func (f ComparedField) word() string {
 	return ""
 }
 
-// side is what one of the two is called.
+// side returns the name of one side.
 func (p ComparePage) side(i int) string {
 	if p.Edited {
 		return []string{"Received", "Edited"}[i]
@@ -157,10 +158,11 @@ func (p ComparePage) title() string {
 	return "Compare letters"
 }
 
-// CompareURL is the page that compares two letters; b "" asks for the other one.
+// CompareURL returns the URL of the page that compares two letters. If b is "", the page asks for
+// the second letter.
 func CompareURL(a, b deadletter.ID, q string) string {
 	return address("/letters/compare", "a", string(a), "b", string(b), "q", carried(q))
 }
 
-// typed is what is in the fields of the form, short.
+// typed returns the content of a form field, shortened.
 func (p ComparePage) typed(i int) string { return deadletter.Cut(strings.TrimSpace(p.Typed[i]), 60) }

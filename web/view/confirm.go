@@ -11,43 +11,43 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ConfirmPage says what an action will do, before it does it.
+// ConfirmPage shows what an action will do before it starts.
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
-	Groups   []GroupName              // that the query asks for
-	Takes    []deadletter.OperationID // operations whose rest is cancelled
-	IDs      []deadletter.ID          // everything that was chosen, eligible or not; empty: Query selects
+	Groups   []GroupName              // named in the query
+	Takes    []deadletter.OperationID // operations whose remainder is cancelled
+	IDs      []deadletter.ID          // all chosen letters, eligible or not; empty: Query selects
 	Query    string                   // with fixed times
-	Except   []deadletter.ID          // of what Query selects
+	Except   []deadletter.ID          // excluded from what Query selects
 	Until    time.Time                // Query selects as of this instant
-	Total    int                      // what was selected
-	Eligible int                      // what the action would take, before First
-	First    int                      // only so many of them; 0 = all
+	Total    int                      // letters selected
+	Eligible int                      // letters that the action can take, before First
+	First    int                      // at most this many of them; 0 = all
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
 	Warnings []string
 	Options  Options
-	Mistakes map[string]string // what is wrong in a field, by its name
-	Problem  string            // why the last try was refused
+	Mistakes map[string]string // error message of each field, by its name
+	Problem  string            // why the last attempt was refused
 	Key      string            // idempotency key: pressing the button twice starts one operation
 	Return   string            // where Cancel leads
 	Restore  string            // how long a discarded letter can be restored: "for 7 days"; "" when not known
-	Hold     time.Duration     // before the first letter; 0: none
-	Samples  []ConfirmSample   // of an edit
-	Revision int               // of the one letter that was chosen: what is sent instead of its body; 0 = its body is
+	Hold     time.Duration     // delay before the first letter; 0: none
+	Samples  []ConfirmSample   // results of an edit
+	Revision int               // revision sent instead of the body, if one letter was chosen; 0 = the body
 }
 
-// GroupName names a group where its row is not in sight.
+// GroupName names a group on a page that does not show its row.
 type GroupName struct {
 	ID    deadletter.GroupID
 	Title string
 }
 
-// groupsNamed is how many groups a plan names.
+// groupsNamed is the maximum number of groups that a plan lists by name.
 const groupsNamed = 5
 
-// ConfirmSample is what an edit makes of one letter, or why it makes nothing of it.
+// ConfirmSample is the result of an edit for one letter, or the reason why the edit fails.
 type ConfirmSample struct {
 	Letter  deadletter.ID
 	Diff    []DiffLine
@@ -60,7 +60,7 @@ func patchRows(text string) string {
 	return strconv.Itoa(min(max(strings.Count(text, "\n")+1, 4), 16))
 }
 
-// sampleTitle says how many of the letters that were looked at can be edited.
+// sampleTitle says how many letters of the sample can be edited.
 func (p ConfirmPage) sampleTitle() string {
 	fit := 0
 	for _, s := range p.Samples {
@@ -71,57 +71,56 @@ func (p ConfirmPage) sampleTitle() string {
 	return "On a sample: " + Count(fit) + " of " + LetterCount(len(p.Samples)) + " can be edited this way"
 }
 
-// leavesRestored says that letters are left out, as they may have been sent since the copy that the
-// store was restored from.
+// leavesRestored reports whether letters are left out because they may have been sent after the
+// restored copy of the store was made.
 func (p ConfirmPage) leavesRestored() bool {
 	return slices.ContainsFunc(p.Skipped, func(s ConfirmSkip) bool { return s.Reason == deadletter.WhyRestored })
 }
 
-// Options are the fields of the form as they are written in it: a mistake comes back as it was
-// typed.
+// Options are the form fields as text. An invalid value is shown again as typed.
 type Options struct {
 	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
 }
 
-// ConfirmQueue is what the action means for one origin queue.
+// ConfirmQueue is the effect of the action on one origin queue.
 type ConfirmQueue struct {
 	Broker, VHost, Queue string
-	Target               string // where its letters go, when that is another queue
+	Target               string // queue that its letters go to, if different
 	Letters              int
-	Known                bool   // the broker was asked about the queue, and answered
+	Known                bool   // the broker answered a request about the queue
 	Exists               bool   // when Known
 	Consumers, Depth     int    // -1: unknown
 	Limits               string // such as "10,000 letters, then drops the oldest" or "none"; "" = unknown
 	Warning              string
-	Away                 bool // its broker cannot be sent to now, as a warning of the plan says
+	Away                 bool // the broker cannot be reached now, as a warning says
 }
 
-// ConfirmSkip is a number of letters that the action will leave alone, and why.
+// ConfirmSkip is a number of letters that the action leaves alone, and the reason.
 type ConfirmSkip struct {
 	Reason    string
 	Letters   int
 	Examples  []deadletter.ID
-	Operation deadletter.OperationID    // that has them; 0 = none
+	Operation deadletter.OperationID    // that holds them; 0 = none
 	Halted    deadletter.OperationState // of that operation, whose rest can be taken over; "" = it cannot
 	HaltedAt  time.Time
 }
 
-// halted says since when an operation keeps letters and waits for a person.
+// halted says in which state an operation has been waiting for a person, and since when.
 func halted(state deadletter.OperationState, now, at time.Time) string {
 	return string(state) + " at " + hourMinute(now, at)
 }
 
-// TypedFrom is the size from which a discard asks for its count to be typed.
+// TypedFrom is the largest number of letters that can be discarded without typing their count.
 const TypedFrom = 100
 
-// MustType says whether an action on n letters asks for the count to be typed: a large discard, and
-// every purge.
+// MustType reports whether an action on n letters requires the count to be typed. Large discards
+// and all purges do.
 func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf is how many letters an action takes that may take n and is asked for the first so many. A
-// first of 0 asks for all.
+// TakenOf returns how many of n eligible letters an action takes if it is limited to the first
+// ones. A first of 0 means no limit.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)
@@ -131,7 +130,7 @@ func TakenOf(n, first int) int {
 
 func (p ConfirmPage) takes() int { return TakenOf(p.Eligible, p.First) }
 
-// TypedCount says whether text is the number n as people type it.
+// TypedCount reports whether text is the number n, ignoring thousands separators.
 func TypedCount(text string, n int) bool {
 	return strings.NewReplacer(",", "", " ", "", ".", "", "'", "").Replace(text) == strconv.Itoa(n)
 }
@@ -158,7 +157,7 @@ func (p ConfirmPage) title() string {
 	return VerbWord(p.Action) + " " + LetterCount(p.takes())
 }
 
-// promise says what will happen and what can be taken back.
+// promise describes what will happen and what can be undone.
 func (p ConfirmPage) promise() string {
 	one := p.takes() == 1
 	pick := func(single, many string) string {
@@ -200,7 +199,7 @@ func (p ConfirmPage) promise() string {
 	return ""
 }
 
-// moment says how long it can still be undone after the button was pressed.
+// moment says how long the action can be undone after it was confirmed.
 func (p ConfirmPage) moment() string {
 	if p.Hold <= 0 {
 		return ""
@@ -208,7 +207,7 @@ func (p ConfirmPage) moment() string {
 	return " It starts " + Duration(p.Hold) + " after you confirm; until then you can undo it."
 }
 
-// scope says what was selected, when a query selected it.
+// scope describes the letters that a query selected.
 func (p ConfirmPage) scope() string {
 	text := LetterCount(p.Total) + " matched at " + p.Until.UTC().Format("15:04:05") + " UTC"
 	if n := len(p.Except); n > 0 {
@@ -217,8 +216,8 @@ func (p ConfirmPage) scope() string {
 	return text + ". Later arrivals are not included."
 }
 
-// placed says whether every queue belongs to one broker and vhost, so that the table need not say
-// which.
+// placed reports whether the queues belong to more than one broker or vhost. The table then names
+// the broker and the vhost of each queue.
 func (p ConfirmPage) placed() bool {
 	for _, q := range p.Queues {
 		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {
@@ -228,10 +227,10 @@ func (p ConfirmPage) placed() bool {
 	return false
 }
 
-// on says whether a broker is that of the queue.
+// on reports whether the queue belongs to the given broker.
 func (q ConfirmQueue) on(broker string) bool { return q.Broker == broker }
 
-// labels are those of the brokers that the plan is about, each once.
+// labels returns the labels of the brokers in the plan, each once.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
 		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.on(broker) })
@@ -289,7 +288,7 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
-// lasts says how long sending takes at the rate of the form; "" when that is not known.
+// lasts returns how long sending takes at the rate in the form, or "" if it is not known.
 func (p ConfirmPage) lasts() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
 	n := p.takes()
@@ -299,7 +298,7 @@ func (p ConfirmPage) lasts() string {
 	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
-// wrong ties a field to its mistake.
+// wrong links a field to its error message.
 func (p ConfirmPage) wrong(name string) templ.Attributes {
 	a := fieldWrong("confirm-"+name, p.Mistakes[name])
 	if a == nil {
@@ -307,17 +306,17 @@ func (p ConfirmPage) wrong(name string) templ.Attributes {
 	}
 	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count"} {
 		if p.Mistakes[first] != "" {
-			a["autofocus"] = first == name // what is to be mended has the focus, and not the safe button
+			a["autofocus"] = first == name // focus the first invalid field instead of the safe button
 			break
 		}
 	}
 	return a
 }
 
-// planned is how many queues the table of a plan lists.
+// planned is the maximum number of queues in the table of a plan.
 const planned = 50
 
-// further says whether the closed part of the form holds something that was typed or that is wrong.
+// further reports whether the collapsed part of the form contains input or an error.
 func (p ConfirmPage) further() bool {
 	for _, name := range []string{"order", "first", "max_depth", "to"} {
 		if p.Mistakes[name] != "" {

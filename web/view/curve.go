@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// Curve is when the retries of a letter are due that dies again at once each time.
+// Curve holds the due times of a letter's retries, assuming that the letter dies again immediately
+// each time.
 type Curve struct {
 	Count  int     // of retries
 	Jitter float64 // 0 to 1
 	points []retryPoint
 }
 
-// retryPoint is one retry; times are seconds after the first death, as floats: a thousand retries a
-// year apart do not fit a Duration.
+// retryPoint is one retry. Times are seconds after the first death. They are floats because a
+// thousand retries a year apart do not fit into a Duration.
 type retryPoint struct {
 	n             int // from 1
 	at, low, high float64
 }
 
-// NewCurve adds up count delays: delay returns the shortest, the planned and the longest before
-// retry n, from 0.
+// NewCurve adds up the delays of count retries. delay returns the shortest, the planned and the
+// longest delay before retry n, counted from 0.
 func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
 	c := Curve{Count: count, Jitter: jitter}
 	p := retryPoint{}
@@ -35,18 +36,18 @@ func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high t
 }
 
 const (
-	curveLeft, curveRight   = 16.0, 316.0 // of the time axis; what comes after the last retry stands to the right of it
+	curveLeft, curveRight   = 16.0, 316.0 // ends of the time axis; the final outcome is to its right
 	curveTop, curveBottom   = 22.0, 138.0
-	curveStep               = 9.0 // between the points that are drawn, at least: closer ones run into each other
-	curveLabels             = 5   // up to so many points all have a label
+	curveStep               = 9.0 // minimum distance between points, so that they do not overlap
+	curveLabels             = 5   // all points are labelled up to this number
 	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	curveSpoken, curveFirst = 8, 3 // up to so many retries are said one by one; else so many, and the last
+	curveSpoken, curveFirst = 8, 3 // up to curveSpoken retries are all listed; else curveFirst and last
 )
 
-// curveTicks are the labels that the time axis can have, in seconds.
+// curveTicks are the possible labels of the time axis, in seconds.
 var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
 
-// after writes seconds as people say them: 10 s, 1 min 50 s, 1,000 years.
+// after formats seconds for people: 10 s, 1 min 50 s, 1,000 years.
 func after(seconds float64) string {
 	if seconds >= 2*year {
 		return Number(int(seconds/year), "year", "years")
@@ -54,8 +55,8 @@ func after(seconds float64) string {
 	return Duration(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
-// axis is the time axis of a curve: logarithmic, from the tick before the first retry to the end of
-// the last band.
+// axis is the logarithmic time axis of a curve. It runs from the tick before the first retry to the
+// end of the last band.
 type axis struct{ from, to float64 }
 
 func (c Curve) axis() axis {
@@ -79,7 +80,7 @@ func (a axis) x(seconds float64) float64 {
 	return curveLeft + (curveRight-curveLeft)*min(1, math.Log(seconds/a.from)/math.Log(a.to/a.from))
 }
 
-// ticks are those labels of the axis that do not touch each other.
+// ticks returns the labels of the axis that fit without touching each other.
 func (a axis) ticks() []tick {
 	var out []tick
 	last := math.Inf(-1)
@@ -97,11 +98,11 @@ type dot struct {
 	X, Y       string
 	Band       string // path of where it can fall; "" = without jitter
 	Label      string
-	LX, LY, At string // of the label: place and text-anchor
+	LX, LY, At string // place and text-anchor of the label
 }
 
-// dots are the retries that can be told apart on the axis, the first and the last always among
-// them.
+// dots returns the retries that can be told apart on the axis. The first and the last retry are
+// always included.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint
@@ -125,7 +126,7 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
 			d.Label = Count(p.n) + ": after " + after(p.at)
-			// The room beside a rising line is above it on the left, and below it on the right.
+			// A rising line leaves room above it to the left of a point, and below it to the right.
 			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
 			if x < (curveLeft+curveRight)/2 {
 				d.LX, d.LY, d.At = number(x+10), number(y+13), "start"
@@ -145,7 +146,7 @@ func (c Curve) left(drawn int) string {
 	return ""
 }
 
-// words are the text alternative of a curve; then is what comes after the last retry.
+// words returns the text alternative of a curve. then is the outcome after the last retry.
 func (c Curve) words(then string) string {
 	if c.Count == 0 {
 		return "No retry: " + then + " at once."
@@ -172,7 +173,7 @@ func (c Curve) words(then string) string {
 	return text + "; then " + then + "."
 }
 
-// enumerated writes a list as a sentence does: a, b and c.
+// enumerated joins a list as in a sentence: a, b and c.
 func enumerated(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -180,5 +181,5 @@ func enumerated(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// share writes a part of 1 in per cent: 10%, 12.5%.
+// share formats a fraction as a percentage: 10%, 12.5%.
 func share(v float64) string { return number(v*100) + "%" }

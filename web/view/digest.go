@@ -12,18 +12,18 @@ import (
 type DigestView struct {
 	deadletter.Digest
 	Next     time.Time // when the next one is due; zero: never
-	Channels []string  // where it goes
+	Channels []string  // channels it is sent to
 	Sent     string    // local day of the last one, "" = none
 
-	// What people did since From, newest first.
+	// What people did after From, newest first.
 	Operations []deadletter.Operation
 	Decisions  []deadletter.Decided
 
-	Fixed map[deadletter.GroupID]deadletter.Deploy // after which no letter of a group of Lines has died
+	Fixed map[deadletter.GroupID]deadletter.Deploy // deploy after which no letter of this group died
 }
 
-// ready says how many letters wait in groups that are quiet since a deploy, and where they are
-// listed.
+// ready returns how many letters wait in groups that have been quiet since a deploy, how many such
+// groups there are, and the link to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {
@@ -34,8 +34,8 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence is what speaks for a decision on a group: that a deploy has ended it, or what was done
-// the last time.
+// evidence returns what supports a decision on a group: the deploy since which it has been quiet,
+// or the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"
@@ -76,7 +76,7 @@ func (d DigestView) when() string {
 	return text + ", to " + line(strings.Join(d.Channels, ", "), 120) + "."
 }
 
-// asMessage is the digest as text.
+// asMessage returns the digest as text.
 func (d DigestView) asMessage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dead letters since %s\n", d.From.Format("Mon 15:04"))

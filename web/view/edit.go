@@ -12,14 +12,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EditPage is the page on which a letter is edited before it is requeued.
+// EditPage is the page for editing a letter before it is requeued.
 type EditPage struct {
 	Shell
 	Letter     deadletter.ID
-	Query      string // of the list that it was opened from
+	Query      string // of the list from which the letter was opened
 	Group      deadletter.GroupID
 	GroupTitle string
-	Others     int // further letters of the group that can be requeued
+	Others     int // other letters of the group that can be requeued
 	Queue      string
 
 	Refusal  string // why nothing of it can be edited; "" when something can
@@ -28,36 +28,36 @@ type EditPage struct {
 	Syntax   string // "JSON" or "text"
 	Text     string
 	Wrapped  string // "base64 of gzip, as received"; "" when it is not wrapped
-	Masked   bool   // something in the text is masked
-	Revision int    // that the text was made of, 0 = as received
-	Newest   int    // revision of the letter now
-	Restored bool   // it may have been sent since the copy that the store was restored from
-	Doubt    bool   // its last attempt may have reached its queue
+	Masked   bool   // the text has masked values
+	Revision int    // revision that the text is based on, 0 = as received
+	Newest   int    // newest revision of the letter
+	Restored bool   // may have been sent after the restored copy of the store was made
+	Doubt    bool   // its last attempt may have reached the queue
 
 	Problem string // why nothing was sent
 	Mistake *EditMistake
 	Diff    []DiffLine
 	Changed int
 	Checks  []EditCheck
-	Checked bool // the text was looked at
+	Checked bool // the text was checked
 
 	Properties []EditField
 	Headers    []EditField
-	Whole      []WholeHeader // headers that have no field
-	Fixed      []string      // headers whose names are masked, which stay
-	More       int           // headers that are not listed
+	Whole      []WholeHeader // headers without a text field
+	Fixed      []string      // headers with masked names, which are kept
+	More       int           // number of headers not listed
 	Reason     string
-	Mistakes   map[string]string // what is wrong in a field, by its name
+	Mistakes   map[string]string // error message of each field, by its name
 	Key        string
 }
 
-// EditMistake is what is wrong in the text.
+// EditMistake is an error in the edited text.
 type EditMistake struct {
-	Line, Column int // from 1; 0 = nowhere in particular
+	Line, Column int // from 1; 0 = unknown
 	Text         string
 }
 
-// EditCheck is something that was found out about the edited body.
+// EditCheck is the result of one check of the edited body.
 type EditCheck struct {
 	OK   bool
 	Text string
@@ -66,35 +66,36 @@ type EditCheck struct {
 // EditField is a property or a header that can be edited.
 type EditField struct {
 	Name, Label, Value string
-	Was                string // what it shows of the letter
+	Was                string // the value as shown originally
 	Kind               string // AMQP type of a header
 	Removed            bool
 	Mistake            string
 }
 
-// WholeHeader is a header that is no text of one line, or a long one: it stays, goes, or is cut.
+// WholeHeader is a header that is not a single line of text, or that is too long for a field. It
+// can be kept, removed or cut.
 type WholeHeader struct {
 	Name, Kind string
-	Size       int  // of the value, in bytes
-	Cuts       bool // it is a text that can be cut
+	Size       int  // of the value in bytes
+	Cuts       bool // it is text and can be cut
 	Removed    bool
 	Cut        bool
 }
 
-// Key names it in the form, whatever its name is.
+// Key returns a name for the header in the form that is valid whatever the header's name is.
 func (h WholeHeader) Key() string {
 	sum := sha256.Sum256([]byte(h.Name))
 	return hex.EncodeToString(sum[:8])
 }
 
-// HeaderCut is how many bytes are left of a header that is cut.
+// HeaderCut is the length in bytes to which a header is cut.
 const HeaderCut = 4 << 10
 
-// DiffLine is one line of a difference.
+// DiffLine is one line of a diff.
 type DiffLine struct {
 	Op    string // "same", "removed", "added" or "left out"
 	Spans []DiffSpan
-	Left  int // lines that are left out
+	Left  int // number of lines left out
 }
 
 // DiffSpan is a part of a line.
@@ -103,7 +104,8 @@ type DiffSpan struct {
 	Changed bool
 }
 
-// EditURL is the page on which a letter is edited: its newest revision, or what was received.
+// EditURL returns the URL of the page for editing a letter. The text is the newest revision, or the
+// body as received.
 func EditURL(id deadletter.ID, q string, received bool) string {
 	from := ""
 	if received {
@@ -112,12 +114,12 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
 }
 
-// again is the page with the text as it was.
+// again returns the URL of this page with the original text.
 func (p EditPage) again() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
 
-// from names what the text was made of.
+// from names the revision that the text is based on.
 func (p EditPage) from() string {
 	if p.Revision == 0 {
 		return "as received"
@@ -133,7 +135,7 @@ func (p EditPage) changedWords() string {
 	return Number(p.Changed, "field", "fields")
 }
 
-// hint says what the text leaves out.
+// hint explains masked values or untouched fields.
 func (p EditPage) hint() string {
 	switch {
 	case p.Masked:
@@ -146,12 +148,12 @@ func (p EditPage) hint() string {
 
 const mask = "••••"
 
-// wrong ties a field to its mistake.
+// wrong links a field to its error message.
 func (p EditPage) wrong(name string) templ.Attributes {
 	return fieldWrong("edit-"+name, p.Mistakes[name])
 }
 
-// invalid ties the text to its mistake.
+// invalid links the text to its error message and its hint.
 func (p EditPage) invalid() templ.Attributes {
 	by := "edit-text-mistake"
 	if p.hint() != "" {
@@ -163,7 +165,7 @@ func (p EditPage) invalid() templ.Attributes {
 	return templ.Attributes{"aria-describedby": by, "aria-invalid": "true", "autofocus": true}
 }
 
-// fieldWrong ties an input to its mistake.
+// fieldWrong links an input to its error message.
 func fieldWrong(id, mistake string) templ.Attributes {
 	if mistake == "" {
 		return nil
@@ -171,7 +173,7 @@ func fieldWrong(id, mistake string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": id + "-wrong"}
 }
 
-// place says where a mistake is.
+// place returns the line and the column of a mistake.
 func (m EditMistake) place() string {
 	if m.Line == 0 {
 		return ""
@@ -179,7 +181,8 @@ func (m EditMistake) place() string {
 	return "Line " + strconv.Itoa(m.Line) + ", column " + strconv.Itoa(m.Column) + ": "
 }
 
-// openedHeaders says whether the headers are shown: something in them is edited, or wrong.
+// openedHeaders reports whether the headers are expanded: one of them is edited or invalid, or only
+// the headers can be edited.
 func (p EditPage) openedHeaders() bool {
 	for _, list := range [][]EditField{p.Properties, p.Headers} {
 		for _, f := range list {

@@ -2,7 +2,7 @@ package view
 
 import "strings"
 
-// ErrorPage says that something did not work, and what to do now.
+// ErrorPage says what went wrong and what to do next.
 type ErrorPage struct {
 	Shell
 	Status int
@@ -10,7 +10,7 @@ type ErrorPage struct {
 	Name   string // of the request, for the log; "" = none
 }
 
-// errorWords are what an error page says of a status of HTTP.
+// errorWords are the title and the text of the error page for each HTTP status.
 var errorWords = map[int]struct{ title, text string }{
 	400: {"Bad request", "Nothing was changed."},
 	403: {"Not allowed", "You do not have permission for this, or the request came from another site. Nothing was changed."},
@@ -22,7 +22,7 @@ var errorWords = map[int]struct{ title, text string }{
 	503: {"Not available now", "dlo is starting or stopping, or its store is full. Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment."},
 }
 
-// ErrorTitle is the heading of an error page.
+// ErrorTitle returns the heading of the error page for a status.
 func ErrorTitle(status int) string {
 	if words, ok := errorWords[status]; ok {
 		return words.title
@@ -30,7 +30,7 @@ func ErrorTitle(status int) string {
 	return "Something broke on our side"
 }
 
-// ErrorText is what an error page says of a status, in one or two sentences.
+// ErrorText returns the explanation of a status in one or two sentences.
 func ErrorText(status int) string {
 	if words, ok := errorWords[status]; ok {
 		return words.text
@@ -38,7 +38,7 @@ func ErrorText(status int) string {
 	return "Your letters are safe."
 }
 
-// detail says what this case is about; of what is not there it is a sentence.
+// detail returns the details of this error. For a 404 they become a full sentence.
 func (p ErrorPage) detail() string {
 	text := line(p.Detail, 400)
 	if rest, ok := strings.CutPrefix(text, "there is no "); ok && p.Status == 404 {

@@ -5,27 +5,27 @@ import "github.com/a-h/templ"
 // Facet lists the values of one field with their counts.
 type Facet struct {
 	Title  string
-	Values []FacetValue // the first facetShown are in sight, those that are chosen always
-	More   int          // values that are left out
-	Closed bool         // its values show on demand
+	Values []FacetValue // the first facetShown are visible, and all selected ones
+	More   int          // values left out
+	Closed bool         // its values are collapsed
 
-	Sampled int // newest letters that are counted; 0: all
+	Sampled int // number of newest letters counted; 0: all
 }
 
-// FacetValue is one value of a facet. Its buttons ask for the list with Term switched on or off, or
+// FacetValue is one value of a facet. Its buttons request the list with Term added, removed or
 // excluded.
 type FacetValue struct {
 	Label string
-	Term  string // field:value, as the query language writes it
+	Term  string // field:value in the query language
 	Count int
 	On    bool
-	Not   bool // it is excluded
+	Not   bool // excluded
 }
 
-// facetShown is how many values of a facet are in sight; the rest opens.
+// facetShown is how many values of a facet are visible. The others are collapsed.
 const facetShown = 8
 
-// split returns what is in sight and what opens.
+// split returns the visible values and the collapsed ones.
 func (f Facet) split() (shown, rest []FacetValue) {
 	for i, v := range f.Values {
 		if i < facetShown || v.On || v.Not || len(f.Values) <= facetShown+1 {
@@ -56,12 +56,12 @@ func facetCount(n int) string {
 	return Compact(n)
 }
 
-// facetBudget is how many bytes of a page all facets may take, less what a long query takes in its
-// several places.
+// facetBudget is how many bytes of a page all facets may take, minus the bytes of a long query,
+// which appears in several places.
 const facetBudget = 20_000
 
-// fitFacets leaves out values until a page stays small, and counts them as more. What is chosen
-// stays.
+// fitFacets drops values that exceed the budget and counts them in More. Selected and excluded
+// values are always kept.
 func fitFacets(facets []Facet, budget int) []Facet {
 	out := make([]Facet, 0, len(facets))
 	for _, f := range facets {

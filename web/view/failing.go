@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	messageShown = 160 // bytes of a message in a list, which shows two lines of it
+	messageShown = 160 // bytes of a message in a list, about two lines
 	tooltipShown = 300 // bytes of a tooltip
 )
 
-// saying is an error as lists show it: the message first, which tells errors apart, and the class
-// beside it without its package.
+// saying is an error as lists show it. The message comes first because it tells errors apart. The
+// class, without its package, is beside it.
 type saying struct {
-	message string // the class where there is no message
+	message string // the class if there is no message
 	class   string // "" where there is none, or where it is the message
 	typ     string // the class with its package; "" where there is none
-	whole   string // as it was written, for the tooltip
+	whole   string // as received, for the tooltip
 }
 
 func sayingOf(text string) saying {
@@ -34,7 +34,7 @@ func sayingOf(text string) saying {
 	return saying{line(message, messageShown), class, line(typ, 200), line(text, tooltipShown)}
 }
 
-// sayingOfGroup is the title of a group; its id where it has none.
+// sayingOfGroup returns the title of a group, or its id if it has no title.
 func sayingOfGroup(g deadletter.GroupRow) saying {
 	if g.Title == "" {
 		return saying{message: g.ID.String(), whole: g.ID.String()}
@@ -42,10 +42,10 @@ func sayingOfGroup(g deadletter.GroupRow) saying {
 	return sayingOf(g.Title)
 }
 
-// groupTitle is what a group is called in a sentence, and as a heading.
+// groupTitle returns the name of a group for sentences and headings.
 func groupTitle(g deadletter.GroupRow) string { return sayingOfGroup(g).message }
 
-// placeWords are the whole of what stands below the title of a group.
+// placeWords returns the full text of the line below a group's title.
 func placeWords(g deadletter.GroupRow) string {
 	parts := []string{g.ID.String(), sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
 	var said []string
@@ -57,8 +57,8 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// twins are groups of a list that look alike: the same error in the same queue, of letters of
-// another type or reason. Each leads to the first of them.
+// twins finds groups in a list that look alike: they have the same error in the same queue, but
+// another type or reason. It maps each of them to the first such group.
 func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}
@@ -76,8 +76,8 @@ func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID
 	return same
 }
 
-// broken writes a name that may break after its separators and nowhere else, unless it must. It is
-// no templ component because templ puts white space between nodes.
+// broken writes a name that breaks only after its separators, if possible. It is not a templ
+// component because templ puts white space between nodes.
 func broken(name string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder

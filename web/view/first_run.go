@@ -6,23 +6,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FirstRun leads to the first letter, as long as none of anybody's was stored.
+// FirstRun guides people to their first letter. It is shown until a letter other than a test letter
+// is stored.
 type FirstRun struct {
-	Broker   string // by its name
+	Broker   string // name of the broker
 	Exchange string // the dead-letter exchange; "" when none is declared
 	Inbox    string
 	VHost    string
 	Types    int               // registered protobuf types
 	Unable   string            // why nothing can be tried with this configuration; "" = it can
-	Trial    *deadletter.Trial // the newest; nil = none was begun
+	Trial    *deadletter.Trial // the newest; nil = none was started
 }
 
-// Running says whether a trial is under way.
+// Running reports whether a trial is running.
 func (f *FirstRun) Running() bool {
 	return f != nil && f.Trial != nil && f.Trial.State == deadletter.TrialRunning
 }
 
-// connected says whether the broker of the first run is.
+// connected reports whether dlo is connected to the broker of the first run.
 func (s Shell) connected(f FirstRun) bool {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker {
@@ -32,7 +33,7 @@ func (s Shell) connected(f FirstRun) bool {
 	return false
 }
 
-// connection says in words whether dlo is connected to the broker of the first run.
+// connection describes whether dlo is connected to the broker of the first run.
 func (s Shell) connection(f FirstRun) []Span {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker && b.Up {
@@ -49,7 +50,8 @@ func typesLine(n int) string {
 	return Number(n, "type is", "types are") + " known."
 }
 
-// command gives queues the dead-letter exchange by policy, above policies of the usual priority.
+// command returns the command that sets the dead-letter exchange with a policy. Its priority is
+// higher than usual.
 func (f FirstRun) command() string {
 	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
@@ -61,10 +63,10 @@ type trialStep struct {
 	at   time.Time // zero: not yet
 	text []Span
 	link string // where it can be looked at; "" = nowhere
-	word string // of the link
+	word string // text of the link
 }
 
-// trialSteps are what is to be seen of a trial, in order.
+// trialSteps returns the visible steps of a trial, in order.
 func trialSteps(t *deadletter.Trial) []trialStep {
 	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
@@ -84,10 +86,10 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 	return []trialStep{arrived, decoded, requeued, settled}
 }
 
-// since is how long after the start of a trial something was.
+// since returns the time between the start of a trial and an event.
 func since(t *deadletter.Trial, at time.Time) string { return Duration(max(at.Sub(t.StartedAt), 0)) }
 
-// trialTitle says how a trial stands.
+// trialTitle describes the state of a trial.
 func trialTitle(t *deadletter.Trial) string {
 	switch t.State {
 	case deadletter.TrialRunning:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Count writes n with commas between thousands: 1,341.
+// Count formats n with commas between thousands: 1,341.
 func Count(n int) string {
 	if n < 0 {
 		return "-" + Count(-n)
@@ -19,7 +19,7 @@ func Count(n int) string {
 	return s
 }
 
-// AtLeast writes a count that may have stopped early: "10,000+" unless exact.
+// AtLeast formats a count. It appends "+" unless the count is exact: "10,000+".
 func AtLeast(n int, exact bool) string {
 	if exact {
 		return Count(n)
@@ -27,7 +27,7 @@ func AtLeast(n int, exact bool) string {
 	return Count(n) + "+"
 }
 
-// Compact writes n in at most four characters where room is short: 940, 4.1k, 312k, 1.2M.
+// Compact formats n in at most four characters for narrow places: 940, 4.1k, 312k, 1.2M.
 func Compact(n int) string {
 	for _, unit := range []struct {
 		size int
@@ -45,10 +45,10 @@ func Compact(n int) string {
 	return strconv.Itoa(n)
 }
 
-// LetterCount writes "1 letter" or "1,341 letters".
+// LetterCount returns "1 letter" or "1,341 letters".
 func LetterCount(n int) string { return Number(n, "letter", "letters") }
 
-// Number writes n with the noun that fits it.
+// Number formats n with the noun in its singular or plural form.
 func Number(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -56,7 +56,7 @@ func Number(n int, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Size writes a number of bytes: 340 B, 1.2 KiB, 16 MiB.
+// Size formats a number of bytes: 340 B, 1.2 KiB, 16 MiB.
 func Size(n int) string {
 	if n < 1024 {
 		return strconv.Itoa(n) + " B"
@@ -73,7 +73,8 @@ func Size(n int) string {
 	return ""
 }
 
-// UTC writes a moment in full, to the second: 2026-11-20 06:52:14 UTC. Empty for the zero time.
+// UTC formats a time in full, to the second: 2026-11-20 06:52:14 UTC. It is empty for the zero
+// time.
 func UTC(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -81,8 +82,8 @@ func UTC(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// Clock writes a moment as short as its distance from now allows, to the millisecond where known:
-// 06:52:14.208, or 11-19 06:52:14, or 2025-11-19.
+// Clock formats a time in the shortest form that its distance from now allows. A time today has
+// milliseconds if they are known: 06:52:14.208, 11-19 06:52:14 or 2025-11-19.
 func Clock(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	clock := "15:04:05"
@@ -100,7 +101,7 @@ func Clock(now, t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// hourMinute writes a moment as a sentence has it: 09:14, or Thu 09:14, or 2026-11-13.
+// hourMinute formats a time for a sentence: 09:14, Thu 09:14 or 2026-11-13.
 func hourMinute(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	switch {
@@ -112,7 +113,7 @@ func hourMinute(now, t time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// Stamp writes a moment for the datetime attribute; empty for the zero time.
+// Stamp formats a time for the datetime attribute. It is empty for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -120,12 +121,12 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// near says whether a moment is told by its distance from now: within an hour. Further away it is
-// told by the clock.
+// near reports whether a time is less than an hour from now. Such a time is shown relative to now,
+// and any other as a clock time.
 func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
 
-// When writes a moment as a sentence has it: 4 min ago, in 8 s; further away at 09:14 UTC, on Thu
-// at 09:14 UTC, or on 2026-11-13.
+// When formats a time for a sentence: 4 min ago or in 8 s. Times further away become at 09:14 UTC,
+// on Thu at 09:14 UTC or on 2026-11-13.
 func When(now, t time.Time) string {
 	if t.IsZero() || near(now, t) {
 		return Ago(now, t)
@@ -139,8 +140,8 @@ func When(now, t time.Time) string {
 	return "on " + text
 }
 
-// Ago writes how long t lies behind now, or ahead of it: just now, 42 s ago, 4 min ago, 2 h ago, 3
-// d ago, in 8 s; beyond 90 days the date.
+// Ago formats the distance of t from now: just now, 42 s ago, 4 min ago, 2 h ago, 3 d ago, in 8 s.
+// From 90 days it returns the date.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "unknown"
@@ -176,7 +177,7 @@ func rough(d time.Duration) string {
 	return fmt.Sprintf("%d d", d/(24*time.Hour))
 }
 
-// TypedDuration writes a duration as people type it: 2m, and not 2m0s.
+// TypedDuration formats a duration as people type it: 2m instead of 2m0s.
 func TypedDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -188,8 +189,8 @@ func TypedDuration(d time.Duration) string {
 	return text
 }
 
-// Duration writes how long something takes, with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min
-// 44 s, 2 h 5 min, 3 d 4 h.
+// Duration formats a duration with its two largest units: 3 ms, 0.2 s, 10.5 s, 1 min 44 s, 2 h 5
+// min, 3 d 4 h.
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -214,7 +215,8 @@ func Duration(d time.Duration) string {
 	return two(24*time.Hour, time.Hour, "d", "h")
 }
 
-// Percent writes part of whole with one decimal: 60.6%. It never rounds up to 100% or down to 0%.
+// Percent formats part as a percentage of whole with one decimal: 60.6%. It never rounds up to 100%
+// or down to 0%.
 func Percent(part, whole int) string {
 	switch {
 	case whole <= 0 || part <= 0:
@@ -233,5 +235,5 @@ func typeParts(name string) (prefix, last string) {
 	return name[:dot+1], name[dot+1:]
 }
 
-// upperFirst writes a phrase of ours as the beginning of a line.
+// upperFirst capitalises the first letter of one of dlo's own phrases.
 func upperFirst(phrase string) string { return strings.ToUpper(phrase[:1]) + phrase[1:] }

@@ -141,8 +141,8 @@ func TestTheMistakeIsMarked(t *testing.T) {
 	}
 }
 
-// TestMomentsAreToldByTheClockAfterAnHour: "4 min ago" tells more than a clock time within an hour,
-// and less after it.
+// TestMomentsAreToldByTheClockAfterAnHour checks that When shows times within an hour relative to
+// now, and times further away as clock times or dates.
 func TestMomentsAreToldByTheClockAfterAnHour(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -173,8 +173,9 @@ func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
 	}
 }
 
-// TestADeployStandsWhereItsBarBegins: bars, times and deploys of a chart have one scale, also where
-// the first bar begins before the chart does and the last one ends after it.
+// TestADeployStandsWhereItsBarBegins checks that the bars, the times and the deploys of a chart
+// share one scale. It must hold even if the first bar starts before the chart and the last bar ends
+// after it.
 func TestADeployStandsWhereItsBarBegins(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC)

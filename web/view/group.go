@@ -12,34 +12,35 @@ import (
 type GroupPage struct {
 	Shell
 	Group  GroupView
-	People []string // whom it can be assigned to, as far as names were used
+	People []string // known names to assign the group to
 	Done   *Done
 }
 
-// GroupView is what is said of one group, in the panel beside the list and on its own page.
+// GroupView is the content about one group, both in the panel beside the list and on the group's
+// page.
 type GroupView struct {
 	deadletter.Group
-	Page      bool // it is on a page of its own
-	Whole     bool // with its newest letter, and compared with those that stayed quiet
+	Page      bool // it has a page of its own
+	Whole     bool // with its newest letter and the comparison with quiet letters
 	Now       time.Time
-	QueueLink string // the letters of its queue
+	QueueLink string // to the letters of its queue
 	Latest    []deadletter.Row
 	Values
-	Newest *LetterPage // its newest letter, decoded; nil = there is none, or this is no page of its own
+	Newest *LetterPage // decoded newest letter; nil = none, or not on the group's page
 	Error  string      // of the newest letter
 }
 
-// Values is what the letters of a group have in common, and in what they differ from those of its
-// queue that stayed quiet.
+// Values holds what the letters of a group have in common, and how they differ from letters of the
+// same queue that stayed quiet.
 type Values struct {
 	Shared    []Shared
-	Sampled   int // letters that were read
+	Sampled   int // letters read from the group
 	Different []Different
-	Quiet     int // of those that stayed quiet: letters that were read
+	Quiet     int // quiet letters read
 }
 
-// Different is a value that letters here have more often, or less often, than the quiet ones; ""
-// stands for any value.
+// Different is a value that is more frequent, or less frequent, in the group than in the quiet
+// letters. An empty Value means any value.
 type Different struct {
 	Field     string
 	Value     string
@@ -47,8 +48,8 @@ type Different struct {
 	Otherwise int // of Quiet
 }
 
-// Shared is what the letters of a group have in common: a field or a header, its most frequent
-// value, how many letters have it, and how many values there are.
+// Shared is a field or header that the letters of a group share. It holds the most frequent value,
+// the number of letters with that value, and the number of distinct values.
 type Shared struct {
 	Field   string
 	Value   string
@@ -56,7 +57,7 @@ type Shared struct {
 	Values  int
 }
 
-// query selects the letters of the group.
+// query returns the query that selects the letters of the group.
 func (g GroupView) query(states string) string {
 	q := "group:" + g.ID.String()
 	if states != "" {
@@ -65,8 +66,8 @@ func (g GroupView) query(states string) string {
 	return q
 }
 
-// standing says in a sentence what fails since when and after what, or since when it is quiet, and
-// what waits for a person.
+// standing describes the state of the group in a few sentences: whether it is failing or quiet,
+// since when, after which deploy, and how many letters wait for a person.
 func (g GroupView) standing() []Span {
 	var text []Span
 	if g.Failing {
@@ -100,16 +101,16 @@ func (g GroupView) standing() []Span {
 	return text
 }
 
-// newestBudget is how many bytes of the page of a group its newest letter takes.
+// newestBudget is how many bytes the newest letter may take on a group's page.
 const newestBudget = 24_000
 
-// tryable says whether the newest letter can be requeued alone.
+// tryable reports whether the newest letter can be requeued alone.
 func (g GroupView) tryable() bool {
 	l := &g.Newest.Letter
 	return deadletter.VerbRequeue.May(l.State) && !l.InBroker(g.Now)
 }
 
-// comparedWords says what was compared, or why nothing was.
+// comparedWords describes what was compared, or why there was nothing to compare.
 func (g GroupView) comparedWords() string {
 	switch {
 	case g.Quiet == 0:
@@ -122,16 +123,16 @@ func (g GroupView) comparedWords() string {
 	return "The newest " + LetterCount(g.Sampled) + " here, beside the newest " + Count(g.Quiet) + " of this queue that stayed quiet after a retry or requeue."
 }
 
-// CompareAtLeast is how many letters there must be on each side to be compared.
+// CompareAtLeast is the minimum number of letters on each side of a comparison.
 const CompareAtLeast = 5
 
-// stateCount is how many letters of a group are in a state.
+// stateCount is the number of letters of a group in one state.
 type stateCount struct {
 	state   deadletter.State
 	letters int
 }
 
-// counted says how many letters it has by what became of them.
+// counted returns the number of letters in each state that occurs.
 func (g GroupView) counted() (list []stateCount) {
 	for _, s := range []deadletter.State{deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded} {
 		if n := g.Letters[s]; n > 0 {
@@ -141,7 +142,7 @@ func (g GroupView) counted() (list []stateCount) {
 	return list
 }
 
-// chosenSeverity is what a person chose; "" = nobody did.
+// chosenSeverity returns the severity that a person chose, or "" if nobody chose one.
 func (g GroupView) chosenSeverity() string {
 	if !g.Chosen {
 		return ""
@@ -149,7 +150,7 @@ func (g GroupView) chosenSeverity() string {
 	return string(g.Severity)
 }
 
-// peak is the most letters of an hour.
+// peak returns the largest number of letters in one hour.
 func (g GroupView) peak() int { return most(g.Spark) }
 
 type hourBar struct {
@@ -157,7 +158,7 @@ type hourBar struct {
 	dead         bool
 }
 
-// bars are the hours as rectangles in a frame of 350 by 58.
+// bars returns the hours as rectangles in a frame of 350 by 58.
 func (g GroupView) bars() []hourBar {
 	var list []hourBar
 	top := g.peak()
@@ -172,7 +173,7 @@ func (g GroupView) bars() []hourBar {
 	return list
 }
 
-// chartWords is the chart for those who cannot see it.
+// chartWords returns the text alternative of the chart.
 func (g GroupView) chartWords() string {
 	sum := 0
 	for _, n := range g.Spark {
@@ -184,7 +185,7 @@ func (g GroupView) chartWords() string {
 	return fmt.Sprintf("Received per hour, last 24 hours: %s, at most %s in an hour", Number(sum, "letter", "letters"), Count(g.peak()))
 }
 
-// verdictOf says how an operation went, in a few words.
+// verdictOf summarises the result of an operation in a few words.
 func verdictOf(o deadletter.Operation) string {
 	parts := []string{Number(o.Total, "letter", "letters")}
 	for _, r := range []deadletter.Result{deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped} {
@@ -195,12 +196,12 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// outside is a text that is the address of a page elsewhere.
+// outside returns text and reports whether it is an http or https URL without invisible characters.
 func outside(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }
 
-// wentLive is the address of what the suspected deploy brought.
+// wentLive returns the link of the suspected deploy, if it has one.
 func (g GroupView) wentLive() (string, bool) {
 	if g.Suspect == nil {
 		return "", false
@@ -208,7 +209,7 @@ func (g GroupView) wentLive() (string, bool) {
 	return outside(g.Suspect.Link)
 }
 
-// severities are the choices of a severity, as values of the form.
+// severityChoices are the options of the severity field, with their form values.
 var severityChoices = []struct {
 	value deadletter.Severity
 	word  string

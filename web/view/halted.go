@@ -2,10 +2,10 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// haltedShown is how many operations that wait for a person a page lists.
+// haltedShown is the maximum number of operations waiting for a person that a page lists.
 const haltedShown = 5
 
-// remains is how many letters an operation keeps.
+// remains returns how many letters an operation still holds.
 func remains(o deadletter.Operation) int {
 	return o.Counts[deadletter.ResultPending] + o.Counts[deadletter.ResultReleased]
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// headerRow is one property or header as its table shows it.
+// headerRow is one property or header as the table shows it.
 type headerRow struct {
 	Name, Value string
 	Type        string // of AMQP
 	From        string
-	Cut         int    // bytes of the value that are not shown
-	Key         string // as the letter has it
+	Cut         int    // bytes of the value not shown
+	Key         string // name as in the letter
 }
 
-// headerRows lists the properties that are present, then the headers in the order of their names.
+// headerRows lists the properties that are present, then the headers sorted by name.
 func headerRows(p deadletter.Properties) []headerRow {
 	var rows []headerRow
 	property := func(name, value, kind string) {
@@ -68,8 +68,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	return rows
 }
 
-// fitHeaders makes rows visible, cuts long values, and keeps as many rows as fit into budget bytes
-// of HTML.
+// fitHeaders escapes invisible characters, cuts long values, and keeps as many rows as fit into
+// budget bytes of HTML.
 func fitHeaders(rows []headerRow, budget int) (kept []headerRow, left int) {
 	for i, r := range rows {
 		if len(r.Value) > maxValue {
@@ -96,7 +96,7 @@ func headerFrom(name string) string {
 	return "header"
 }
 
-// fieldType is the AMQP type of a header value.
+// fieldType returns the AMQP type of a header value.
 func fieldType(v any) string {
 	switch v.(type) {
 	case nil:
@@ -137,11 +137,12 @@ func fieldType(v any) string {
 	return "timestamp"
 }
 
-// fieldShown is how much of one header value is written at most; the table then cuts it further.
+// fieldShown is the maximum number of bytes written for one header value. The table cuts it
+// further.
 const fieldShown = 16 << 10
 
-// writeField writes a header value for people: text plain, tables and arrays in braces and
-// brackets. It stops after fieldShown bytes and says so.
+// writeField writes a header value for people. Text is written as is, tables in braces and arrays
+// in brackets. It returns false if it stopped after fieldShown bytes or left out part of the value.
 func writeField(b *strings.Builder, v any, depth int) (whole bool) {
 	if b.Len() > fieldShown || depth > 64 {
 		return false

@@ -2,12 +2,12 @@ package view
 
 import "strings"
 
-// Hex is the beginning of some bytes as rows of 16, with one range marked. Rows come with masked
-// bytes already hidden.
+// Hex holds the first bytes of a body as rows of 16, with one range marked. Masked bytes are
+// already hidden in the rows.
 type Hex struct {
 	Title    string // of the field that is marked; "" = the bytes as a whole
 	Rows     []HexRow
-	Total    int    // bytes of the whole
+	Total    int    // total number of bytes
 	Note     string // "the first 4 KiB of 16 MiB"; "" when the rows are all of it
 	From, To int    // marked range; equal = none
 }
@@ -16,16 +16,16 @@ type Hex struct {
 type HexRow struct {
 	Offset string // "0010"
 	Hex    string // "0a 0e 72 ...", two characters a byte, a wider gap after 8
-	ASCII  string // one character a byte
+	ASCII  string // one character per byte
 	From   int    // offset of the first byte
 }
 
-// HexBytes is how many bytes a page can show: each row of 16 takes at most 190 bytes of HTML, and
-// what links to nodes.
+// HexBytes is the maximum number of bytes that a page shows. Each row of 16 bytes takes at most 190
+// bytes of HTML, plus the links to nodes.
 const HexBytes = 8 << 10
 
-// dump returns the rows as text: offset, bytes, and the same bytes as ASCII. Bytes of a node lead
-// to it.
+// dump returns the rows as text: offset, bytes, and the bytes as ASCII. The bytes of a node link to
+// it.
 func (h Hex) dump(nodes []TreeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
@@ -44,8 +44,9 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 		out = appendPiece(out, plain, "  ")
 		hex, ascii := []rune(row.Hex), []rune(row.ASCII)
 		for i, c := range hex {
-			// A byte is two characters and a gap, and after 8 bytes the gap is two wide. A gap is
-			// marked only between two marked bytes, and linked between two of a node.
+			// A byte takes two characters and a gap. The gap after 8 bytes is two characters wide.
+			// A gap is marked only between two marked bytes, and linked only between two bytes of
+			// one node.
 			at := i / 3
 			if i >= 24 {
 				at = (i - 1) / 3
@@ -69,7 +70,8 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 	return out
 }
 
-// owned names the innermost node of each byte of the rows; "" where there is none, or it is hidden.
+// owned returns the innermost node of each byte of the rows. It is "" if there is no such node or
+// the node is hidden.
 func owned(rows []HexRow, nodes []TreeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil

@@ -19,8 +19,8 @@ func hostileHex(bad string) *Hex {
 	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
 }
 
-// hostilePages has evil, or n bytes of it, in every field that comes from a letter or from a
-// person.
+// hostilePages returns pages with evil, or n bytes of it, in every field that comes from a letter
+// or from a person.
 func hostilePages(n int) map[string]templ.Component {
 	bad := strings.Repeat(evil, n/len(evil)+1)[:n]
 	id := sampleID(0)
@@ -111,7 +111,7 @@ func hostilePages(n int) map[string]templ.Component {
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
-	many := rules // the file is not hostile, and yet: all that it can hold
+	many := rules // the file is not hostile, but fills every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
 	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
@@ -123,7 +123,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	written := many
 	written.Rules = many.Rules[:3]
-	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the text is the reader's own, and comes back whole
+	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the reader's own text is shown again in full
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
 	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
@@ -185,7 +185,8 @@ func hostilePages(n int) map[string]templ.Component {
 	return all
 }
 
-// TestEveryPageHasItsSamples: what the templates export are the pages.
+// TestEveryPageHasItsSamples checks that every exported template has a sample page and a hostile
+// one.
 func TestEveryPageHasItsSamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.templ")
@@ -214,7 +215,7 @@ func TestEveryPageHasItsSamples(t *testing.T) {
 	}
 }
 
-// hostileTerm is a value as the query language writes it: nothing in it is invisible.
+// hostileTerm returns a value in the query language, without invisible characters.
 func hostileTerm(bad string) string { return line(bad, 60) }
 
 func hostileTree(bad string, depth, width int) []TreeNode {

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokens cuts indented JSON text into coloured pieces, as much as fits into budget bytes of HTML;
-// left is how many bytes of text are not shown. It colours and checks nothing: text that is not
-// JSON comes out as it is.
+// tokens splits indented JSON text into coloured pieces that fit into budget bytes of HTML. left is
+// the number of bytes of text not shown. tokens only colours and does not validate: text that is
+// not JSON is returned unchanged.
 func tokens(text string, budget int) (out []piece, left int) {
 	add := func(look look, s string) bool {
 		s = deadletter.VisibleLines(s)
@@ -49,7 +49,7 @@ func tokens(text string, budget int) (out []piece, left int) {
 				end++
 			}
 		}
-		// A single piece that is too long is cut where the budget ends: pieces of 4 KiB at most.
+		// A long piece is split at the end of the budget, in chunks of at most 4 KiB.
 		for at < end {
 			next := min(end, at+4096)
 			for next < end && text[next]&0xc0 == 0x80 {
@@ -64,8 +64,8 @@ func tokens(text string, budget int) (out []piece, left int) {
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into budget bytes of HTML, and how many bytes of it
-// are not shown.
+// textPieces returns as much of a text as fits into budget bytes of HTML, and the number of bytes
+// not shown.
 func textPieces(text string, budget int) (out []piece, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)

@@ -10,19 +10,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LetterPage is everything that is known about one letter. Only what the tab shows need be filled
-// of Decoded, JSON, Raw, Attempts' details and so on.
+// LetterPage is everything that is known about one letter. Decoded, JSON, Raw, the details of
+// Attempts and similar fields need to be set only for the tab that shows them.
 type LetterPage struct {
 	Shell
 	Letter       deadletter.Letter
 	Query        string        // of the list that it was opened from; "" = none
 	Newer, Older deadletter.ID // its neighbours in that list; "" at the ends
-	Position     int           // in that list, from 1; 0 = not known
+	Position     int           // in that list, from 1; 0 = unknown
 	Of           int           // letters in that list
 	OfExact      bool
-	Left         bool // it is not in that list any more
+	Left         bool // it is no longer in that list
 	GroupTitle   string
-	ErrorFrom    []Span // where the error text comes from
+	ErrorFrom    []Span // source of the error text
 	Tab          Tab
 	Decoded      Decoded
 	JSON         JSON
@@ -31,19 +31,19 @@ type LetterPage struct {
 	History      []deadletter.Event   // oldest first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
-	Tied         int // types that fit as well as the first candidate, and it
+	Tied         int // number of types that fit best, with the first candidate
 	Types        TypeChoice
-	Said         deadletter.Failure // what its framework says beside the error: what it is, where it failed, how often it was tried
-	Links        []Link             // into other tools
-	Layers       []Span             // how the body is wrapped, in words, for the facts
+	Said         deadletter.Failure // what its framework reports besides the error: name, place of failure, tries
+	Links        []Link             // to other tools
+	Layers       []Span             // description of the body's wrapping, for the facts
 
-	MaskedBody    bool            // its bytes are not given out as they are
+	MaskedBody    bool            // its raw bytes are not available
 	MaskedHeaders map[string]bool // names of headers and properties with masked values
-	MayReveal     bool            // who looks may see what is masked
-	Revealed      string          // the header that is shown for once
+	MayReveal     bool            // the viewer may reveal masked values
+	Revealed      string          // header that is revealed once
 }
 
-// Link leads from a letter into another tool.
+// Link links a letter to another tool.
 type Link struct{ Name, URL string }
 
 // Tab is one view of a letter.
@@ -58,10 +58,10 @@ const (
 	TabHistory  Tab = "history"
 )
 
-// Tabs lists the tabs in the order of the page.
+// Tabs lists the tabs in page order.
 var Tabs = []Tab{TabDecoded, TabJSON, TabRaw, TabHeaders, TabTimeline, TabHistory}
 
-// ParseTab reads a tab as the address carries it; anything else is the first.
+// ParseTab parses the tab given in the URL. An unknown value gives TabDecoded.
 func ParseTab(s string) Tab {
 	if slices.Contains(Tabs, Tab(s)) {
 		return Tab(s)
@@ -69,7 +69,7 @@ func ParseTab(s string) Tab {
 	return TabDecoded
 }
 
-// Candidate is a type that could have written the body.
+// Candidate is a type that may have produced the body.
 type Candidate struct {
 	Type   string
 	Score  float64 // 0 to 1
@@ -77,18 +77,18 @@ type Candidate struct {
 	Chosen bool
 }
 
-// Decoded is the body as a tree of fields, or as text, or as bytes.
+// Decoded is the body as a tree of fields, as text or as bytes.
 type Decoded struct {
 	Kind  string // what the body is where no type decodes it: "json", "text", "binary", "empty"
 	Type  string // the protobuf type; "" = none
 	Score string // how well it fits, for example "0.97, round-trips"; "" when nothing was measured
-	From  string // how the type was found, and in which set of schemas
+	From  string // how the type was found, and its schema set
 	Title string // of a warning: why the body is not what the letter says it is; "" when all is well
 	Note  string
-	Notes []string // what else is worth knowing
+	Notes []string // additional remarks
 	Nodes []TreeNode
-	Left  int    // fields that were left out before they came here
-	Text  string // of a text body
+	Left  int    // fields left out before rendering
+	Text  string // if the body is text
 	Bytes *Hex
 }
 
@@ -105,7 +105,7 @@ type Raw struct {
 	Steps  []ReadStep
 }
 
-// RawLayer is the body at one depth of its wrapping: as received, or with base64 or gzip taken off.
+// RawLayer is the body at one level of its wrapping: as received, or with base64 or gzip removed.
 type RawLayer struct {
 	Name string
 	Size int
@@ -113,13 +113,13 @@ type RawLayer struct {
 	On   bool
 }
 
-// ReadStep is one thing that was tried to read the body.
+// ReadStep is one attempt to read the body.
 type ReadStep struct {
 	OK   bool
 	Text string
 }
 
-// bytesURL is this page with some bytes of the body marked.
+// bytesURL returns the URL of this page with some bytes of the body marked.
 func (p LetterPage) bytesURL(b Bytes) string {
 	to := LetterURL(p.Letter.ID, p.Query, p.Tab)
 	mark := "?"
@@ -129,7 +129,7 @@ func (p LetterPage) bytesURL(b Bytes) string {
 	return fmt.Sprintf("%s%sat=%d-%d#at", to, mark, b.From, b.To)
 }
 
-// positionWords says where the letter is in its list: "3 of 312".
+// positionWords returns the letter's position in its list, such as "3 of 312".
 func (p LetterPage) positionWords() string {
 	switch {
 	case p.Left:
@@ -140,10 +140,10 @@ func (p LetterPage) positionWords() string {
 	return ""
 }
 
-// rowCost is about what the link of a row takes of the page.
+// rowCost returns the approximate number of bytes that the link of a row takes.
 func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75 }
 
-// label is the name of a tab on the page, and the number beside it.
+// label returns the name of a tab and the number shown beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {
 	switch t {
 	case TabJSON:
@@ -160,8 +160,8 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	return "Decoded", 0
 }
 
-// deaths counts the deaths on the timeline: those that the letter arrived with, and those that
-// attempts ended in.
+// deaths returns the number of deaths on the timeline: those in the letter's headers, and those
+// after its attempts.
 func (p LetterPage) deaths() int {
 	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.NoOrigin)
 	n := len(first)
@@ -173,8 +173,8 @@ func (p LetterPage) deaths() int {
 	return n
 }
 
-// verbs lists what can be done to the letter now, in the order of its buttons: what most people
-// came for stands last.
+// verbs lists what can be done to the letter now, in button order. The most common action comes
+// last.
 func (p LetterPage) verbs() []deadletter.Verb {
 	var out []deadletter.Verb
 	for _, v := range []deadletter.Verb{
@@ -187,10 +187,10 @@ func (p LetterPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here is the page's own address without a tab.
+// here returns the URL of the page without a tab.
 func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
 
-// revised says what a person made of the letter, and whether that was sent.
+// revised says who edited the letter, what they changed and whether the revision was sent.
 func (p LetterPage) revised() string {
 	r := p.Letter.Revised
 	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
@@ -205,21 +205,22 @@ func (p LetterPage) revised() string {
 	return text + ", not sent yet:"
 }
 
-// What long lists of a letter show at most, so that its page stays under 300 KB; the API has all.
+// Limits of the long lists on a letter's page, which keep the page under 300 KB. The API returns
+// everything.
 const (
 	timelineShown   = 100
 	historyShown    = 100
 	candidatesShown = 5
 )
 
-// newestFirst turns the newest historyShown of a list around.
+// newestFirst returns the newest historyShown entries of a list in reverse order.
 func newestFirst[T any](all []T) []T {
 	all = slices.Clone(all[max(0, len(all)-historyShown):])
 	slices.Reverse(all)
 	return all
 }
 
-// backTo is the query of the list that the breadcrumb leads to.
+// backTo returns the query of the list that the breadcrumb links to.
 func (p LetterPage) backTo() string {
 	if p.Query != "" {
 		return p.Query
@@ -227,7 +228,7 @@ func (p LetterPage) backTo() string {
 	return "state:dead"
 }
 
-// again says whether the letter came back with other headers than it first had.
+// again reports whether the letter came back with other headers than it had at first.
 func (p LetterPage) again() bool {
 	if len(p.Letter.Arrived.Headers) == 0 {
 		return false
@@ -259,7 +260,7 @@ func attemptDetail(a deadletter.Attempt) string {
 	return detail
 }
 
-// cameBack says how an attempt ended in another death; empty where it has not.
+// cameBack describes how the letter died again after an attempt. It is empty if it did not.
 func cameBack(a deadletter.Attempt) string {
 	if a.Back == nil {
 		return ""
@@ -274,8 +275,9 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited says how long a letter lay before attempt i: since it came back, or was received, or the
-// attempt before it was over. Empty where that is not known.
+// waited returns how long a letter had waited before attempt i. The time counts from its return,
+// from the end of the previous attempt, or from its receipt. The result is empty if the time is
+// unknown.
 func (p LetterPage) waited(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {
@@ -305,7 +307,7 @@ func unknownIf(s string) string {
 	return s
 }
 
-// exchangeName writes the default exchange in words.
+// exchangeName returns the name of an exchange, or "(default)" for the default exchange.
 func exchangeName(name string) string {
 	if name == "" {
 		return "(default)"
@@ -313,7 +315,7 @@ func exchangeName(name string) string {
 	return line(name, 255)
 }
 
-// fieldTerm is a term of the query language for one value, in the quotes that it needs.
+// fieldTerm returns a term of the query language for one value, quoted if necessary.
 func fieldTerm(field, value string) string {
 	if value != "" && !strings.ContainsAny(value, "\", \t\r\n") {
 		return field + ":" + value

@@ -2,13 +2,13 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// What the page shows of a failure at most, bytes with their escapes.
+// Limits of the error on the page, in bytes including escapes.
 const (
 	failureMessage = 4 << 10
 	failureStack   = 12 << 10
 )
 
-// reporter is who gave the letter up.
+// reporter returns the name of the consumer that gave up on the letter.
 func (p LetterPage) reporter() string {
 	if by := p.Letter.Annotation.Reporter(); by != "" {
 		return line(by, 200)
@@ -16,7 +16,7 @@ func (p LetterPage) reporter() string {
 	return "its consumer, without a name"
 }
 
-// idWord is what the framework calls what has the id.
+// idWord returns the framework's term for the letter's id.
 func (p LetterPage) idWord() string {
 	if p.Said.By == "Celery" {
 		return "Task id"
@@ -24,7 +24,7 @@ func (p LetterPage) idWord() string {
 	return "Message id"
 }
 
-// stack is the stack trace, and whether the page has not all of it.
+// stack returns the stack trace as the page shows it, and reports whether it was cut.
 func (p LetterPage) stack() (text string, cut bool) {
 	text = deadletter.VisibleLines(p.Letter.Annotation.Stack)
 	return deadletter.Cut(text, failureStack), len(text) > failureStack

@@ -38,8 +38,8 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 			got = append(got, p.Text)
 		}
 	}
-	// Bytes 56 to 71: the second half of row 0030 and the first half of row 0040, as bytes and as
-	// characters.
+	// Bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and in
+	// ASCII.
 	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 || len(got[2]) != 23 || len([]rune(got[3])) != 8 {
 		t.Errorf("%q", got)
 	}
@@ -134,8 +134,8 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// Two deaths of one second, one of an unknown time, and an arrival with a clock that is behind
-	// the broker's.
+	// The letter has two deaths in one second and one at an unknown time. It arrived at a clock
+	// that is behind the broker's.
 	at := now.Truncate(time.Second)
 	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
 		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},
@@ -170,8 +170,8 @@ func TestProgressAddsUp(t *testing.T) {
 	}
 }
 
-// What a page offers for one letter is what its state takes; nothing is offered for one that waits
-// in the broker.
+// TestALetterOffersWhatItsStateAllows checks that a page offers the actions that the letter's state
+// allows. It offers nothing for a letter that waits in the broker.
 func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[deadletter.State]string{
@@ -224,8 +224,9 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	}
 }
 
-// A letter that the broker has says so, until when, and what cannot be done to it; where a longer
-// one holds it up, that too.
+// TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks that the page says that the broker has
+// the letter, until when, and what cannot be done to it. It also says that a letter with a longer
+// wait can delay this one.
 func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	t.Parallel()
 	const longer = "A letter ahead of it that waits longer delays it."

@@ -7,23 +7,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TypeChoice is what a person can say about the type of a letter, and what people have said.
+// TypeChoice holds the types that a person can choose for a letter, and the types already picked.
 type TypeChoice struct {
 	May      bool              // a type can be picked
-	Names    []string          // of registered types
-	Unnamed  int               // registered types that are not among Names
-	Picks    []deadletter.Pick // that are for the letter, the strongest first: for it, for its group, for its queue
-	Typed    string            // as it was written, with For and Reason, where it was refused
+	Names    []string          // registered types
+	Unnamed  int               // number of registered types missing from Names
+	Picks    []deadletter.Pick // picks for this letter, strongest first: letter, group, queue
+	Typed    string            // rejected input, with For and Reason
 	For      string
 	Reason   string
-	Problem  string // why it was refused
-	Readable bool   // something reads the body
+	Problem  string // why the input was rejected
+	Readable bool   // dlo can read the body
 }
 
 // typeFor is what a type can be picked for.
 type typeFor struct{ value, label string }
 
-// typeFors lists what a type can be picked for: what nothing is known of is left out.
+// typeFors lists what a type can be picked for. Unknown groups and queues are left out.
 func (p LetterPage) typeFors() []typeFor {
 	list := []typeFor{{"letter", "This letter"}}
 	if p.Letter.Group != 0 {
@@ -35,7 +35,7 @@ func (p LetterPage) typeFors() []typeFor {
 	return list
 }
 
-// candidates are those that are shown, and what is said of the others.
+// candidates returns the candidates to show and a description of the others.
 func (p LetterPage) candidates() (shown []Candidate, others string) {
 	n := min(len(p.Candidates), max(candidatesShown, p.Tied))
 	switch {
@@ -47,18 +47,18 @@ func (p LetterPage) candidates() (shown []Candidate, others string) {
 	return p.Candidates[:n], others
 }
 
-// open says whether several types fit equally well, so that people have to say which it is.
+// open reports whether several types fit equally well, so that people have to choose one.
 func (p LetterPage) open() bool {
 	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Chosen })
 }
 
-// typesShown says whether there is something to say or to choose about the type.
+// typesShown reports whether there is anything to show or to choose about the type.
 func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
 }
 
-// picked says whether the letter is read as people picked: what it says of itself comes before what
-// its queue is bound to.
+// picked reports whether the letter is decoded with the type that people picked. A type that the
+// letter names itself takes precedence over its queue's binding.
 func (p LetterPage) picked() bool {
 	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
 }
@@ -73,7 +73,7 @@ func (p LetterPage) typesTitle() string {
 	return "Type"
 }
 
-// pickedFor says what a pick is for, seen from a letter.
+// pickedFor describes what a pick applies to, as seen from a letter.
 func pickedFor(k deadletter.Pick) []Span {
 	switch {
 	case k.Letter != "":
@@ -84,8 +84,8 @@ func pickedFor(k deadletter.Pick) []Span {
 	return append([]Span{{Text: "for "}, {Text: line(k.Queue, 60), Code: true}}, boundBy("", k.Queue, k.Key, k.Queue)[1:]...)
 }
 
-// typeAction is where a type of a letter is picked.
+// typeAction returns the URL that picks a type for a letter.
 func typeAction(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/type" }
 
-// back is this page with its tab, for forms.
+// back returns the URL of this page with its tab, for forms.
 func (p LetterPage) back() string { return LetterURL(p.Letter.ID, p.Query, p.Tab) }

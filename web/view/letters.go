@@ -12,64 +12,63 @@ import (
 type LettersPage struct {
 	Shell
 	Query        string             // as typed
-	QueryError   *QueryError        // set: there are no rows, tokens or facets
+	QueryError   *QueryError        // if set, there are no rows, tokens or facets
 	Tokens       []Token            // the terms of the query
-	States       []deadletter.State // what the query restricts the state to; empty: all
+	States       []deadletter.State // states that the query allows; empty: all
 	Facets       []Facet
 	Histogram    *Histogram // nil: none
-	Range        Range      // what the query says about the time of receipt
+	Range        Range      // time of receipt in the query
 	Views        []deadletter.View
 	Rows         []deadletter.Row
 	Total        int
-	Exact        bool   // Total is the whole count, not where counting stopped
+	Exact        bool   // Total is the full count, not a limit
 	Newer, Older string // cursors; "" at the ends
 	Order        deadletter.Order
-	Sorts        []Sort // the orders that the list may have
-	InStore      int    // letters in the store, whatever the query; -1: unknown
-	Unindexed    int    // letters that a search for words does not see yet, where the query searches for words
+	Sorts        []Sort // the available orders
+	InStore      int    // letters in the store, regardless of the query; -1: unknown
+	Unindexed    int    // letters not yet searchable by words, if the query searches words
 	FirstRun     *FirstRun
 	All          All
-	Retries      *GroupGuard // of the only group that the list shows; nil: it shows others, or none
-	Doubts       []string    // that it asks for
-	Looked       *Looked     // how far was looked for what no index knows; nil: an index knows all of the query
+	Retries      *GroupGuard // of the only group in the list; nil: other groups, or none
+	Doubts       []string    // in the query
+	Looked       *Looked     // how far unindexed fields were searched; nil: all are indexed
 	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
 }
 
-// Sort is an order that a list may have.
+// Sort is an order in which a list can be shown.
 type Sort struct {
 	Order deadletter.Order
-	Link  string // the list in this order
-	On    bool   // it is the order of the list
+	Link  string // the list in that order
+	On    bool   // current order of the list
 }
 
-// All is what "all that match" means on this page, so that an operation takes exactly what was
-// displayed.
+// All defines "all that match" on this page, so that an operation takes exactly what was displayed.
 type All struct {
 	Query string    // with fixed times
-	Until time.Time // the instant of the page; zero: nothing can be done to all
+	Until time.Time // time of the page; zero: actions on all are impossible
 	Typed string    // Query that ends at Until, for the command line
 }
 
-// QueryError is a mistake in a query, with its place.
+// QueryError is a mistake in a query and its position.
 type QueryError struct {
-	Pos  int // of the first byte that is wrong
+	Pos  int // index of the first wrong byte
 	Want string
 }
 
-// Token is one term of the query; Remove is the list without it.
+// Token is one term of the query. Remove is the URL of the list without it.
 type Token struct {
 	Text   string
 	Not    bool // it excludes
 	Remove string
 }
 
-// wide says whether the list needs its State column: a column never repeats the filter.
+// wide reports whether the list needs its State column. A column never repeats the filter.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 
-// bulk lists the verbs in the order of their buttons: what destroys comes last.
+// bulk lists the verbs in button order. Destructive verbs come last.
 var bulk = []deadletter.Verb{deadletter.VerbRequeue, deadletter.VerbRetryNow, deadletter.VerbReschedule, deadletter.VerbRelease, deadletter.VerbHold, deadletter.VerbRestore, deadletter.VerbDiscard, deadletter.VerbPurge}
 
-// verbs lists what can be done to letters in the states that the list may show.
+// verbs lists the actions that are possible in the states that the list may show.
 func (p LettersPage) verbs() []deadletter.Verb {
 	states := p.States
 	if len(states) == 0 {
@@ -84,18 +83,18 @@ func (p LettersPage) verbs() []deadletter.Verb {
 	return out
 }
 
-// here is the address of this page of the list.
+// here returns the URL of this page of the list.
 func (p LettersPage) here() string { return p.Shell.Path }
 
-// Looked says how far letters were looked through.
+// Looked describes how far a search through unindexed fields went.
 type Looked struct {
-	Paths   []string // of the body, that no index knows
-	Letters int      // that were looked at
+	Paths   []string // unindexed paths of the body
+	Letters int      // letters examined
 	Back    time.Time
-	All     bool // there are no further ones
+	All     bool // no letters remain
 }
 
-// lookedWords says how far was looked.
+// lookedWords describes how far the search went.
 func (p LettersPage) lookedWords() string {
 	l := p.Looked
 	text := "Looked through " + LetterCount(l.Letters)
@@ -105,7 +104,7 @@ func (p LettersPage) lookedWords() string {
 	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
 }
 
-// found says how many letters match: "1,341 match", "10,000+ match".
+// found returns how many letters match: "1,341 match" or "10,000+ match".
 func (p LettersPage) found() string {
 	if p.Total == 1 && p.Exact {
 		return "1 matches"
@@ -116,10 +115,10 @@ func (p LettersPage) found() string {
 	return AtLeast(p.Total, p.Exact) + " match"
 }
 
-// long says whether the query is too long to be in many links of one page.
+// long reports whether the query is too long to be repeated in many links.
 func (p LettersPage) long() bool { return len(p.Query) > 1000 }
 
-// indexWords says how a path of the body is found at once.
+// indexWords explains how to index paths of the body.
 func indexWords(paths []string) string {
 	for i := range paths {
 		paths[i] = line(paths[i], 100)

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/static"
 )
 
-// TestNodesAndBytesLeadToEachOther with JavaScript, on the page: by hovering, by the keyboard and
-// by a click.
+// TestNodesAndBytesLeadToEachOther checks with JavaScript that nodes and bytes highlight each other
+// on hover, by keyboard and by click.
 func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it takes a browser")

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// typeName is the last part of a type, as lists show it.
+// typeName returns the last part of a type for lists.
 func typeName(name string) string {
 	if name == "" {
 		return "no type"
@@ -23,8 +23,8 @@ func queueName(name string) string {
 	return middle(name, 48)
 }
 
-// errorOf is what the Error column says: the error where one is known, else why the letter is held,
-// else the reason of its death.
+// errorOf returns the text of the Error column: the reason why the letter is held, the error, or
+// otherwise the reason of the death.
 func errorOf(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
@@ -35,13 +35,13 @@ func errorOf(r deadletter.Row) string {
 	return r.Reason
 }
 
-// destroys says whether a verb takes something away: its button is red and never the first choice.
+// destroys reports whether a verb is destructive. Its button is red and never the first choice.
 func destroys(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
 }
 
-// verbClass is the look of the button of a verb: one primary button, what destroys always outlined
-// in red.
+// verbClass returns the CSS class of a verb's button. There is one primary button, and destructive
+// verbs are always outlined in red.
 func verbClass(v deadletter.Verb, primary bool) string {
 	switch {
 	case destroys(v):
@@ -52,11 +52,11 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// seldom says whether a verb is in the menu of further ones: it cannot be taken back, or is not
-// what people come for.
+// seldom reports whether a verb belongs in the More menu because it cannot be undone or is rarely
+// needed.
 func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
-// usual are the verbs with a button of their own, rare those of the menu.
+// usual returns the verbs that have their own button. rare returns those in the More menu.
 func usual(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), seldom)
 }
@@ -65,7 +65,7 @@ func rare(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), func(v deadletter.Verb) bool { return !seldom(v) })
 }
 
-// rareClass is the look of the button of a verb in that menu.
+// rareClass returns the CSS class of a verb in the More menu.
 func rareClass(v deadletter.Verb) string {
 	if destroys(v) {
 		return "item bad-text"
@@ -73,8 +73,8 @@ func rareClass(v deadletter.Verb) string {
 	return "item"
 }
 
-// errorColumn is the class of the column that says what went wrong: narrow where it has only
-// reasons to say or where a state is beside it, so that what tells letters apart has the room.
+// errorColumn returns the class of the Error column. The column is narrow if it shows only reasons
+// or if the list has a State column, which leaves room for the columns that tell letters apart.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {
@@ -84,7 +84,7 @@ func (p LettersPage) errorColumn() string {
 	return "c-s"
 }
 
-// seldomSeen is the class of a column that narrow screens leave out, unless the list is sorted by
+// seldomSeen returns the class of a column that narrow screens hide unless the list is sorted by
 // it.
 func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	if p.Order == order {
@@ -93,7 +93,7 @@ func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	return "hide-m"
 }
 
-// scopeWords names all letters that match: their exact number where it is known.
+// scopeWords describes all matching letters, with their exact number if it is known.
 func (p LettersPage) scopeWords() string {
 	if p.Exact {
 		return "all " + Count(p.Total) + " that match"
@@ -101,12 +101,12 @@ func (p LettersPage) scopeWords() string {
 	return "all that match (" + AtLeast(p.Total, p.Exact) + ")"
 }
 
-// more says whether the query matches more letters than stand on this page.
+// more reports whether the query matches more letters than this page shows.
 func (p LettersPage) more() bool { return !p.All.Until.IsZero() && (p.Newer != "" || p.Older != "") }
 
 func (p LettersPage) until() string { return Stamp(p.All.Until) }
 
-// total is the number of matches for the script; empty where it is not exact.
+// total returns the number of matches for the script. It is empty if the number is not exact.
 func (p LettersPage) total() string {
 	if !p.Exact {
 		return ""

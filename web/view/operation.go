@@ -7,57 +7,42 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationPage is one operation: how far it is, what it could not do, and what can be done about
-
+// OperationPage shows one operation: its progress, what it could not do, and what can be done about
 // it.
-
+// it.
 type OperationPage struct {
 	Shell
 	Operation   deadletter.Operation
-	Result      deadletter.Result            // whose letters are listed; ResultTwice: those that may have been sent twice
-	Letters     []deadletter.OperationLetter // of Result, as far as this page of them goes
+	Result      deadletter.Result            // result whose letters are listed; ResultTwice: possibly sent twice
+	Letters     []deadletter.OperationLetter // letters of Result on this page
 	Next        string                       // cursor of the next page of Letters; "" at the end
 	After       string                       // cursor of this page; "" = the first
 	Recent      []deadletter.Operation       // other operations, newest first
-	Watch       time.Duration                // how long a letter has to stay away to be quiet; 0: not known
-	NewFailures int                          // letters of the same groups that arrived since it began; -1: not known
+	Watch       time.Duration                // how long a letter must stay away to be quiet; 0: not known
+	NewFailures int                          // letters of the same groups received since it began; -1: not known
 	NewExact    bool
-	Undoable    int // letters that are still as it left them, so that it can be undone for them
+	Undoable    int // letters unchanged since, so that it can be undone for them
 	UndoExact   bool
-	BackGroups  []deadletter.BackGroup // the groups that letters came back to, most letters first
-	Groups      []deadletter.GroupRow  // whose letters it had, once it has sent or changed all; at most NextGroups
+	BackGroups  []deadletter.BackGroup // groups that letters came back to, most letters first
+	Groups      []deadletter.GroupRow  // groups of its letters after all are sent or changed; at most NextGroups
 	From        string                 // the list it was begun from; "" = not known
-	Done        *Done                  // what was decided on this page a moment ago
-	Tried       *Tried                 // its letter, where it has one alone; nil otherwise
+	Done        *Done                  // the latest decision made on this page
+	Tried       *Tried                 // its letter if it has only one; nil otherwise
 	Away        string                 // why letters of it cannot be sent now; "" = they can
-	RateTyped   string                 // the rate as typed, when it was wrong
+	RateTyped   string                 // the rate as typed, if it was invalid
 	RateMistake string
 }
 
-// ResultTwice is the list of letters that may have been sent twice, whatever else became of them.
-
+// ResultTwice is the list of letters that may have been sent twice, whatever their result.
 const ResultTwice deadletter.Result = "twice"
 
 // OperationsPage is the list of operations.
-
 type OperationsPage struct {
 	Shell
 	Operations []deadletter.Operation // newest first
-	Older      deadletter.OperationID // the list goes on below this one; 0 at the end
-	First      bool                   // the newest are shown
+	Older      deadletter.OperationID // the list continues below this one; 0 at the end
+	First      bool                   // this is the first page
 }
-
-// progress is what the numbers of an operation come to.
-
-// done is how many letters the operation did its work on; of a requeue those that came back as
-
-// well, as they were sent.
-
-// segment is one coloured part of a bar of width 100.
-
-// segments lays the parts of a bar side by side; a part that is not empty is at least 0.4 wide, so
-
-// that one failure of 100,000 is seen.
 
 func operationTitle(o deadletter.Operation) string {
 	title := VerbWord(o.Action) + " " + LetterCount(o.Total)
@@ -77,18 +62,16 @@ func (p OperationPage) is(phase deadletter.OperationPhase) bool {
 
 func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
 
-// sending says whether the operation still has letters to act on, so that it can be paused or
-
+// sending reports whether the operation still has letters to process and can be paused or
 // cancelled.
-
+// cancelled.
 func (p OperationPage) sending() bool {
 	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
 }
 
-// stage says in words where the operation stands; never "success", as nobody sees the consumer's
-
+// stage describes the state of the operation. It never says "success", because dlo does not see the
+// consumer's ack.
 // ack.
-
 func (p OperationPage) stage() string {
 	o, n := p.Operation, progressOf(p.Operation.Counts)
 	toGo := Count(n.ToGo) + " to go"
@@ -138,20 +121,18 @@ func (p OperationPage) watchEnd() string {
 	return " until " + Clock(p.Now, p.Operation.SentAt.Add(p.Watch).Truncate(time.Second)) + " UTC"
 }
 
-// rate writes letters per second: 50/s, 0.5/s.
-
+// rate formats letters per second: 50/s, 0.5/s.
 func rate(r float64) string { return plainNumber(r) + "/s" }
 
 func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// holding says whether the operation can be undone, as nothing of it was sent yet.
-
+// holding reports whether the operation can still be undone because nothing has been sent.
 func (p OperationPage) holding() bool {
 	return p.is(deadletter.PhaseHolding) || p.is(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
 }
 
-// begins is when a hold ends; while the selection is still laid out, at the earliest.
-
+// begins returns when the hold ends. While letters are still being selected, it is the earliest
+// time.
 func (p OperationPage) begins() time.Time {
 	if p.is(deadletter.PhaseSelecting) {
 		return p.Now.Add(p.Operation.Pace.Hold)
@@ -159,39 +140,18 @@ func (p OperationPage) begins() time.Time {
 	return p.Operation.PhaseUntil
 }
 
-// seconds is how long a hold lasts yet.
-
+// seconds returns the remaining seconds of the hold.
 func (p OperationPage) seconds() int {
 	return max(int(p.begins().Sub(p.Now).Round(time.Second)/time.Second), 0)
 }
 
-// settled says whether the operation has something to say about what became of its letters.
-
-// verdict says what became of the letters, in one sentence.
-
-// undone says whether the operation was cancelled before it did anything.
-
-// tabs lists the results that have letters, first those that a person looks at.
-
-// ResultTabs are the results in the order of their tabs.
-
+// ResultTabs lists the results in tab order.
 var ResultTabs = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultSkipped, ResultTwice, deadletter.ResultCancelled,
 	deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultReleased, deadletter.ResultPending,
 }
 
-// ResultWord is how a link and the query language write a result: came-back.
-
-// resultQuery selects the letters of an operation with one of the results.
-
-// retried are the results whose letters can be requeued again.
-
-// then says what a letter is now that the operation could not do its work on it.
-
-// nowIs says what became of a letter after it came back.
-
-// sentWords say where the letters are that were sent.
-
+// sentWords describes what happened to the letters that were sent.
 func (p OperationPage) sentWords() string {
 	n := progressOf(p.Operation.Counts)
 	switch {
@@ -203,16 +163,7 @@ func (p OperationPage) sentWords() string {
 	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
-// undoes is the verb that takes an operation back; "" where none does.
-
-// undoable is how many letters can still be taken back.
-
-// restorable says how many of the discarded letters can be restored.
-
-// releasable says how many of the held letters can be released.
-
-// several says whether the queues of an operation belong to more than one broker or vhost.
-
+// several reports whether the queues of an operation belong to more than one broker or vhost.
 func several(queues []deadletter.OperationQueue) bool {
 	for _, q := range queues {
 		if q.Broker != queues[0].Broker || q.VHost != queues[0].VHost {
@@ -229,12 +180,10 @@ func toneIf(n int, tone string) string {
 	return "num strong " + tone
 }
 
-// queuesShown is how many origin queues an operation's page lists.
-
+// queuesShown is the maximum number of origin queues on an operation's page.
 const queuesShown = 100
 
-// doneWord is the head of the column of what was done.
-
+// doneWord returns the heading of the column of finished letters.
 func doneWord(v deadletter.Verb) string {
 	if past := v.Past(); past != "" {
 		return upperFirst(past)
@@ -242,8 +191,7 @@ func doneWord(v deadletter.Verb) string {
 	return "Done"
 }
 
-// doneLegend is the legend of the green part of the bar.
-
+// doneLegend returns the legend of the green part of the bar.
 func doneLegend(o deadletter.Operation, good int) string {
 	if !o.Action.Sends() {
 		return Count(good) + " " + o.Action.Past()
@@ -255,16 +203,12 @@ func doneLegend(o deadletter.Operation, good int) string {
 	return text
 }
 
-// resultURL lists the letters of a result, on this page.
-
-// OperationFrom is the page of an operation that was begun from a list.
-
+// OperationFrom returns the URL of the page of an operation that was started from a list.
 func OperationFrom(id deadletter.OperationID, list string) string {
 	return address(OperationURL(id), "from", list)
 }
 
-// operationListMark adds to a state how far the operation came.
-
+// operationListMark returns the state of an operation with its progress.
 func operationListMark(o deadletter.Operation) mark {
 	m := operationPhaseMark(o)
 	if m == operationMark(o.State) && o.State != deadletter.OperationDone {
@@ -274,15 +218,3 @@ func operationListMark(o deadletter.Operation) mark {
 }
 
 const maxCommandPatch = 300 // bytes
-
-// command is what starts the same operation on the command line; empty where it would paste more
-
-// than meets the eye, or where letters were chosen one by one.
-
-// commandTitle says what the command does, compared to the operation.
-
-// openWord is the link to the letters of a result.
-
-// newFailures says how many letters of the same groups arrived since the operation began; they are
-
-// no part of it.

@@ -8,13 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// command returns the command that starts the same operation on the command line. It is empty if
+// the command would contain invisible characters, or if the letters were chosen one by one.
 func (p OperationPage) command() string {
 	o := p.Operation
 	if o.Query == "" || !safe(o.Query) || !safe(o.To) || !safe(o.Reason) || o.Action.Past() == "" {
 		return ""
 	}
 	q := o.Query
-	if !strings.Contains(" "+q, " before:") { // what arrived later was not in it
+	if !strings.Contains(" "+q, " before:") { // exclude letters that arrived later
 		q += " before:" + o.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 	text := actCommand(o.Action) + "-q " + shellWord(q)
@@ -61,6 +63,8 @@ func (p OperationPage) command() string {
 	return text
 }
 
+// commandTitle is the title of the command. It says if the command acts on letters that the
+// operation left out.
 func (p OperationPage) commandTitle() string {
 	if p.Operation.Except+p.Operation.Changed > 0 {
 		return "The same query on the command line, including the letters left out"

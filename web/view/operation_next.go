@@ -7,23 +7,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextGroups is how many groups of an operation its page says how to go on with.
+// NextGroups is the maximum number of groups for which an operation's page suggests next steps.
 const NextGroups = 5
 
-// MaxFrom is the longest address of a list that an operation knows, in bytes: all links of its page
-// have it.
+// MaxFrom is the maximum length in bytes of the list URL that an operation's page remembers. Every
+// link on the page repeats it.
 const MaxFrom = 1000
 
-// nextStep is one way to go on after an operation.
+// nextStep is one suggestion for what to do after an operation.
 type nextStep struct {
 	text    string
 	button  string
-	group   deadletter.GroupID // that the step is about; 0 = it is about letters of a result
-	resolve bool               // it resolves the group; otherwise it requeues what is left of it
-	result  deadletter.Result  // whose letters the step is about
+	group   deadletter.GroupID // group of the step; 0 = letters of a result
+	resolve bool               // resolves the group; otherwise requeues its remaining letters
+	result  deadletter.Result  // result whose letters the step is about
 }
 
-// steps are the ways to go on once all letters of the operation are sent or changed.
+// steps returns the suggested next steps once all letters of the operation are sent or changed.
 func (p OperationPage) steps() []nextStep {
 	if !p.judged() {
 		return nil
@@ -71,7 +71,7 @@ func areDead(n int) string {
 	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
 }
 
-// sameMark says whether what came back died of the error that it had.
+// sameMark says whether a letter came back with the same error as before.
 func sameMark(same bool) mark {
 	if same {
 		return mark{"The same error", "return", ""}
@@ -79,7 +79,7 @@ func sameMark(same bool) mark {
 	return mark{"Another error", "warn", "warn"}
 }
 
-// backWord names the list of an address.
+// backWord returns the text of the link back to a list.
 func backWord(address string) string {
 	path, _, _ := strings.Cut(address, "?")
 	switch {
@@ -95,10 +95,10 @@ func backWord(address string) string {
 	return "Back"
 }
 
-// LookEvery is how often a page without scripts looks again, where a person asked for that.
+// LookEvery is how often a page without scripts reloads if a person asked for that.
 const LookEvery = 5 * time.Second
 
-// again is the address of this page, which looks again by itself where every is not 0.
+// again returns the URL of this page. The page reloads automatically if every is not 0.
 func (p OperationPage) again(every time.Duration) string {
 	look := ""
 	if every > 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// progress summarises the counts of an operation.
 type progress struct {
 	Total, Done, ToGo      int
 	Good, Back, Bad, Other int // Good + Back + Bad + Other = Done
@@ -32,6 +33,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
+// done returns the number of letters that the operation completed. For a requeue this includes
+// letters that came back, because they were sent.
 func (p progress) done(sends bool) int {
 	if sends {
 		return p.Good + p.Back
@@ -39,8 +42,11 @@ func (p progress) done(sends bool) int {
 	return p.Good
 }
 
+// segment is one coloured part of a bar of width 100.
 type segment struct{ Class, X, Width string }
 
+// segments places the parts of a bar side by side. Each part that is not empty is at least 0.4
+// wide, so that one failure in 100,000 is visible.
 func (p progress) segments() []segment {
 	var out []segment
 	x := 0.0

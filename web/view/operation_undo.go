@@ -2,10 +2,12 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
+// undone reports whether the operation was cancelled before it did anything.
 func (p OperationPage) undone() bool {
 	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
 
+// undoes returns the verb that reverses an operation, or "" if there is none.
 func undoes(v deadletter.Verb) deadletter.Verb {
 	switch v {
 	case deadletter.VerbDiscard:
@@ -16,10 +18,12 @@ func undoes(v deadletter.Verb) deadletter.Verb {
 	return ""
 }
 
+// undoable returns the number of letters for which the operation can be undone.
 func (p OperationPage) undoable() string {
 	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
 }
 
+// restorable says how many of the discarded letters can be restored.
 func (p OperationPage) restorable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
@@ -32,6 +36,7 @@ func (p OperationPage) restorable() string {
 	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
 }
 
+// releasable says how many of the held letters can be released.
 func (p OperationPage) releasable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:

@@ -7,10 +7,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// judged reports whether the results of the operation's letters can be described.
 func (p OperationPage) judged() bool {
 	return !p.Operation.State.Active() || p.is(deadletter.PhaseWatching)
 }
 
+// verdict describes what happened to the letters in one sentence.
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
 	if p.undone() {
@@ -56,6 +58,7 @@ func (p OperationPage) verdictTone() (tone, name string) {
 	return "", "info"
 }
 
+// tabs lists the results that have letters. Results that a person has to look at come first.
 func (p OperationPage) tabs() []deadletter.Result {
 	var out []deadletter.Result
 	for _, r := range ResultTabs {
@@ -80,8 +83,10 @@ func tabWord(r deadletter.Result) string {
 	return resultMark(r).Word
 }
 
+// ResultWord returns a result as links and the query language write it, for example "came-back".
 func ResultWord(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "-") }
 
+// resultQuery returns the query that selects the letters of an operation with any of the results.
 func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string {
 	values := make([]string, len(results))
 	for i, r := range results {
@@ -90,6 +95,7 @@ func resultQuery(id deadletter.OperationID, results ...deadletter.Result) string
 	return "op:" + strings.Join(values, ",")
 }
 
+// retried reports whether letters with this result can be requeued again.
 func retried(r deadletter.Result) bool {
 	switch r {
 	case deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
@@ -98,6 +104,7 @@ func retried(r deadletter.Result) bool {
 	return false
 }
 
+// then describes what happens to a letter that the operation could not process.
 func (p OperationPage) then(l deadletter.OperationLetter) string {
 	switch l.Result {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
@@ -110,6 +117,7 @@ func (p OperationPage) then(l deadletter.OperationLetter) string {
 	return ""
 }
 
+// nowIs describes the state of a letter that came back.
 func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	switch l.State {
 	case deadletter.StateReceived:
@@ -122,10 +130,12 @@ func (p OperationPage) nowIs(l deadletter.OperationLetter) string {
 	return strings.ToLower(StateWord(l.State)) + " since"
 }
 
+// resultURL returns the URL of this page with the letters of a result.
 func (p OperationPage) resultURL(r deadletter.Result, after string) string {
 	return address(OperationURL(p.Operation.ID), "result", ResultWord(r), "after", after, "from", p.From)
 }
 
+// openWord returns the text of the link to the letters of a result.
 func openWord(r deadletter.Result, n int) string {
 	switch r {
 	case deadletter.ResultCameBack:
@@ -138,6 +148,8 @@ func openWord(r deadletter.Result, n int) string {
 	return "Open the " + Count(n) + " that failed."
 }
 
+// newFailures returns how many letters of the same groups arrived since the operation began. They
+// are not part of the operation.
 func (p OperationPage) newFailures() string {
 	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// orderWord is what a list says of its order.
+// orderWord holds the words that describe an order of the list.
 type orderWord struct {
 	name          string // in the menu and the caption: "newest first"
-	column        string // the head of its column of times
+	column        string // heading of its time column
 	first         string // the first page: "Newest 50 of 1,341"
-	before, after string // the pages beside it
-	up            bool   // its column goes up
+	before, after string // links to the adjacent pages
+	up            bool   // ascending
 }
 
 var orderWords = map[deadletter.Order]orderWord{
@@ -24,7 +24,7 @@ var orderWords = map[deadletter.Order]orderWord{
 	deadletter.OrderDue:      {"next due first", "Due", "Next due", "Sooner", "Later", true},
 }
 
-// order is what the list says of its order.
+// order returns the words for the current order of the list.
 func (p LettersPage) order() orderWord {
 	if w, ok := orderWords[p.Order]; ok {
 		return w
@@ -32,7 +32,7 @@ func (p LettersPage) order() orderWord {
 	return orderWords[deadletter.OrderReceived]
 }
 
-// at is the time of a letter that the list shows.
+// at returns the time that the list shows for a letter.
 func (p LettersPage) at(r deadletter.Row) time.Time {
 	switch p.Order {
 	case deadletter.OrderDue:
@@ -43,12 +43,12 @@ func (p LettersPage) at(r deadletter.Row) time.Time {
 	return r.ReceivedAt
 }
 
-// byTime says whether the column of times is what the list is sorted by.
+// byTime reports whether the list is sorted by its time column.
 func (p LettersPage) byTime() bool {
 	return p.Order != deadletter.OrderAttempts && p.Order != deadletter.OrderSize
 }
 
-// sortTo is the address of the list in another order; "" where it has none.
+// sortTo returns the URL of the list in another order, or "" if the order is not available.
 func (p LettersPage) sortTo(order deadletter.Order) string {
 	for _, s := range p.Sorts {
 		if s.Order == order {
@@ -58,7 +58,7 @@ func (p LettersPage) sortTo(order deadletter.Order) string {
 	return ""
 }
 
-// turned is the order that a press of the head of the column of times leads to.
+// turned returns the order that a click on the heading of the time column selects.
 func (p LettersPage) turned() deadletter.Order {
 	if p.Order == deadletter.OrderReceived || p.Order == "" {
 		return deadletter.OrderOldest
@@ -66,7 +66,7 @@ func (p LettersPage) turned() deadletter.Order {
 	return deadletter.OrderReceived
 }
 
-// span says which part of the list is shown.
+// span describes which part of the list is shown.
 func (p LettersPage) span() string {
 	place := p.order().first
 	switch {

@@ -7,38 +7,38 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OverviewPage is the first page: how it is in a sentence, then in numbers.
+// OverviewPage is the first page. It describes the situation in a sentence and then in numbers.
 type OverviewPage struct {
 	Shell
 	Range     string // one of Presets
 	Arrivals  deadletter.Histogram
 	Dead      int
 	Held      int
-	Aside     int // of Dead and Held, in groups that are snoozed or resolved
+	Aside     int // of Dead and Held, in snoozed or resolved groups
 	Scheduled int
 	Standing  deadletter.Standing
-	Worst     *deadletter.Group     // of those that fail; nil = none does
-	Fix       *deadletter.Deploy    // the first after the last death; nil = none
-	ByPeople  int                   // of the letters of the chart that are quiet: those that people requeued
-	HeldBack  bool                  // a breaker holds retries back
-	Groups    []deadletter.GroupRow // those with most letters that need a person first
-	MoreThan  bool                  // there are more groups than these
+	Worst     *deadletter.Group     // of the failing groups; nil = none
+	Fix       *deadletter.Deploy    // the first deploy after the last death; nil = none
+	ByPeople  int                   // quiet letters of the chart that people requeued
+	HeldBack  bool                  // a breaker stops retries
+	Groups    []deadletter.GroupRow // groups with the most letters needing a person come first
+	MoreThan  bool                  // there are more groups
 	Disk      string                // what is known of the room for letters; "" = nothing
-	Told      []string              // channels that are told of problems; nil = not known
-	Unindexed int                   // letters that search by words does not see yet
+	Told      []string              // channels notified of problems; nil = not known
+	Unindexed int                   // letters not yet searchable by words
 	Restore   string                // how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
-	Halted    []deadletter.Operation // that wait for a person
-	Lag       time.Duration          // how long the oldest due retry is late; 0 = none is
+	Halted    []deadletter.Operation // operations that wait for a person
+	Lag       time.Duration          // how late the oldest due retry is; 0 = none is late
 	NoticeAt  time.Time              // when the last notice was sent; zero = none was
-	NoticeTo  string                 // and through which channel
-	Deploys   []deadletter.Deploy    // in the time of the chart, newest first
+	NoticeTo  string                 // channel of that notice
+	Deploys   []deadletter.Deploy    // in the chart's time range, newest first
 }
 
-// tile is a number that leads to its letters.
+// tile is a number that links to its letters.
 type tile struct{ Label, Icon, Tone, Value, Sub, Link string }
 
-// sums adds up the outcomes of all bars.
+// sums returns the outcomes of all bars added up.
 func sums(bars []deadletter.Bar) deadletter.Bar {
 	var all deadletter.Bar
 	for _, b := range bars {
@@ -52,7 +52,7 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 
 func (p OverviewPage) tiles() []tile {
 	in := sums(p.Arrivals.Bars)
-	since := " since:" + Stamp(p.Arrivals.From) // the chart begins with a whole bar
+	since := " since:" + Stamp(p.Arrivals.From) // the chart starts with a whole bar
 	quiet := "none so far"
 	if in.Recovered > 0 {
 		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
@@ -81,7 +81,7 @@ func (p OverviewPage) rangeWord() string {
 
 func (p OverviewPage) short() string { return shortRange(p.Range) }
 
-// shortRange writes 24h as 24 h.
+// shortRange formats 24h as "24 h".
 func shortRange(r string) string {
 	if r == "" {
 		return ""
@@ -89,7 +89,7 @@ func shortRange(r string) string {
 	return r[:len(r)-1] + " " + r[len(r)-1:]
 }
 
-// OverviewURL is the overview of a time range.
+// OverviewURL returns the URL of the overview for a time range.
 func OverviewURL(r string) string { return "/?range=" + r }
 
 // judgement is the verdict of the overview.
@@ -99,8 +99,8 @@ type judgement struct {
 	link, word        string // of its button; "" = none
 }
 
-// verdict says in words how it stands: what fails now comes before what waits for a person. Its
-// button leads to exactly what the sentence counts.
+// verdict describes the situation in words. Failures that are happening now come before letters
+// that wait for a person. Its button links to exactly what the sentence counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standing()
 	j.text = append(j.text, p.aside(j)...)
@@ -122,10 +122,10 @@ func (p OverviewPage) verdict() judgement {
 
 const nothingNeeded = "Nothing needs a person."
 
-// asideQuery selects the letters that people have put aside with their groups.
+// asideQuery selects dead and held letters whose groups are snoozed or resolved.
 const asideQuery = "state:dead,held status:snoozed,resolved"
 
-// aside says how many letters the sentence leaves out, as their groups are snoozed or resolved.
+// aside says how many letters the sentence leaves out because their groups are snoozed or resolved.
 func (p OverviewPage) aside(j judgement) []Span {
 	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
 		return nil
@@ -136,7 +136,7 @@ func (p OverviewPage) aside(j judgement) []Span {
 func (p OverviewPage) standing() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // too early to call them quiet
+	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // too early to call the groups quiet
 		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
 		return judgement{"warn", "clock", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case failing.Groups == 1 && p.Worst != nil:
@@ -164,7 +164,8 @@ func (p OverviewPage) standing() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince is the deploy after which nothing failed any more, else the time of the last death.
+// quietSince returns the deploy after which nothing failed, or otherwise the time of the last
+// death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)
@@ -172,12 +173,12 @@ func (p OverviewPage) quietSince() string {
 	return deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At)
 }
 
-// deployName is a service with its version.
+// deployName returns the name of the service and its version.
 func deployName(d deadletter.Deploy) string {
 	return strings.TrimSpace(line(d.Service, 60) + " " + line(d.Version, 60))
 }
 
-// toRequeue says what waits for a person now that nothing fails.
+// toRequeue describes what waits for a person now that nothing is failing.
 func (p OverviewPage) toRequeue() []Span {
 	quiet := p.Standing.Quiet
 	return []Span{
@@ -185,8 +186,8 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// paged is the first problem that is worth a page: with one, nobody is told that nothing needs a
-// person.
+// paged returns the first problem with severity page. While there is one, the overview does not say
+// that nothing needs a person.
 func (p OverviewPage) paged() *Problem {
 	for i := range p.Problems {
 		if p.Problems[i].Pages {
@@ -196,13 +197,12 @@ func (p OverviewPage) paged() *Problem {
 	return nil
 }
 
-// waiting says how many letters wait for their retry.
+// waiting says how many letters wait for a retry.
 func (p OverviewPage) waiting() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
 }
 
-// overdueWord says how many letters of a group wait for longer than their retries should have
-// lasted.
+// overdueWord says how many of a group's letters are overdue: their retries should have finished.
 func overdueWord(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -210,7 +210,7 @@ func overdueWord(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " of them overdue"
 }
 
-// overdueToo is overdueWord beside those that are dead.
+// overdueToo is overdueWord for a place that also names dead letters.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -218,8 +218,8 @@ func overdueToo(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " overdue"
 }
 
-// story says of the worst group what fails, since when, and after which deploy; and first that a
-// deploy may have ended it.
+// story describes the worst group: what fails, since when, and after which deploy. If a deploy may
+// have fixed it, that comes first.
 func (p OverviewPage) story() []Span {
 	g := p.Worst
 	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
@@ -233,7 +233,8 @@ func (p OverviewPage) story() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixed says after which deploy no letter has died, though it is too early to call that quiet.
+// fixed names the deploy since which no letter has died, although it is too early to call that
+// quiet.
 func (p OverviewPage) fixed() []Span {
 	if p.Fix == nil {
 		return nil
@@ -242,16 +243,17 @@ func (p OverviewPage) fixed() []Span {
 	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
 }
 
-// lateRetries is how late a retry is before Health says so: rates hold some back for seconds.
+// lateRetries is how late a retry may be before Health reports it. Rates delay some retries by
+// seconds.
 const lateRetries = 30 * time.Second
 
-// fact is a line of the health panel.
+// fact is one line of the health panel.
 type fact struct {
 	Name, Tone string
 	Text       []Span
 }
 
-// health lists what dlo itself needs, each with what is known of it.
+// health lists what dlo itself depends on, with the known state of each.
 func (p OverviewPage) health() []fact {
 	var out []fact
 	for _, b := range p.Brokers {
@@ -310,7 +312,7 @@ func (p OverviewPage) health() []fact {
 	return out
 }
 
-// unread says whether a problem of the shell is about an inbox.
+// unread reports whether one of the shell's problems concerns this inbox.
 func (p OverviewPage) unread(inbox string) bool {
 	for _, problem := range p.Problems {
 		if problem.Unread && problem.Inbox == inbox {
@@ -329,7 +331,7 @@ func (p OverviewPage) healthy() bool {
 	return len(p.Problems) == 0
 }
 
-// notes counts what is not as it should be, and keeps nothing from working.
+// notes returns the number of warnings that do not prevent anything from working.
 func (p OverviewPage) notes() (n int) {
 	for _, f := range p.health() {
 		if f.Tone == "warn" {
@@ -339,7 +341,7 @@ func (p OverviewPage) notes() (n int) {
 	return n
 }
 
-// deployed names the newest deploys of the chart.
+// deployed lists the newest deploys of the chart.
 func deployed(list []deadletter.Deploy) string {
 	const named = 3
 	var names []string
@@ -353,5 +355,5 @@ func deployed(list []deadletter.Deploy) string {
 	return text
 }
 
-// urgent says whether a group is painted red: it pages.
+// urgent reports whether a group is shown in red because its severity is page.
 func urgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAProblemThatPagesIsTheVerdict, unless letters fail or need people: nobody reads then that
-// nothing needs a person.
+// TestAProblemThatPagesIsTheVerdict checks that a problem with severity page is the verdict, unless
+// letters are failing or need people. The page must not say then that nothing needs a person.
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]", Pages: true}

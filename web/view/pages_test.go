@@ -32,10 +32,10 @@ func parse(t *testing.T, page string) *html.Node {
 	return root
 }
 
-// hashes are those in the names of static files.
+// hashes matches the hashes in the names of static files.
 var hashes = regexp.MustCompile(`\.[0-9a-f]{12}\.`)
 
-// inside returns one element of a page, found by its name.
+// inside returns the first element of a page with the given name.
 func inside(t *testing.T, page, name string) string {
 	t.Helper()
 	var found string
@@ -53,8 +53,8 @@ func TestGoldenPages(t *testing.T) {
 	}
 }
 
-// The shell is the same on every page; it is compared once with all brokers up, and once in
-// trouble.
+// The shell is the same on every page. It is compared once with all brokers connected, and once
+// with a broker down.
 func TestGoldenShell(t *testing.T) {
 	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
 		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
@@ -95,8 +95,8 @@ func text(n *html.Node) string {
 }
 
 // TestPagesKeepTheContentSecurityPolicy fails on everything that the policy forbids or that would
-// leave the machine: style attributes and elements, scripts that are not our own file, on*=
-// attributes, external and javascript addresses.
+// send requests to other hosts: style attributes and elements, scripts that are not dlo's own
+// files, on*= attributes, and external and javascript addresses.
 func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	all := pages()
@@ -121,7 +121,7 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 				t.Errorf("%s: a script that is not our file: %q", name, src)
 			}
 			for _, a := range n.Attr {
-				// What a person typed stays as it is in the field that it was typed into.
+				// Text that a person typed is shown unchanged in the field where it was typed.
 				if strings.ContainsAny(a.Val, invisible) && (n.Data != "input" || a.Key != "value") {
 					t.Errorf("%s: invisible characters of a letter in <%s %s>", name, n.Data, a.Key)
 				}
@@ -138,15 +138,15 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	}
 }
 
-// invisible are the characters of evil that must be written as escapes.
+// invisible holds the characters of evil that must be written as escapes.
 const invisible = "\x1b\x00\u202e\u200b"
 
 func local(link string) bool {
 	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
-// TestPagesAreAccessible checks what can be seen without a browser: every id once, labels,
-// captions, scopes, named buttons and regions, one h1.
+// TestPagesAreAccessible checks what can be seen without a browser: unique ids, labels, captions,
+// scopes, names of buttons and regions, and one h1 per page.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -228,9 +228,10 @@ func rendered(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesStaySmall holds the budgets of the design: 150 KB for a page, 300 KB for the page of a
-// letter and for the schemas, 350 KB for 100 groups. Hostile letters, whose bytes take five each in
-// HTML, make a page at most half as large again, as its tooltips have their texts a second time.
+// TestPagesStaySmall checks the page size limits: 150 KB in general, 300 KB for the letter, edit
+// and schema pages, and 360 KB for 100 groups. Bytes of hostile letters take five bytes each in
+// HTML, and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile letters may therefore
+// be half as large again.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {
@@ -239,7 +240,7 @@ func TestPagesStaySmall(t *testing.T) {
 			if strings.HasPrefix(name, "letter-") || strings.HasPrefix(name, "edit") || strings.HasPrefix(name, "schema") {
 				budget = 300_000
 			}
-			if strings.HasPrefix(name, "triage") || name == "digest" { // of 100 groups, and operations that wait for a person
+			if strings.HasPrefix(name, "triage") || name == "digest" { // 100 groups and operations waiting for a person
 				budget = 360_000
 			}
 			if kind != "sample" && budget != 300_000 {
@@ -255,7 +256,7 @@ func TestPagesStaySmall(t *testing.T) {
 	check("huge", hostilePages(1<<20))
 }
 
-// TestNoVerbOnGetAndEveryFormPosts: a form either asks (GET, to a list) or acts (POST).
+// TestActionsArePosts checks that every form either asks with GET, for a list, or acts with POST.
 func TestActionsArePosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -274,8 +275,8 @@ func TestActionsArePosts(t *testing.T) {
 	}
 }
 
-// TestLivePartsStandAlone: what is fetched again comes without the page around it, where a row of a
-// table would not be read as one.
+// TestLivePartsStandAlone checks that every element that is fetched again can be parsed without the
+// page around it. A table row, for example, cannot.
 func TestLivePartsStandAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {

@@ -8,8 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// piece is a run of text of one look inside a <pre>: plain, in a <mark>, or in a span of one of the
-// syntax classes.
+// piece is a run of text with one look inside a <pre>: plain, in a <mark>, or in a span of a syntax
+// class.
 type piece struct {
 	Look look
 	Text string
@@ -27,8 +27,8 @@ const (
 	numText look = "n"
 )
 
-// pieces writes runs of text one after the other, each escaped. It is no templ component because
-// templ puts white space between nodes, which a <pre> would show.
+// pieces writes runs of text one after the other and escapes each. It is not a templ component
+// because templ puts white space between nodes, which a <pre> would show.
 func pieces(all []piece) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
@@ -44,7 +44,7 @@ func pieces(all []piece) templ.Component {
 				b.WriteString(text)
 			case marked:
 				id := ""
-				if !named { // where a link to the bytes leads
+				if !named { // target of a link to the bytes
 					id, named = ` id="at"`, true
 				}
 				b.WriteString("<mark" + id + ">" + text + "</mark>")
@@ -57,7 +57,7 @@ func pieces(all []piece) templ.Component {
 	})
 }
 
-// appendPiece adds text to the last piece where that has the same look.
+// appendPiece adds text to the last piece if that piece has the same look.
 func appendPiece(all []piece, look look, text string) []piece {
 	if text == "" {
 		return all
@@ -69,7 +69,7 @@ func appendPiece(all []piece, look look, text string) []piece {
 	return append(all, piece{Look: look, Text: text})
 }
 
-// appendLinked is appendPiece for text that leads to a node.
+// appendLinked is appendPiece for text that links to a node.
 func appendLinked(all []piece, look look, node, text string) []piece {
 	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == node {
 		all[n-1].Text += text

@@ -8,34 +8,34 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// QueuesPage lists the queues that letters died in, with what keeps their retries back, and the
-// inboxes.
+// QueuesPage lists the inboxes and the queues that letters died in, with the reasons why retries
+// are stopped.
 type QueuesPage struct {
 	Shell
-	Queues   []QueueRow // of this page; those whose retries are kept back are first
+	Queues   []QueueRow // of this page; queues with stopped retries come first
 	Total    int
-	From     int // how many stand on the pages before
+	From     int // number of queues on the pages before
 	PageSize int
 	Inboxes  []InboxRow
 	Rights   []RightRow
-	Unasked  []string // brokers without a management API in the configuration
-	Several  bool     // brokers or vhosts: a queue is not named by its name alone
-	Asked    bool     // brokers can be asked about queues
-	NotAsked int      // queues that no broker was asked about, as they are too many
-	Problem  string   // why what was asked for was not done
+	Unasked  []string // brokers without a configured management API
+	Several  bool     // brokers or vhosts: a queue name alone is ambiguous
+	Asked    bool     // brokers can report facts about queues
+	NotAsked int      // queues not asked about, because there are too many
+	Problem  string   // why the last request failed
 }
 
 // QueueRow is a queue that letters died in.
 type QueueRow struct {
 	Broker, VHost, Queue  string
 	Scheduled, Dead, Held QueueCount
-	Guard                 deadletter.Guard   // without a state its retries are running
+	Guard                 deadletter.Guard   // no state: retries are running
 	Away                  string             // why nothing can be sent to its broker now; "" = it can
-	Groups                []deadletter.Guard // groups of it whose retries are held back
+	Groups                []deadletter.Guard // its groups with stopped retries
 	Facts                 deadletter.QueueFacts
 }
 
-// QueueCount is how many letters of a queue are in a state, and the list of them.
+// QueueCount is the number of letters of a queue in one state, with a link to them.
 type QueueCount struct {
 	Letters int
 	Link    string
@@ -45,13 +45,13 @@ type QueueCount struct {
 type InboxRow struct {
 	Broker, VHost, Queue string
 	Up                   bool   // its broker is connected
-	Why                  string // why it is not
+	Why                  string // why it is not connected
 	Draining             bool
-	Note                 string // why it is not drained; of one that is, what may go wrong with it
+	Note                 string // why it is not drained; otherwise a warning about it
 	Facts                deadletter.QueueFacts
 }
 
-// RightRow is what the user of dlo has to be allowed to do with a broker.
+// RightRow is a permission that dlo's user needs on a broker.
 type RightRow struct {
 	Broker, User string
 	deadletter.Right
@@ -66,12 +66,12 @@ var rightMarks = map[deadletter.RightState]mark{
 // GroupGuard is the state of the retries of a group.
 type GroupGuard struct {
 	Group deadletter.GroupID
-	Guard deadletter.Guard // without a state they are not paused
-	Queue deadletter.Guard // of the queue of the group
+	Guard deadletter.Guard // no state: not paused
+	Queue deadletter.Guard // of the group's queue
 	Away  string           // why nothing can be sent to its broker now; "" = it can
 }
 
-// QueuesURL is the page of queues after the first so many.
+// QueuesURL returns the URL of the page of queues that starts after the first from queues.
 func QueuesURL(from int) string {
 	if from <= 0 {
 		return "/queues"
@@ -79,13 +79,13 @@ func QueuesURL(from int) string {
 	return "/queues?from=" + strconv.Itoa(from)
 }
 
-// place names a queue in a form, to the byte: a browser would change line ends and what is no
-// UTF-8.
+// place encodes the queue's name for a form, byte by byte. A browser would otherwise change line
+// ends and text that is not UTF-8.
 func (q QueueRow) place() string {
 	return url.Values{"broker": {q.Broker}, "vhost": {q.VHost}, "queue": {q.Queue}}.Encode()
 }
 
-// depth says how many messages wait in a queue.
+// depth returns the number of messages that are ready in a queue.
 func depth(f deadletter.QueueFacts) string {
 	switch {
 	case f.Known && !f.Exists:
@@ -114,13 +114,14 @@ var guardMarks = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
 
-// waiting is the pill of retries that nothing keeps back but their broker.
+// waiting is the pill for retries that only wait for their broker.
 var waiting = mark{"Waiting", "clock", "warn"}
 
-// guardMark is the state of retries as a pill; the zero Guard is that of retries that are running.
+// guardMark returns the state of retries as a pill. The zero Guard means that retries are running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
-// guardWords says what the pill does not: by whom and why, or what comes next.
+// guardWords returns what the pill does not say: who stopped the retries and why, or what comes
+// next.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {
@@ -149,8 +150,8 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	return ""
 }
 
-// mayPause and mayResume say which buttons a queue has: one that a person paused is only resumed,
-// one that a breaker holds can be paused as well.
+// mayPause and mayResume report which buttons a queue has. If a person paused it, it can only be
+// resumed. If a breaker stopped it, it can also be paused.
 func mayPause(g deadletter.Guard) bool { return g.State != deadletter.GuardPaused }
 
 func mayResume(g deadletter.Guard) bool {
@@ -170,7 +171,7 @@ func groupAction(g deadletter.GroupID, what string) string {
 	return "/groups/" + g.String() + "/" + what
 }
 
-// inboxMark says whether an inbox is drained.
+// inboxMark shows whether an inbox is connected and drained.
 func inboxMark(i InboxRow) mark {
 	switch {
 	case !i.Up:
@@ -188,7 +189,7 @@ func inboxNote(i InboxRow) string {
 	return line(i.Note, 300)
 }
 
-// unasked says of which brokers nobody can ask what policies do.
+// unasked names the brokers whose policies dlo cannot check.
 func unasked(brokers []string) string {
 	names := make([]string, len(brokers))
 	for i, b := range brokers {

@@ -12,82 +12,82 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// RulesPage says what becomes of letters: the rules in use, which of them applies to a letter, and
-// what people picked besides.
+// RulesPage shows what happens to letters: the rules in use, the rule that applies to a given
+// letter, and the redirects that people added.
 type RulesPage struct {
 	Shell
 	File      string    // that the rules were read from; "" = none
-	Loaded    time.Time // zero: not said
-	Rules     []Rule    // in order, the default last; none = not known here
-	Chosen    int       // index of the rule that is shown at length
+	Loaded    time.Time // zero: not shown
+	Rules     []Rule    // in order, the default last; empty = not known here
+	Chosen    int       // index of the rule shown in detail
 	Try       TryForm
-	WhatIf    *WhatIf // nil: not asked for
+	WhatIf    *WhatIf // nil: not requested
 	Tester    Tester
-	Guards    []deadletter.Guard // what keeps retries back now
+	Guards    []deadletter.Guard // what stops retries now
 	Overrides []deadletter.Override
-	Places    []RulesPlace // where a redirect can be: each broker with its vhost
+	Places    []RulesPlace // where a redirect can apply: brokers with their vhosts
 	Form      OverrideForm
-	Apply     string            // the query of letters that the rules are to be applied to, as it is written
+	Apply     string            // the query for applying the rules, as typed
 	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name, in "q", or in "try-q"
 }
 
-// Rule is one rule as it stands.
+// Rule is one rule in use.
 type Rule struct {
 	Name     string
-	When     []Clause // all of them have to fit; none = every letter
+	When     []Clause // all must match; none = every letter
 	Retry    RetryPlan
-	OwnRetry bool // false: that of the default rule, and for letters that a worker refused only
+	OwnRetry bool // false: as the default rule, and only for rejected letters
 	Discard  bool
 	Severity deadletter.Severity // of its dead letters; "" = as the default rule says
-	Notify   []string            // channels that are told of them
-	Further  []string            // what else it changes, a sentence each
+	Notify   []string            // channels notified of dead letters
+	Further  []string            // its other effects, one sentence each
 	YAML     string
 	Default  bool
 }
 
-// Clause is one condition of a rule. What a letter holds there is not told.
+// Clause is one condition of a rule. It does not contain the letter's value.
 type Clause struct {
 	Field, Want string
 	Fits        bool
 }
 
-// RetryPlan is a back-off: explicit delays, or a first one that grows.
+// RetryPlan is a back-off, either explicit delays or a growing first delay.
 type RetryPlan struct {
 	Delays     []time.Duration
-	First, Max time.Duration // without Delays; Max 0 = no limit of its own
+	First, Max time.Duration // if Delays is empty; Max 0 = no own limit
 	Factor     float64
 	Curve      Curve
 }
 
-// Tester asks which rule applies to a letter, or to facts.
+// Tester asks which rule applies to a letter or to given facts.
 type Tester struct {
-	Letter   string // id, as it is written
+	Letter   string // id, as typed
 	Facts    FactsForm
 	Mistakes map[string]string // by field; "letter" and "attempts" can be wrong, and "headers"
 	Answer   *RuleAnswer
 }
 
-// FactsForm are the facts of a letter as they are written.
+// FactsForm holds the facts of a letter as typed.
 type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Headers string }
 
-// RuleAnswer says which rule applies, what it does next, and why the others do not apply.
+// RuleAnswer says which rule applies, what it does next, and why the other rules do not apply.
 type RuleAnswer struct {
 	Letter    deadletter.ID    // "" = pasted facts
 	State     deadletter.State // of the letter
 	Was       string           // the rule that decided on the letter last; "" = none has
-	Known     []Span           // what was looked at, as one line; no header values
+	Known     []Span           // the facts considered, in one line; no header values
 	Rule      string
 	Outcome   deadletter.RuleOutcome
 	Number    int           // of the retry, from 1
-	Delay     time.Duration // of the retry; 0 where it is not drawn yet
-	Low, High time.Duration // when it can happen
+	Delay     time.Duration // of the retry; 0 if not drawn yet
+	Low, High time.Duration // range of the retry's delay
 	Severity  deadletter.Severity
 	Why       string
-	Notes     []string // what else decides about it
+	Notes     []string // what else affects the decision
 	Steps     []RuleStep
 }
 
-// RuleStep says of one rule whether it fits, and why not.
+// RuleStep says whether one rule matches, and if not, why.
 type RuleStep struct {
 	Rule             string
 	Matched, Applies bool
@@ -97,19 +97,19 @@ type RuleStep struct {
 // RulesPlace is a broker and its vhost.
 type RulesPlace struct{ Broker, VHost string }
 
-// Value is how a form names a place.
+// Value returns the form value of a place.
 func (p RulesPlace) Value() string { return p.Broker + "\n" + p.VHost }
 
-// OverrideForm is the form of a redirect as it is written.
+// OverrideForm holds the redirect form as typed.
 type OverrideForm struct{ Place, Queue, To, Reason string }
 
-// RuleURL is the page of the rules with one of them at length; i counts from 0.
+// RuleURL returns the URL of the rules page with one rule in detail. i counts from 0.
 func RuleURL(i int) string { return "/rules?rule=" + strconv.Itoa(i+1) + "#rule" }
 
-// WhyURL is where the rules explain themselves for a letter.
+// WhyURL returns the URL of the page that explains the rules for a letter.
 func WhyURL(id deadletter.ID) string { return "/rules?" + url.Values{"letter": {string(id)}}.Encode() }
 
-// source says where the rules come from.
+// source describes where the rules come from.
 func (p RulesPage) source() []Span {
 	loaded := ""
 	if !p.Loaded.IsZero() {
@@ -121,15 +121,15 @@ func (p RulesPage) source() []Span {
 	return []Span{{Text: "First match wins. Read from "}, {Text: line(p.File, 200), Code: true}, {Text: loaded + "."}}
 }
 
-// chosen is the rule that is shown at length.
+// chosen returns the rule shown in detail.
 func (p RulesPage) chosen() Rule { return p.Rules[min(max(p.Chosen, 0), len(p.Rules)-1)] }
 
-// fallback is the default rule.
+// fallback returns the default rule.
 func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }
 
-const ruleName = 80 // bytes of a rule's name that a page shows
+const ruleName = 80 // maximum bytes of a rule's name
 
-// label is what a rule is called on the page.
+// label returns the name of a rule as the page shows it.
 func (r Rule) label() string {
 	if r.Name == "" {
 		return "without a name"
@@ -138,9 +138,9 @@ func (r Rule) label() string {
 }
 
 const (
-	wantShown    = 120 // bytes of what a clause wants
-	clausesShown = 12  // clauses of one rule; its YAML has all
-	wantInRow    = 60  // the same where all rules are listed
+	wantShown    = 120 // bytes of a clause's expected value
+	clausesShown = 12  // clauses of one rule; its YAML shows all
+	wantInRow    = 60  // like wantShown, in the list of rules
 	clausesInRow = 3
 )
 
@@ -148,7 +148,7 @@ func (c Clause) words(not string, n int) []Span {
 	return []Span{{Text: line(c.Field, n) + " is " + not}, {Text: line(c.Want, n), Code: true}}
 }
 
-// when says which letters a rule is for, with the first n of its clauses.
+// when describes which letters a rule matches, with its first n clauses.
 func (r Rule) when(n int) []Span {
 	switch {
 	case r.Default:
@@ -177,7 +177,7 @@ func clauses(all []Clause, not string, n int) []Span {
 	return out
 }
 
-// retries says in short what a rule does before a letter is dead.
+// retries summarises what a rule does before a letter is dead.
 func (r Rule) retries() string {
 	switch {
 	case r.Discard:
@@ -188,7 +188,8 @@ func (r Rule) retries() string {
 	return r.Retry.words()
 }
 
-// words are a back-off in short: 10 s, 1 min 40 s; or 30 s × 3, 5 times, at most 30 min.
+// words summarises a back-off, for example "10 s, 1 min 40 s" or "30 s × 3, 5 times, at most 30
+// min".
 func (p RetryPlan) words() string {
 	text := ""
 	switch {
@@ -220,7 +221,7 @@ func (p RetryPlan) words() string {
 	return text
 }
 
-// then is what becomes of a letter whose retries are used up.
+// then describes what happens to a letter after its last retry.
 func (p RulesPage) then(r Rule) string {
 	if s := p.severity(r); s != "" {
 		return "dead, severity " + s
@@ -228,7 +229,7 @@ func (p RulesPage) then(r Rule) string {
 	return "dead"
 }
 
-// severity is how loudly the dead letters of a rule call; "" when it is not known.
+// severity returns the severity of a rule's dead letters, or "" if it is not known.
 func (p RulesPage) severity(r Rule) string {
 	s := r.Severity
 	if s == "" {
@@ -238,13 +239,13 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// asked says whether the tester was asked something.
+// asked reports whether the tester was used.
 func (t Tester) asked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
 
-// described says whether that was about facts, and not about a letter.
+// described reports whether the tester was used with facts instead of a letter.
 func (t Tester) described() bool { return t.asked() && t.Letter == "" }
 
-// next says what the rule does next.
+// next describes what the rule does next.
 func (a RuleAnswer) next() string {
 	switch a.Outcome {
 	case deadletter.RuleDiscard:
@@ -256,7 +257,7 @@ func (a RuleAnswer) next() string {
 	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
 }
 
-// when says when the retry of an answer can happen.
+// when describes when the retry of an answer can happen.
 func (a RuleAnswer) when() string {
 	switch {
 	case a.Low == a.High:
@@ -267,10 +268,10 @@ func (a RuleAnswer) when() string {
 	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
 }
 
-// changed says whether another rule than now decided on the letter.
+// changed reports whether a different rule decided on the letter last time.
 func (a RuleAnswer) changed() bool { return a.Was != "" && a.Was != a.Rule }
 
-// reason says why a rule does not apply.
+// reason explains why a rule does not apply.
 func (s RuleStep) reason() []Span {
 	if s.Matched {
 		return []Span{{Text: "would match, but comes later"}}
@@ -282,7 +283,7 @@ func (s RuleStep) reason() []Span {
 	return clauses(missed, "not ", clausesInRow)
 }
 
-// place is the number of a step's rule; the default has none.
+// place returns the number of a step's rule. The default rule has no number.
 func (a RuleAnswer) place(i int) string {
 	if i == len(a.Steps)-1 {
 		return ""
@@ -290,7 +291,7 @@ func (a RuleAnswer) place(i int) string {
 	return strconv.Itoa(i+1) + " "
 }
 
-// stepsShown are the rules that a tester's answer lists; the API has all.
+// stepsShown is the maximum number of rules in a tester's answer. The API returns all.
 const stepsShown = 50
 
 var guardStates = map[deadletter.GuardState]mark{
@@ -300,10 +301,10 @@ var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
 
-// guardWord says what keeps retries back.
+// guardWord shows what stops retries.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
-// several says whether a redirect has to say where its queue is.
+// several reports whether a redirect has to name the broker and vhost of its queue.
 func (p RulesPage) several() bool { return len(p.Places) > 1 }
 
 func overrideWord(o deadletter.Override) string {
@@ -315,12 +316,12 @@ func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 }
 
 const (
-	rulesShown  = 50   // rows of the table of rules; the API has all
-	guardsShown = 20   // lines of what keeps retries back
-	ruleYAML    = 3000 // bytes of the YAML of one rule that a page shows; the file has all
+	rulesShown  = 50   // rows of the table of rules; the API returns all
+	guardsShown = 20   // lines about stopped retries
+	ruleYAML    = 3000 // bytes of a rule's YAML; the file has all
 )
 
-// yamlShown is YAML as a page shows it.
+// yamlShown returns YAML as a page shows it.
 func yamlShown(text string, n int) string {
 	shown := deadletter.VisibleLines(deadletter.Cut(text, n))
 	if len(text) > n {
@@ -329,8 +330,8 @@ func yamlShown(text string, n int) string {
 	return shown
 }
 
-// Known writes what is known of a letter as one line: pairs of a name and a value, those without a
-// value left out, and how many attempts it used.
+// Known describes a letter in one line. It lists the pairs of name and value, without empty values,
+// and the number of attempts used.
 func Known(pairs [][2]string, attempts int) []Span {
 	var out []Span
 	for _, p := range pairs {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleHasItsWords for what a rule does next. A forgotten outcome reads like
-// another one.
+// TestEveryOutcomeOfARuleHasItsWords checks the text about what a rule does next. It detects a
+// forgotten outcome, which would read like another outcome.
 func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}
@@ -21,8 +21,8 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords: in the list, at length and for its severity. A forgotten
-// outcome reads like another one, or like a rule that says nothing.
+// TestARuleOfEveryOutcomeHasItsWords checks the list, the details and the severity. It detects a
+// forgotten outcome, which would read like another outcome or like a rule without content.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }

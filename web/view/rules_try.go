@@ -9,91 +9,91 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TryForm is where rules are written to see what they would do.
+// TryForm is the form for trying rules on stored letters.
 type TryForm struct {
-	Text     string // as it is written; at first the rules in use
-	Unshown  int    // bytes of the rules in use, where these are too long for that; else 0
+	Text     string // as typed; at first the rules in use
+	Unshown  int    // bytes of the rules in use if too long to show; else 0
 	Query    string // of the letters, as it is written; "" = the usual ones
 	Mistakes []RuleMistake
-	Tried    bool     // what would be is that of Text, and not of the rules in use
-	Notes    []string // what of Text was not tried, a sentence each
+	Tried    bool     // the result is for Text, not for the rules in use
+	Notes    []string // parts of Text that were not tried, one sentence each
 }
 
-// RuleMistake is what is wrong in a line of the rules that were written.
+// RuleMistake is an error in one line of the typed rules.
 type RuleMistake struct {
-	Line, Column int // 0: of the whole text
+	Line, Column int // 0: the whole text
 	Text         string
 	In           string // the line
 }
 
-// WhatIf says what rules would have made of stored letters when they last died, beside what became
-// of them.
+// WhatIf shows what rules would have done with stored letters at their last death, beside what
+// actually happened to them.
 type WhatIf struct {
 	Query    string // which letters
-	Usual    bool   // it is those that are looked at where nobody asks for others
-	Matching int    // letters in the store that Query selects
-	Exact    bool   // false: Matching stopped early
-	Most     int    // letters that are looked at
+	Usual    bool   // the default letters, because the query is empty
+	Matching int    // stored letters that Query selects
+	Exact    bool   // false: the count stopped early
+	Most     int    // maximum number of letters examined
 	Looked   int
-	Late     int         // not looked at, since the time was up
-	Left     int         // gone meanwhile, of queues that the reader may not see, or of trials
-	Rules    []RuleCount // one for each rule, the default last
-	Totals   []RuleTotal // by the state that letters are in
-	Fates    []Fate      // what would be otherwise first, most letters first
+	Late     int         // not examined because time ran out
+	Left     int         // gone meanwhile, in queues hidden from the reader, or trials
+	Rules    []RuleCount // one per rule, the default last
+	Totals   []RuleTotal // by the letters' state
+	Fates    []Fate      // differing fates first, most letters first
 }
 
 // RuleCount is what one rule would do.
 type RuleCount struct {
 	Rule    string
-	Delays  string // its retries in a line, and what comes then
+	Delays  string // its retries and final outcome in one line
 	Letters int
 	Become  map[deadletter.RuleOutcome]int // letters
 }
 
-// RuleTotal is what rules would make of the letters that are in a state.
+// RuleTotal is what rules would do with the letters in one state.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
 	Become  map[deadletter.RuleOutcome]int // letters
 }
 
-// Fate is what became of some letters, and what rules would have made of them.
+// Fate is what happened to some letters, and what rules would have done with them.
 type Fate struct {
 	Was, Would Decided
-	Same       bool // nothing would have been otherwise
+	Same       bool // the rules would change nothing
 	Letters    int
 	Examples   []deadletter.ID // newest first
 	Query      string          // that selects exactly these; "" = none does
 }
 
-// Decided is what became of a letter, or would have.
+// Decided is what happened to a letter, or what would have happened.
 type Decided struct {
 	State    deadletter.State       // of what did; "" of what would have
 	Outcome  deadletter.RuleOutcome // of what would have; "" of what did
 	Rule     string                 // that decided; "" = none
-	Severity deadletter.Severity    // of one that is dead
+	Severity deadletter.Severity    // if dead
 	Delays   string                 // of that rule, in a line; "" = it is not in use any more
 }
 
-// WhatIfLetters is how many stored letters rules are tried on.
+// WhatIfLetters is the number of stored letters on which rules are tried.
 const WhatIfLetters = 500
 
 const (
-	fatesShown  = 25  // rows of what would be; the API has all
+	fatesShown  = 25  // rows of results; the API returns all
 	lineShown   = 120 // bytes of a line with a mistake
 	delaysShown = 200 // bytes of delays
-	triedShown  = 25  // rows of the rules that were tried
+	triedShown  = 25  // rows of tried rules
 )
 
-// tried says whether rules were written and sent: then what is said of them is first.
+// tried reports whether rules were submitted. The page then shows the result first.
 func (p RulesPage) tried() bool {
 	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }
 
-// rows is how high the field of the rules is without a script.
+// rows returns the height of the rules field without a script.
 func (f TryForm) rows() string { return strconv.Itoa(min(max(strings.Count(f.Text, "\n")+1, 8), 24)) }
 
-// invalid ties the field of the rules to what is wrong in it.
+// invalid links the rules field to its error message.
 func (f TryForm) invalid() templ.Attributes {
 	if len(f.Mistakes) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (f TryForm) invalid() templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "try-text-wrong"}
 }
 
-// place says where a mistake is.
+// place returns the line and the column of a mistake.
 func (m RuleMistake) place() string {
 	if m.Line == 0 {
 		return ""
@@ -109,7 +109,7 @@ func (m RuleMistake) place() string {
 	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": "
 }
 
-// use says how rules come into use.
+// use explains how to put rules into use.
 func (p RulesPage) use() []Span {
 	if p.File == "" {
 		return []Span{{Text: "To use rules, put them into a configuration file and start dlo with it: "}, {Text: "dlo serve dlo.yaml", Code: true}, {Text: ". New rules affect new deaths only. "}}
@@ -134,8 +134,8 @@ func does(become map[deadletter.RuleOutcome]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Words are a total in a sentence: of 312 dead letters, 288 would still be dead and 24 would be
-// retried.
+// Words describes a total in a sentence: "Of 312 dead letters, 288 would still be dead and 24 would
+// be retried."
 func (t RuleTotal) Words() string {
 	state := strings.ToLower(StateWord(t.State))
 	letters := Number(t.Letters, state+" letter", state+" letters")
@@ -155,10 +155,10 @@ func (t RuleTotal) Words() string {
 	return "Of " + letters + ", " + enumerated(would) + "."
 }
 
-// dryRun says whether the rules in use were asked what they would do.
+// dryRun reports whether the result is for the rules in use.
 func (p RulesPage) dryRun() bool { return p.WhatIf != nil && !p.Try.Tried }
 
-// words say what was looked at.
+// words describes which letters were examined.
 func (f WhatIf) words() string {
 	text := "Looked at " + Count(f.Looked) + " of " + AtLeast(f.Matching, f.Exact) + " letters"
 	if f.Usual {
@@ -178,7 +178,7 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// count is what rule i would do.
+// count returns what rule i would do.
 func (f WhatIf) count(i int) RuleCount {
 	if i < len(f.Rules) {
 		return f.Rules[i]
@@ -186,7 +186,7 @@ func (f WhatIf) count(i int) RuleCount {
 	return RuleCount{}
 }
 
-// matched says how many of the rules that were tried apply to one of the letters.
+// matched says how many of the tried rules apply to at least one letter.
 func (f WhatIf) matched() string {
 	n := 0
 	for _, r := range f.Rules {
@@ -197,7 +197,8 @@ func (f WhatIf) matched() string {
 	return "Each rule that was tried: " + Count(n) + " of " + Count(len(f.Rules)) + " apply to one of these letters"
 }
 
-// words say what became of letters. What is held is so by a guard or a person, and by no rule.
+// words describes what happened to letters. Held letters were held by a guard or a person, never by
+// a rule, so no rule is named.
 func (d Decided) words() string {
 	text := StateWord(d.State)
 	if d.Rule == "" || d.State == deadletter.StateHeld {
@@ -206,7 +207,7 @@ func (d Decided) words() string {
 	return text + by(d)
 }
 
-// delays are those of the rule.
+// delays returns the delays of the rule.
 func (d Decided) delays() string {
 	if d.Rule != "" && d.Delays == "" {
 		return "no longer in use"
@@ -214,7 +215,7 @@ func (d Decided) delays() string {
 	return line(d.Delays, delaysShown)
 }
 
-// would says what would have become of letters.
+// would describes what would have happened to letters.
 func (f Fate) would() string {
 	text := f.Would.Outcome.Past() + by(f.Would)
 	if f.Was.State == deadletter.StateHeld {
@@ -226,7 +227,7 @@ func (f Fate) would() string {
 	return upperFirst(text)
 }
 
-// by names the rule of a decision, and how loudly it calls.
+// by names the rule of a decision and its severity.
 func by(d Decided) string {
 	text := ": rule " + Rule{Name: d.Rule}.label()
 	if word, bars := severityMark(d.Severity); bars > 0 {

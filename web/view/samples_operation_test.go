@@ -25,7 +25,7 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
-// sampleConfirmAll is a selection by query.
+// sampleConfirmAll returns a confirmation for letters selected by a query.
 func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	p := sampleConfirm(v)
 	p.IDs, p.Query, p.Until, p.Except = nil, sampleLetters().All.Query, now, []deadletter.ID{sampleID(3)}
@@ -35,7 +35,7 @@ func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	return p
 }
 
-// sampleTried is the operation of one letter, which has come back.
+// sampleTried returns an operation on one letter that came back.
 func sampleTried() OperationPage {
 	p := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue)
 	o := &p.Operation
@@ -81,7 +81,7 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 	return p
 }
 
-// sampleReturns are letters that came back: each way in which it is said what they died of.
+// sampleReturns returns letters that came back, with every way to describe their error.
 func sampleReturns() []deadletter.OperationLetter {
 	back := deadletter.OperationLetter{Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}
 	same, other, unread := back, back, back
@@ -91,7 +91,7 @@ func sampleReturns() []deadletter.OperationLetter {
 	return []deadletter.OperationLetter{same, other, unread}
 }
 
-// samplePhases is the operation in every phase that looks different.
+// samplePhases returns the operation in every phase with its own look.
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	away := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)

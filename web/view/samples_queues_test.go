@@ -33,7 +33,7 @@ func sampleQueues() QueuesPage {
 	p.Queues[5].Groups = []deadletter.Guard{guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour)}
 	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
 	p.Queues[6].Facts = deadletter.UnknownQueue
-	p.Queues[6].Facts.Known = true // it is gone
+	p.Queues[6].Facts.Known = true // it no longer exists
 	p.Inboxes = []InboxRow{
 		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
 		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited allows that", Facts: deadletter.UnknownQueue},
@@ -52,7 +52,7 @@ func sampleQueues() QueuesPage {
 
 const sampleAway = "main is not connected: letters wait until it is back"
 
-// queuePages are the page of queues in its states, and the retries of a group over its letters.
+// queuePages returns the queues page in its states, and the retries of a group above its letters.
 func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()

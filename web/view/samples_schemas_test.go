@@ -20,7 +20,7 @@ message EmailRequested {
 }
 `
 
-// sampleTyped is a queue whose n letters were read in one way.
+// sampleTyped returns a queue with n letters that were decoded in one way.
 func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
 	q := TypedQueue{Broker: "main", VHost: "/", Queue: queue, Letters: n, Link: LettersURL("queue:"+queue, "", ""), By: []deadletter.ReadCount{{Type: typ, Reading: by, Letters: n}}}
 	if typ != "" {
@@ -81,12 +81,12 @@ func sampleSchemas() SchemasPage {
 	return p
 }
 
-// schemaPages are the page of schemas in its states, and the pages between a file or a set and what
-// becomes of it.
+// schemaPages returns the schemas page in its states, and the confirmation pages for uploads and
+// removals.
 func schemaPages() map[string]templ.Component {
 	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, PageSize: 30}
 	asked := sampleSchemas()
-	asked.Anew = deadletter.ReadingAnew{Why: "set notify 1f2e3d4c", Total: 312, Left: 120, Changed: 15}
+	asked.Rereading = deadletter.RereadProgress{Why: "set notify 1f2e3d4c", Total: 312, Left: 120, Changed: 15}
 	asked.Problems = []string{"notify.proto: line 3: edition 2024 is not understood", "orders.internal:50051: connection refused"}
 	asked.SchemasBad, asked.Coverage.Unread, asked.Coverage.Refused, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 305, 1, true, 30, 230, 61
 	asked.Servers = append(asked.Servers, deadletter.SchemaServer{Address: "orders.internal:50051", Problem: "connection refused"})
@@ -105,7 +105,7 @@ func schemaPages() map[string]templ.Component {
 	gone := sampleSchemas()
 	gone.Library, gone.Coverage = false, Coverage{Unread: 305}
 	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{Name: "acme.Gone", Problem: "no set defines this type"}, &SetDetail{Name: "gone"}
-	gone.Anew = deadletter.ReadingAnew{Why: "a pick of acme.audit.v1.Record"}
+	gone.Rereading = deadletter.RereadProgress{Why: "a pick of acme.audit.v1.Record"}
 	upload := SchemaUploadPage{
 		Shell: sampleShell("Upload schemas", SectionSchemas, "/schemas"), Key: "k", Set: "notify", Version: "99887766", Was: "1f2e3d4c", WasAt: now.Add(-17 * time.Hour), Types: 43, Files: 14,
 		Added: []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"}, Enums: 1, Changed: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}}}, Removed: []string{"acme.notify.v1.Fax"},
@@ -127,10 +127,10 @@ func schemaPages() map[string]templ.Component {
 	}
 }
 
-// hostileSchemas has bad in every field of the pages of schemas.
+// hostileSchemas returns the schema pages with bad in every field.
 func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	id := sampleID(0)
-	typ := "a." + strings.Repeat("x", min(n, 190)) // names of types are checked, but for their length
+	typ := "a." + strings.Repeat("x", min(n, 190)) // type names are checked, except for length
 	version := SchemaVersion{Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, At: now, Types: 1, Files: 1, Current: true}
 	change := ChangedType{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
@@ -139,7 +139,7 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	letter := pick
 	letter.Letter = id
 	p := SchemasPage{
-		Shell: shell, Library: true, Several: true, Total: 60, PageSize: 30, Problems: slicesRepeat(bad, 30), Anew: deadletter.ReadingAnew{Why: bad, Total: 1, Left: 1}, Directory: bad,
+		Shell: shell, Library: true, Several: true, Total: 60, PageSize: 30, Problems: slicesRepeat(bad, 30), Rereading: deadletter.RereadProgress{Why: bad, Total: 1, Left: 1}, Directory: bad,
 		Unmatched: UnmatchedQueues{Letters: 1, More: 1, Rows: slicesRepeat(UnmatchedQueue{Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad, Closest: slicesRepeat(Candidate{Type: typ}, 8)}, 20)},
 		Added:     slicesRepeat(deadletter.AddedCount{Broker: bad, VHost: bad, Queue: line(bad, 255), Type: typ, AddedField: deadletter.AddedField{Number: 1<<29 - 1, Wire: "length-delimited"}, Letters: 1}, 8),
 		Queues:    slicesRepeat(queue, 20), Picks: append(slicesRepeat(pick, 60), letter), Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),

@@ -75,7 +75,7 @@ func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Tar
 	return deadletter.Target{Kind: kind, Name: name, Title: title}
 }
 
-// samplePlan is a back-off of explicit delays.
+// samplePlan returns a back-off with explicit delays.
 func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
 	return RetryPlan{Delays: delays, Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
 		by := time.Duration(float64(delays[n]) * jitter)
@@ -83,7 +83,7 @@ func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
 	})}
 }
 
-// sampleThousand is a back-off of a thousand retries.
+// sampleThousand returns a back-off with a thousand retries.
 func sampleThousand() RetryPlan {
 	return RetryPlan{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Curve: NewCurve(1000, .2, func(n int) (time.Duration, time.Duration, time.Duration) {
 		d := min(time.Minute<<min(n, 10), 6*time.Hour)
@@ -118,7 +118,7 @@ func sampleRules() RulesPage {
 	}
 }
 
-// sampleApply is what rules would change about letters that wait.
+// sampleApply returns the changes that rules would make to waiting letters.
 func sampleApply() ApplyPage {
 	return ApplyPage{
 		Shell: sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"), Query: "queue:webhook-queue,sms-queue", Loaded: now.Add(-time.Hour), Looked: 2614, Unchanged: 1204, Restore: "for 7 days",
@@ -131,8 +131,7 @@ func sampleApply() ApplyPage {
 	}
 }
 
-// applyPages are what becomes of letters that wait when rules are applied to them, before and
-// after.
+// applyPages returns the pages for applying rules to waiting letters, before and after.
 func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
@@ -152,7 +151,7 @@ func sampleFirstRun() *FirstRun {
 	return &FirstRun{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}
 }
 
-// sampleTrial has gone the whole way.
+// sampleTrial returns a trial that completed all its steps.
 func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds*1000) * time.Millisecond) }
 	return &deadletter.Trial{
@@ -161,7 +160,7 @@ func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 	}
 }
 
-// setupPages are the pages besides letters and operations.
+// setupPages returns the pages that are not about letters or operations.
 func setupPages() map[string]templ.Component {
 	quiet := sampleOverview()
 	quiet.Groups, quiet.Dead, quiet.Held, quiet.Scheduled, quiet.Unindexed, quiet.MoreThan = nil, 0, 0, 1, 1204, false

@@ -23,7 +23,7 @@ func sampleID(n int) deadletter.ID {
 	return deadletter.ID(fmt.Sprintf("019a9f3e-5b1e-7ac0-9d3f-44e2%08x", 0x79c3aeae+n*0x1021347))
 }
 
-// sampleScheduled is the list of what waits: in the order in which it is due.
+// sampleScheduled returns the list of waiting letters, sorted by due time.
 func sampleScheduled() LettersPage {
 	p := sampleLetters()
 	p.Query, p.States, p.Order, p.Tokens = "state:scheduled", []deadletter.State{deadletter.StateScheduled}, deadletter.OrderDue, nil
@@ -83,7 +83,7 @@ func sampleLetters() LettersPage {
 	return p
 }
 
-// sampleBars are n bars that end now.
+// sampleBars returns n bars, the last of which ends now.
 func sampleBars(n int, step time.Duration, of func(i int) deadletter.Bar) deadletter.Histogram {
 	h := deadletter.Histogram{From: now.Add(-time.Duration(n) * step), To: now, Step: step}
 	for i := range n {
@@ -114,7 +114,7 @@ func sampleAllStates() LettersPage {
 	return p
 }
 
-// pages is every page in every state that looks different.
+// pages returns every page in every state with its own look.
 func pages() map[string]templ.Component {
 	empty := LettersPage{Shell: sampleShell("Letters", SectionLetters, "/letters?q=state%3Adead"), Query: "state:dead", Tokens: []Token{{Text: "state:dead", Remove: "/letters?q="}}, States: []deadletter.State{deadletter.StateDead}, Exact: true, InStore: 2705}
 	noMatch := empty
@@ -204,6 +204,6 @@ func pages() map[string]templ.Component {
 	return all
 }
 
-// evil is text that tries everything at once.
+// evil is text that tries every attack.
 const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript:alert(1) ' onmouseover='alert(1) style="x" ` +
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"

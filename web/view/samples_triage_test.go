@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sampleTriaged are the groups of the visual specification.
+// sampleTriaged returns the groups of the visual specification.
 func sampleTriaged() []deadletter.GroupRow {
 	list := []deadletter.GroupRow{
 		{ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected", Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew, Count: 312, Waiting: 46, Owner: "Priya Nair"},
@@ -88,7 +88,7 @@ func sampleDigest() TriagePage {
 	return p
 }
 
-// triagePages are the tabs of Triage and the page of a group, in every state that looks different.
+// triagePages returns the tabs of Triage and the page of a group, in every state with its own look.
 func triagePages() map[string]templ.Component {
 	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(TriageResolved), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
 	for i := range snoozed.Rows {
@@ -111,7 +111,7 @@ func triagePages() map[string]templ.Component {
 	}
 }
 
-// hostileTriage has bad in every field that comes from a letter or from a person.
+// hostileTriage returns pages with bad in every field that comes from a letter or from a person.
 func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
 		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],

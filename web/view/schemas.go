@@ -8,39 +8,39 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SchemasPage says how far the stored letters can be read, by which types, and where those come
-// from.
+// SchemasPage shows how many stored letters can be decoded, with which types, and where the types
+// come from.
 type SchemasPage struct {
 	Shell
 	Library   bool     // descriptor sets can be listed and changed here
-	Types     int      // that are registered
-	Problems  []string // what of the schemas cannot be read, and why
+	Types     int      // registered types
+	Problems  []string // what cannot be read in the schemas, and why
 	Coverage  Coverage
-	Anew      deadletter.ReadingAnew
+	Rereading deadletter.RereadProgress
 	Unmatched UnmatchedQueues
 	Added     []deadletter.AddedCount // most letters first
 	Queues    []TypedQueue            // of this page, most letters first
 	Total     int                     // of queues
-	From      int                     // how many stand on the pages before
+	From      int                     // number of queues on the pages before
 	PageSize  int
-	Several   bool // brokers or vhosts: a queue is not named by its name alone
+	Several   bool // brokers or vhosts: a queue name alone is ambiguous
 	Picks     []deadletter.Pick
-	Bindings  []TypeBinding // of the configuration
-	Names     []string      // of registered types, for the forms
-	Unnamed   int           // registered types that are not among Names
+	Bindings  []TypeBinding // from the configuration
+	Names     []string      // registered types, for the forms
+	Unnamed   int           // number of registered types missing from Names
 	Bind      BindForm
 	Sets      []SchemaSet // in use, by name
 	Removed   []SchemaVersion
 	Directory string // that is watched, "" = none
 	Servers   []deadletter.SchemaServer
-	Set       *SetDetail // nil: not asked for
+	Set       *SetDetail // nil: not requested
 	Find      TypeSearch
-	Type      *TypeSource // nil: not asked for
+	Type      *TypeSource // nil: not requested
 	Upload    UploadForm
 	Said      string // what was changed a moment ago; "" = nothing
 }
 
-// BoundWords says what a new binding does.
+// BoundWords describes the effect of a new binding.
 func BoundWords(p deadletter.Pick) string {
 	text := "Letters of " + line(p.Queue, 255)
 	if p.Key != "" {
@@ -49,31 +49,31 @@ func BoundWords(p deadletter.Pick) string {
 	return text + " are read as " + line(p.Type, 255) + " from now on. Those that are stored are read again."
 }
 
-// UsedWords says that a set that was uploaded is in use.
+// UsedWords says that an uploaded set is in use.
 func UsedWords(set string) string {
 	return "The uploaded file is now the set " + line(set, 100) + ". Letters that it concerns are read again."
 }
 
-// TypeBinding ties queues to a type.
+// TypeBinding binds queues to a type.
 type TypeBinding struct{ Queue, Key, Type string }
 
-// asked says whether somebody looks for a type, or at one: then that comes first.
+// asked reports whether the page shows a search for types or one type. Either is then shown first.
 func (p SchemasPage) asked() bool { return p.Find.Word != "" || p.Type != nil }
 
-// BindForm is the form of a binding as it is written.
+// BindForm is the binding form as typed.
 type BindForm struct{ Queue, Key, Type, Reason, Problem string }
 
-// UploadForm is the form of an upload as it was sent, without its file.
+// UploadForm is the upload form as sent, without its file.
 type UploadForm struct{ Name, Problem string }
 
-// What the page shows at most, so that it stays under 300 KB; the API has all, and search finds
-// what is left out.
+// Limits of the page, which keep it under 300 KB. The API returns everything, and the search finds
+// what the page leaves out.
 const (
 	closestShown   = 3
 	queueTypes     = 4
 	picksShown     = 12
 	setsShown      = 20
-	conflictsShown = 3  // names in the state of a set
+	conflictsShown = 3  // names in a set's state
 	versionsShown  = 20 // of one set
 	setTypes       = 50 // types of one set
 	conflictTypes  = 6
@@ -89,7 +89,7 @@ const (
 	bytesOffered   = 10_000 // of their names
 )
 
-// NamesOffered are the types that a form offers, and how many it leaves out.
+// NamesOffered returns the types that a form offers, and how many are left out.
 func NamesOffered(all []string) (some []string, left int) {
 	n := 0
 	for i, name := range all {
@@ -100,7 +100,7 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL is the page with the queues after the first so many.
+// SchemasURL returns the URL of the page with the queues after the first from queues.
 func SchemasURL(from int) string {
 	if from <= 0 {
 		return "/schemas"
@@ -108,20 +108,20 @@ func SchemasURL(from int) string {
 	return "/schemas?from=" + strconv.Itoa(from) + "#queues"
 }
 
-// TypeURL is where a type is defined.
+// TypeURL returns the URL of a type's definition.
 func TypeURL(name string) string {
 	return "/schemas?" + url.Values{"type": {name}}.Encode() + "#type"
 }
 
-// SetURL is the page with one set at length.
+// SetURL returns the URL of the page with one set in detail.
 func SetURL(name string) string { return "/schemas?" + url.Values{"set": {name}}.Encode() + "#set" }
 
-// bindURL is the form of a binding, filled in.
+// bindURL returns the URL of a binding form with the given values filled in.
 func bindURL(queue, key, typ string) string {
 	return address("/schemas", "bind", queue, "key", key, "as", typ) + "#bind"
 }
 
-// AddCommand adds what buf compiles as a set.
+// AddCommand is the command that adds the output of buf build as a set.
 const AddCommand = "buf build -o - | dlo types add --name notify -"
 
 func (p SchemasPage) sum() string {
@@ -131,7 +131,7 @@ func (p SchemasPage) sum() string {
 	return Number(p.Types, "message type", "message types") + " in " + Number(len(p.Sets), "set", "sets")
 }
 
-// pickWord says what a pick is for.
+// pickWord describes what a pick applies to.
 func pickWord(p deadletter.Pick) string {
 	switch {
 	case p.Letter != "":
@@ -142,12 +142,12 @@ func pickWord(p deadletter.Pick) string {
 	return "queue " + queueName(p.Queue)
 }
 
-// removePick is where a pick is taken away.
+// removePick returns the URL that removes a pick.
 func removePick(p deadletter.Pick) string {
 	return "/schemas/picks/" + strconv.FormatInt(p.ID, 10) + "/remove"
 }
 
-// problemLines are a problem of several lines, such as the mistakes of a .proto file.
+// problemLines splits a problem with several lines, such as the errors in a .proto file.
 func problemLines(text string) []string {
 	var out []string
 	for l := range strings.Lines(deadletter.Cut(text, 4000)) {

@@ -2,36 +2,36 @@ package view
 
 import "time"
 
-// SchemaUploadPage says what an uploaded file would change, before it counts.
+// SchemaUploadPage shows what an uploaded file would change before it is put into use.
 type SchemaUploadPage struct {
 	Shell
-	Key          string // of the file, which is kept for the second step
+	Key          string // of the file, which is stored for the second step
 	Set, Version string
 	Was          string // the version in use; "" = the set is new
 	WasAt        time.Time
 	Known        string // "current": nothing would change; "older": the set had this version before; "" = it is new
 	Types, Files int
 	Added        []string
-	Enums        int // of those that are added
+	Enums        int // enums among Added
 	Changed      []ChangedType
 	Removed      []string
 	Conflicts    []ChangedType
-	Letters      int // that have a type which is read differently
-	Sampled      int // newest letters that no schema reads,
-	Readable     int // and how many of them would be read
+	Letters      int // letters of a type that would decode differently
+	Sampled      int // newest letters that no schema decodes
+	Readable     int // how many of them would decode
 	Problem      string
 }
 
-// SchemaRemovePage says what the removal of a set reaches.
+// SchemaRemovePage shows what the removal of a set affects.
 type SchemaRemovePage struct {
 	Shell
 	Set            string
 	Types, Letters int
 }
 
-const namesInList = 30 // names of types in one list
+const namesInList = 30 // type names in one list
 
-// same says whether the file is what is in use already.
+// same reports whether the file is already in use.
 func (p SchemaUploadPage) same() bool { return p.Known == "current" }
 
 func (p SchemaUploadPage) title() string {
@@ -44,7 +44,7 @@ func (p SchemaUploadPage) title() string {
 	return "New version of set " + line(p.Set, 120)
 }
 
-// added counts what is new: types, and enums where there are any.
+// added returns the number of new types, and of new enums if there are any.
 func (p SchemaUploadPage) added() string {
 	text := Number(len(p.Added)-p.Enums, "type", "types")
 	if p.Enums > 0 {
@@ -53,7 +53,7 @@ func (p SchemaUploadPage) added() string {
 	return text
 }
 
-// compared says what the file is compared with.
+// compared describes what the file is compared with.
 func (p SchemaUploadPage) compared() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
 	switch {
@@ -69,7 +69,7 @@ func (p SchemaUploadPage) compared() string {
 	return text + "Nothing is changed yet."
 }
 
-// effects says what the change reaches, a sentence each.
+// effects describes what the change affects, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",

@@ -8,64 +8,64 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Coverage is how the stored letters were read, those that have a body still.
+// Coverage shows how the stored letters that still have a body were decoded.
 type Coverage struct {
 	Typed     int // decoded by one type
-	Plain     int // JSON, text or nothing
+	Plain     int // JSON, text or empty
 	Ambiguous int
 	Unknown   int
-	Refused   int // too large, or dlo died of them
+	Refused   int // too large, or reading them crashed dlo
 	Unread    int // not read yet by this version
 }
 
-// UnmatchedQueues are the queues with letters that no type was found for.
+// UnmatchedQueues lists queues with letters for which no type was found.
 type UnmatchedQueues struct {
 	Letters int
 	Rows    []UnmatchedQueue // most letters first
-	More    int              // queues that are left out
+	More    int              // queues left out
 }
 
-// UnmatchedQueue is one of them, with what its newest such letter looks like.
+// UnmatchedQueue is a queue with letters of unknown type, and describes the newest such letter.
 type UnmatchedQueue struct {
 	Broker, VHost, Queue string
 	Letters              int
-	Link                 string    // the list of them
+	Link                 string    // list of these letters
 	Since                time.Time // zero: unknown
-	Smallest, Largest    int       // bytes of the newest ones
-	Sampled              int       // how many of those
+	Smallest, Largest    int       // bytes of the newest letters
+	Sampled              int       // how many newest letters
 	Letter               deadletter.ID
 	Shape                string // of the newest; "" = no protobuf
 	Masked               bool
-	Why                  string // what was found instead, in a sentence
+	Why                  string // what was found instead, as a sentence
 	Closest              []Candidate
-	Late                 bool // not looked at: time ran out
+	Late                 bool // not examined: time ran out
 }
 
-// TypedQueue is a queue with the types that its letters were read as.
+// TypedQueue is a queue with the types of its letters.
 type TypedQueue struct {
 	Broker, VHost, Queue string
 	Letters              int
 	Unread               int
 	Link                 string
 	Types                []TypeCount            // most letters first
-	By                   []deadletter.ReadCount // how its letters were read; most letters first
-	Bound                *deadletter.Pick       // the first binding of a person that is for it
-	Configured           *TypeBinding           // the same of the configuration
-	Exact                bool                   // Bound is for this queue alone, whatever the key
+	By                   []deadletter.ReadCount // how its letters were decoded; most letters first
+	Bound                *deadletter.Pick       // first matching binding made by a person
+	Configured           *TypeBinding           // first such binding of the configuration
+	Exact                bool                   // Bound is for this queue alone, with any key
 }
 
-// TypeCount is how many letters have a type.
+// TypeCount is the number of letters of one type.
 type TypeCount struct {
 	Type    string
 	Letters int
 }
 
-// read counts the letters that were read by this version.
+// read returns the number of letters that this version has read.
 func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknown + c.Refused }
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// of says what the share is a share of.
+// of says which total the share refers to.
 func (c Coverage) of() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " that this version has read decode"
@@ -73,7 +73,7 @@ func (c Coverage) of() string {
 	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
 }
 
-// unread says how many letters are unknown; "" when none is.
+// unread says how many letters have not been read yet, or "" if there are none.
 func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
@@ -81,14 +81,14 @@ func (c Coverage) unread() string {
 	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet; how they decode is unknown."
 }
 
-// coverageShare is one part of the bar.
+// coverageShare is one segment of the bar.
 type coverageShare struct {
 	class, words string
 	letters      int
 	x, width     string
 }
 
-// shares are the parts of the bar, as per cent of it; those without letters are left out.
+// shares returns the segments of the bar in per cent. Segments without letters are left out.
 func (c Coverage) shares() []coverageShare {
 	var out []coverageShare
 	at := 0.0
@@ -110,16 +110,16 @@ func (c Coverage) shares() []coverageShare {
 	return out
 }
 
-// anewWords says in words how far the reading again is.
-func anewWords(a deadletter.ReadingAnew) string {
+// rereadingWords describes how many letters are left to be read again.
+func rereadingWords(a deadletter.RereadProgress) string {
 	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read again"
-	if a.Total == 0 { // nothing is listed yet
+	if a.Total == 0 { // the letters are not listed yet
 		text = "Letters to be read again are being listed"
 	}
 	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
 }
 
-// size says how large the newest letters are.
+// size describes the size of the newest letters.
 func (u UnmatchedQueue) size() string {
 	text := ""
 	switch {
@@ -138,7 +138,7 @@ func (u UnmatchedQueue) size() string {
 	return text
 }
 
-// looks says what the newest letter looks like where that is not a shape.
+// looks describes the newest letter if it has no protobuf shape.
 func (u UnmatchedQueue) looks() string {
 	switch {
 	case u.Late:
@@ -159,8 +159,8 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read and decoded count the letters of a queue that this version has read, and those of them that
-// people can read.
+// read returns the number of letters of a queue that this version has read. decoded returns how
+// many of those people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -173,7 +173,7 @@ func (q TypedQueue) decoded() int {
 	return n
 }
 
-// share is what is decoded of a queue; unknown where nothing was read.
+// share returns the decoded share of a queue, or "unknown" if nothing was read.
 func (q TypedQueue) share() string {
 	if q.read() == 0 {
 		return "unknown"
@@ -183,8 +183,8 @@ func (q TypedQueue) share() string {
 
 func (q TypedQueue) bad() bool { return q.read() > 0 && q.decoded() == 0 }
 
-// plainType says what the letters of a queue are that have no type; the tone is bad when nobody
-// knows.
+// plainType describes the letters of a queue without types. The tone is bad if their format is
+// unknown.
 func (q TypedQueue) plainType() (text, tone string) {
 	switch {
 	case q.read() == 0:
@@ -199,7 +199,7 @@ func (q TypedQueue) plainType() (text, tone string) {
 	return "none", "bad"
 }
 
-// chosen says how the types of a queue are found, what most letters were found by first.
+// chosen describes how the types of a queue are found, starting with the most frequent way.
 func (q TypedQueue) chosen() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }
@@ -260,15 +260,14 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// named says whether some letters of a queue are of a type by more than the shape of their bodies.
+// named reports whether the type of some letters is known from more than the shape of their bodies.
 func (q TypedQueue) named() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
 	})
 }
 
-// learned is how many letters of a queue were matched as the type that most of them were matched
-// as.
+// learned returns the number of letters that were matched as the most frequent matched type.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {
@@ -279,7 +278,7 @@ func (q TypedQueue) learned() int {
 	return most
 }
 
-// boundBy says who bound a queue, and by which pattern where that is not its name.
+// boundBy names who bound a queue, with the pattern if it is not the queue's name.
 func boundBy(by, glob, key, queue string) []Span {
 	out := []Span{{Text: by}}
 	if glob != queue {
@@ -291,7 +290,7 @@ func boundBy(by, glob, key, queue string) []Span {
 	return out
 }
 
-// bindLink is the form of a binding of this queue, with what it has.
+// bindLink returns the URL of the binding form for this queue, filled with its current binding.
 func (q TypedQueue) bindLink() string {
 	switch {
 	case q.Exact:

@@ -13,54 +13,54 @@ type SchemaVersion struct {
 	Name, Version string
 	Source        deadletter.SchemaSource
 	Detail, By    string
-	At            time.Time // when it became the newest, or was removed
+	At            time.Time // when it became the newest version or was removed
 	Types, Files  int
 	Current       bool
 }
 
-// SchemaSet is a set in use.
+// SchemaSet is a descriptor set in use.
 type SchemaSet struct {
 	SchemaVersion
 	Older     int      // versions
-	Conflicts []string // sets that define one of its types differently
+	Conflicts []string // sets with a different definition of one of its types
 }
 
-// SetDetail is a set at length.
+// SetDetail is a set in detail.
 type SetDetail struct {
 	Name      string
-	Versions  []SchemaVersion // newest first; none: there is no such set in use
-	Types     []string        // of the newest
+	Versions  []SchemaVersion // newest first; none: no such set is in use
+	Types     []string        // of the newest version
 	Conflicts []ChangedType
 }
 
-// ChangedType is what is different about a type, and in which set.
+// ChangedType describes how a type differs, and in which set.
 type ChangedType struct {
 	Type, Set   string
 	Differences []string
 	More        int
 }
 
-// TypeSearch is a word, and the types and fields with that word in their names.
+// TypeSearch is a search word with the types and fields whose names contain it.
 type TypeSearch struct {
 	Word string
 	Hits []TypeHit
 	More bool
 }
 
-// TypeHit is a type, or a field of it.
+// TypeHit is a type or one of its fields that matches a search.
 type TypeHit struct{ Type, Set, Field, Is string }
 
-// TypeSource is a type as .proto.
+// TypeSource is the definition of a type as .proto text.
 type TypeSource struct {
 	Name        string
 	Text        string
 	Cut         bool
-	Definitions []TypeDefinition // the first is shown
+	Definitions []TypeDefinition // the first one is shown
 	Queues      []TypedIn        // most letters first
-	Problem     string           // why there is none
+	Problem     string           // why there is no text
 }
 
-// TypeDefinition is where a type is defined.
+// TypeDefinition is a place where a type is defined.
 type TypeDefinition struct {
 	Set, Version, File string
 	Current            bool
@@ -74,7 +74,7 @@ type TypedIn struct {
 	Link    string
 }
 
-// from says where a version came from.
+// from returns the source of a version.
 func (v SchemaVersion) from() string {
 	switch v.Source {
 	case deadletter.SchemaDirectory:
@@ -89,7 +89,7 @@ func (v SchemaVersion) uploaded() bool { return v.Source == deadletter.SchemaUpl
 
 func (v SchemaVersion) short() string { return v.Version[:min(8, len(v.Version))] }
 
-// mark is the state of a set in use.
+// mark returns the state of a set in use.
 func (s SchemaSet) mark() mark {
 	if len(s.Conflicts) == 0 {
 		return mark{"In use", "check", "good"}
@@ -105,7 +105,7 @@ func (s SchemaSet) mark() mark {
 	return mark{text, "warn", "warn"}
 }
 
-// versionMark is the state of one version.
+// versionMark returns the state of one version.
 func (v SchemaVersion) versionMark() mark {
 	if v.Current {
 		return mark{"In use", "check", "good"}
@@ -115,13 +115,13 @@ func (v SchemaVersion) versionMark() mark {
 
 func (s SetDetail) title() string { return "Set " + line(s.Name, 200) }
 
-// typeTitle is the last part of a type's name.
+// typeTitle returns the last part of a type's name.
 func typeTitle(name string) string {
 	_, last := typeParts(name)
 	return cmp.Or(last, "Type")
 }
 
-// is says what a hit is: a field of a type, or in which set the type is.
+// is describes a hit: the field that matches, or the set that contains the type.
 func (h TypeHit) is() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)

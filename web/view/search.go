@@ -9,25 +9,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Word completes a query: Text is what is in the box, Label says what it means.
+// Word is a completion for a query. Text is inserted into the box and Label explains it.
 type Word struct {
 	Text  string `json:"text"`
 	Label string `json:"label,omitempty"`
 }
 
-// Range is the part of a query that speaks of the time of receipt.
+// Range is the part of a query that restricts the time of receipt.
 type Range struct {
 	Preset   string    // one of Presets; "" = none of them
 	From, To time.Time // zero: open
 }
 
-// Preset is a time range that has a name; Value stands behind since:.
+// Preset is a named time range. Value follows since: in the query.
 type Preset struct{ Value, Name string }
 
-// Presets are the time ranges that the menu offers.
+// Presets are the time ranges in the menu.
 var Presets = []Preset{{"1h", "Last hour"}, {"6h", "Last 6 hours"}, {"24h", "Last 24 hours"}, {"7d", "Last 7 days"}, {"30d", "Last 30 days"}}
 
-// AllTime is the value of the menu's entry that takes a range away.
+// AllTime is the value of the menu entry that removes a time range.
 const AllTime = "all"
 
 func (r Range) name() string {
@@ -48,7 +48,7 @@ func (r Range) name() string {
 	}
 }
 
-// MinuteLayout is how a form writes a moment, in UTC.
+// MinuteLayout is the layout of a time in a form, in UTC.
 const MinuteLayout = "2006-01-02T15:04"
 
 func inMinutes(t time.Time) string {
@@ -58,7 +58,7 @@ func inMinutes(t time.Time) string {
 	return t.UTC().Format(MinuteLayout)
 }
 
-// around cuts a wrong query into what stands before the mistake, the mistake itself, and the rest.
+// around splits a wrong query into the text before the mistake, the mistake, and the rest.
 func (e QueryError) around(q string) (before, wrong, rest string) {
 	at := min(max(e.Pos, 0), len(q))
 	end := at
@@ -72,8 +72,8 @@ func (e QueryError) around(q string) (before, wrong, rest string) {
 	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
 }
 
-// maxLinked is how many bytes the remove links of all tokens may take; a query beyond it is edited
-// as text.
+// maxLinked is the maximum number of bytes for the remove links of all tokens. A query beyond it
+// can only be edited as text.
 const maxLinked = 30_000
 
 func (p LettersPage) removable() bool { return len(p.Query)*len(p.Tokens) <= maxLinked }
@@ -85,13 +85,13 @@ func tokenWord(t Token) string {
 	return "Remove " + line(t.Text, 100)
 }
 
-// tokenText is what the script takes back into the box; nothing where that is not what meets the
-// eye.
+// tokenText is the text that the script puts back into the box. It is left out if the text is very
+// long or contains invisible characters.
 func tokenText(t Token) templ.Attributes {
 	return attribute(safe(t.Text) && len(t.Text) <= maxCarried, "data-token", t.Text)
 }
 
-// named returns the saved view that is this query; nil when none is.
+// named returns the saved view with this query, or nil if there is none.
 func (p LettersPage) named() *deadletter.View {
 	for i := range p.Views {
 		if p.Views[i].Query == p.Query {

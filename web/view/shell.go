@@ -7,7 +7,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute is one attribute, where it is to be there.
+// attribute returns one attribute if there is true, and none otherwise.
 func attribute(there bool, name string, value any) templ.Attributes {
 	if !there {
 		return nil
@@ -15,26 +15,27 @@ func attribute(there bool, name string, value any) templ.Attributes {
 	return templ.Attributes{name: value}
 }
 
-// themeAttribute is data-theme on the root element; nothing while the system decides.
+// themeAttribute sets data-theme on the root element, unless the theme follows the system.
 func themeAttribute(t Theme) templ.Attributes {
 	return attribute(t != ThemeSystem, "data-theme", string(t))
 }
 
-// events names where a live page listens, from what it has seen on.
+// events returns the address of the event stream of a live page, starting after what the page has
+// seen.
 func events(s Shell) templ.Attributes {
 	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
 
-// current marks the link of the page that is shown.
+// current marks the link to the current page.
 func current(on bool) templ.Attributes { return attribute(on, "aria-current", "page") }
 
-// pressed marks the button of the choice that holds.
+// pressed marks the button of the current choice.
 func pressed(on bool) templ.Attributes { return attribute(on, "aria-pressed", "true") }
 
 // opened opens a <details>.
 func opened(on bool) templ.Attributes { return attribute(on, "open", true) }
 
-// on marks what is chosen among links.
+// on marks the chosen link.
 func on(on bool) templ.Attributes { return attribute(on, "aria-current", "true") }
 
 // initials returns at most two capitals for the avatar of name.
@@ -48,23 +49,22 @@ func initials(name string) string {
 	return string(out)
 }
 
-// scripts are the files of static/js in the order in which they run: dlo holds what the others
-// share.
+// scripts lists the files of static/js in execution order. dlo contains what the others share.
 var scripts = []string{"dlo", "choose", "list", "triage", "search", "times", "live", "edit"}
 
-// Place is an entry of the navigation: a page, its address and its key. The router, the keyboard
-// and the tests read it here.
+// Place is an entry of the navigation: a page with its path and its key. The router, the keyboard
+// shortcuts and the tests use it.
 type Place struct {
 	Section Section
 	Path    string
-	Key     string // after g, on the keyboard
+	Key     string // pressed after g
 	Name    string
 	icon    string
 	label   string // heading above the entry; "" = none
-	first   bool   // it stands in the bar of small screens
+	first   bool   // shown in the bar of small screens
 }
 
-// Places are the pages of the navigation, in its order.
+// Places lists the pages of the navigation in order.
 var Places = []Place{
 	{SectionOverview, "/", "h", "Overview", "overview", "", true},
 	{SectionTriage, "/triage", "t", "Triage", "triage", "", true},
@@ -82,7 +82,7 @@ type shortcut struct {
 	keys []string
 }
 
-// shortcuts is what the keyboard dialog lists, and what js/dlo.js obeys.
+// shortcuts returns the shortcuts in the keyboard dialog, which js/dlo.js implements.
 func shortcuts() []shortcut {
 	list := []shortcut{
 		{"Next / previous row or letter", []string{"j", "k"}},

@@ -15,10 +15,9 @@ type happening struct {
 	Text  []Span
 }
 
-// timeline merges what the broker says about the letter's deaths with what dlo did: publish,
-// deaths, arrival, attempts, returns; oldest first. Death times are whole seconds and each entry of
-// x-death tells only its first, so entries of one second keep the order in which they must have
-// happened.
+// timeline merges the deaths that the broker reports with what dlo did: publish, deaths, arrival,
+// attempts and returns, oldest first. Death times are whole seconds, and each x-death entry holds
+// only the time of its first death. Entries in the same second therefore keep their logical order.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)
@@ -48,7 +47,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 		}
 		out = append(out, next)
 	}
-	// What has no time stays behind what it was listed after.
+	// An entry without a time stays behind the entry listed before it.
 	keys := make(map[int]time.Time, len(out))
 	order := make([]int, len(out))
 	var last time.Time
@@ -90,7 +89,7 @@ func death(d deadletter.Death) happening {
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
 
-// tries is what an attempt adds: that it was sent, by way of where it waited, and how it came back.
+// tries returns the entries of an attempt: when it was sent, where it waited, and how it came back.
 func tries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
 	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
@@ -129,8 +128,8 @@ func tries(a deadletter.Attempt, waited []Span) []happening {
 	return out
 }
 
-// gap says how long after the entry before an entry happened: "+10.5 s"; empty where either is
-// unknown or nothing passed.
+// gap returns the time between an entry and the previous one, such as "+10.5 s". It is empty if
+// either time is unknown or no time passed.
 func gap(all []happening, i int) string {
 	if i == 0 || all[i].At.IsZero() || all[i-1].At.IsZero() {
 		return ""

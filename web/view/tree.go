@@ -9,45 +9,45 @@ import (
 
 // TreeNode is one field of a decoded body.
 type TreeNode struct {
-	Number   int    // of the field; 0 = none, as in a map entry
+	Number   int    // of the field; 0 = none, for example in a map entry
 	Name     string // "" = the schema does not know it
 	Value    string // as shown; "" where the children say it
 	Kind     Kind
 	Note     string // in faint ink after the value: "default, not on the wire", "16 B", "2 entries"
 	Type     string
-	Unknown  bool    // on the wire, but not in the schema
+	Unknown  bool    // on the wire but not in the schema
 	InError  bool    // the error text contains the value
 	Masked   bool    // the value is hidden
-	Revealed bool    // it is hidden from others
+	Revealed bool    // shown, but hidden from others
 	At       string  // where it stands in the tree, "0.2.1": names it on the page
-	Bytes    []Bytes // where it is in the body; several when it is there more than once
+	Bytes    []Bytes // position in the body; several if repeated
 	Children []TreeNode
 }
 
-// Kind says how a value is set.
+// Kind is the kind of a value, which determines its look.
 type Kind string
 
 const (
 	KindNone   Kind = ""
-	KindText   Kind = "s" // text, in quotes
+	KindText   Kind = "s" // quoted text
 	KindNumber Kind = "n" // numbers, times, bytes
 	KindWord   Kind = "t" // enum values, true and false
 )
 
-// A letter's page stays under 300 KB with any body: what a tree, a JSON text, a table or a dump may
-// take of it, in bytes of HTML.
+// Limits for a tree, a JSON text, a table or a dump, in bytes of HTML. They keep a letter's page
+// under 300 KB for any body.
 const (
 	treeBudget   = 120_000
 	jsonBudget   = 150_000
 	headerBudget = 100_000
-	rowCost      = 300 // markup of one row of a tree or table, rounded up
+	rowCost      = 300 // markup of one tree or table row, rounded up
 	maxValue     = 2_000
 	maxDepth     = 40
 )
 
-// fit returns as much of the tree as fits into budget bytes of HTML, with names and values made
-// visible and cut, and how many fields were left out. A tree is cut from its end, so that what is
-// shown is contiguous. Each is what any row takes beyond the usual.
+// fit returns as much of the tree as fits into budget bytes of HTML, and the number of fields left
+// out. Names and values are escaped and cut. A tree is cut at its end, so the shown part is
+// contiguous. each is the extra cost of every row.
 func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)
@@ -63,7 +63,7 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 			cost += len(html.EscapeString(s))
 		}
 		if *room < cost || depth >= maxDepth {
-			*room = min(*room, 0) // what follows a field that is left out is left out too
+			*room = min(*room, 0) // leave out all following fields too
 			left += 1 + fields(n.Children)
 			continue
 		}
@@ -76,7 +76,7 @@ func fitAt(nodes []TreeNode, room *int, each, depth int) (kept []TreeNode, left 
 	return kept, left
 }
 
-// fields counts all fields below nodes.
+// fields returns the number of nodes, including all nested ones.
 func fields(nodes []TreeNode) int {
 	n := len(nodes)
 	for _, node := range nodes {
@@ -85,18 +85,18 @@ func fields(nodes []TreeNode) int {
 	return n
 }
 
-// Bytes is a range of the body, From included, To not.
+// Bytes is a range of the body, including From and excluding To.
 type Bytes struct{ From, To int }
 
-// node are the attributes that name a node on the page.
+// node returns the attributes that name a node on the page.
 func node(n TreeNode) templ.Attributes {
 	return attribute(n.At != "", "id", "n"+n.At)
 }
 
-// linked says whether the bytes of a node are shown with it: hidden ones are not.
+// linked reports whether a node is linked to its bytes. Masked and revealed nodes are not.
 func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
 
-// mark is what leads to the bytes: the number of the field, where it has one.
+// mark returns the text of the link to the bytes: the field number, if there is one.
 func (n TreeNode) mark() string {
 	if n.Number > 0 {
 		return strconv.Itoa(n.Number)

@@ -13,17 +13,17 @@ type TriagePage struct {
 	Tab        TriageTab
 	Query      string
 	QueryError *QueryError
-	DigestSize int // groups of the digest as it is now
+	DigestSize int // number of groups in the current digest
 	Rows       []deadletter.GroupRow
 	After      string // cursor of this page, "" = first
 	Next       string // of the next, "" = none
 	Peek       *GroupView
-	People     []string // whom groups can be assigned to, as far as names were used
-	Done       *Done    // what was decided a moment ago
+	People     []string // known names to assign groups to
+	Done       *Done    // the latest decision
 	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // of today
 	Digest     *DigestView
-	WorkedOn   map[deadletter.GroupID]deadletter.Operation // the newest operation of a group that is not over
+	WorkedOn   map[deadletter.GroupID]deadletter.Operation // newest unfinished operation of each group
 }
 
 // TriageTab is one of the tabs of the page.
@@ -37,7 +37,7 @@ const (
 	TriageResolved TriageTab = "resolved"
 )
 
-// ParseTriageTab reads a tab as the address has it; anything else is the inbox.
+// ParseTriageTab parses the tab given in the URL. An unknown value gives the inbox.
 func ParseTriageTab(s string) TriageTab {
 	switch t := TriageTab(s); t {
 	case TriageMine, TriageDigest, TriageSnoozed, TriageResolved:
@@ -46,11 +46,12 @@ func ParseTriageTab(s string) TriageTab {
 	return TriageInbox
 }
 
-// Done says what was done a moment ago, with the decision that can be undone, 0 = none.
+// Done describes a decision just made. Decision can be undone; 0 means that there is nothing to
+// undo.
 type Done struct {
 	Decision int64
 	Text     string
-	Undone   string // the groups of an undo, separated by blanks
+	Undone   string // the groups of an undone decision, separated by spaces
 }
 
 // StayWords says that n letters of resolved groups stay dead or held.
@@ -61,7 +62,7 @@ func StayWords(n int) string {
 	return ". " + LetterCount(n) + map[bool]string{true: " stays dead or held.", false: " stay dead or held."}[n == 1]
 }
 
-// DecidedWords says a decision in a sentence: "Resolved 3 groups".
+// DecidedWords describes a decision in a sentence: "Resolved 3 groups".
 func DecidedWords(d deadletter.Decided) string {
 	what := Number(len(d.Groups), "group", "groups")
 	if len(d.Groups) == 1 {
@@ -89,7 +90,7 @@ func DecidedWords(d deadletter.Decided) string {
 	return text
 }
 
-// TriageURL is the path of a tab with a query; after is a cursor.
+// TriageURL returns the URL of a tab with a query. after is a cursor.
 func TriageURL(tab TriageTab, q, after string) string {
 	if tab == TriageInbox {
 		tab = ""
@@ -119,14 +120,15 @@ func (p TriagePage) found() string {
 	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") + " a person"
 }
 
-// section is the groups of one severity.
+// section holds the groups of one severity.
 type section struct {
 	word  string
 	count string // groups of it on all pages, "" = not known
 	rows  []deadletter.GroupRow
 }
 
-// sections divides the rows of the inbox by severity; other tabs have one without a word.
+// sections splits the rows of the inbox by severity. Tabs without severities have one untitled
+// section.
 func (p TriagePage) sections() []section {
 	if p.Tab != TriageInbox && p.Tab != TriageMine {
 		return []section{{rows: p.Rows}}
@@ -150,8 +152,8 @@ func (p TriagePage) sections() []section {
 	return list
 }
 
-// groupsOf is how many groups of a severity the list has, on all its pages; "" where nobody has
-// counted them.
+// groupsOf returns how many groups of a severity the list has on all its pages, or "" if that is
+// not known.
 func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
 	switch {
 	case p.After == "" && p.Next == "":
@@ -180,7 +182,8 @@ func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
 	return mark{}, false
 }
 
-// whatDied is the reason of a group's letters and their type: two rows may differ in nothing else.
+// whatDied returns the reason and the type of a group's letters. Two rows may differ in nothing
+// else.
 func whatDied(g deadletter.GroupRow) string {
 	text := line(g.Reason, 40)
 	if g.Type != "" {
@@ -190,7 +193,7 @@ func whatDied(g deadletter.GroupRow) string {
 	return strings.TrimSpace(text)
 }
 
-// putOff says when a group is back.
+// putOff says when a snoozed group returns.
 func putOff(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
 	if g.Snooze.After > 0 {
@@ -202,7 +205,7 @@ func putOff(g deadletter.GroupRow) string {
 	return text
 }
 
-// settled says what was resolved, by whom.
+// settled says when a group was resolved, by whom and in which version.
 func settled(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {
@@ -211,7 +214,7 @@ func settled(now time.Time, g deadletter.GroupRow) string {
 	return text
 }
 
-// span says of a pager what is on the page.
+// shown describes which part of the list is on the page.
 func (p TriagePage) shown() string {
 	switch {
 	case p.Next == "" && p.After == "":
@@ -222,12 +225,12 @@ func (p TriagePage) shown() string {
 	return Number(len(p.Rows), "group", "groups") + " on this page"
 }
 
-// snoozes are the presets of putting off, as values of the form.
+// snoozes are the snooze presets with their form values.
 var snoozes = []struct{ value, word string }{
 	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "the maximum (90 days)"},
 }
 
-// emptyWords is what an empty tab says.
+// emptyWords returns the text of an empty tab.
 func (p TriagePage) emptyWords() (title, text string) {
 	switch {
 	case p.Query != "":
@@ -242,7 +245,7 @@ func (p TriagePage) emptyWords() (title, text string) {
 	return "Inbox zero", "No group has letters that need a person."
 }
 
-// rowProgress says in a few words how far an operation is.
+// rowProgress summarises the progress of an operation.
 func rowProgress(o deadletter.Operation, n progress) string {
 	words := Count(n.Done) + " of " + Count(n.Total)
 	switch {

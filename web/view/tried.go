@@ -4,19 +4,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Tried is the one letter of a requeue, to be watched: sent, confirmed, taken, and back or quiet.
+// Tried follows the only letter of a requeue: sent, confirmed, taken, and back or quiet.
 type Tried struct {
 	Letter  deadletter.OperationLetter
-	Attempt *deadletter.Attempt   // that the operation made; nil = none yet
-	Facts   deadletter.QueueFacts // of the queue that it was sent to, now
+	Attempt *deadletter.Attempt   // made by the operation; nil = none yet
+	Facts   deadletter.QueueFacts // current facts of its queue
 }
 
-// Waits says whether the letter is in its queue, or with a consumer, as far as is known.
+// Waits reports whether the letter is in its queue or with a consumer, as far as dlo knows.
 func (t Tried) Waits() bool {
 	return t.Attempt != nil && t.Attempt.Outcome == deadletter.OutcomeConfirmed && t.Letter.Result == deadletter.ResultConfirmed
 }
 
-// triedSteps are what happened to the letter of a trial, and what is awaited.
+// triedSteps returns what happened to the only letter of a requeue, and what comes next.
 func (p OperationPage) triedSteps() []happening {
 	t, op := p.Tried, &p.Operation
 	all := []happening{{At: op.CreatedAt, Title: "Requested", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
@@ -50,7 +50,7 @@ func (p OperationPage) triedSteps() []happening {
 	return all
 }
 
-// answered is what the broker said of an attempt, and its return.
+// answered returns the broker's answer to an attempt and the letter's return.
 func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	var all []happening
 	switch a.Outcome {
@@ -73,7 +73,7 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
 
-// taken says whether a consumer has the letter, by what the broker tells of its queue.
+// taken says whether a consumer has the letter, judging by the facts of its queue.
 func taken(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// address is a path with parameters: pairs of a name and a value, those without a value left out.
+// address returns a path with parameters. pairs alternates names and values; pairs with an empty
+// value are left out.
 func address(path string, pairs ...string) string {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -20,7 +21,7 @@ func address(path string, pairs ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// LettersURL is the path of the list of letters that q selects; after and before are cursors.
+// LettersURL returns the URL of the list of letters that q selects. after and before are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
 	v.Set("q", q)
@@ -33,16 +34,16 @@ func LettersURL(q, after, before string) string {
 	return "/letters?" + v.Encode()
 }
 
-// exportURL is where the letters that q selects are downloaded from.
+// exportURL returns the URL for downloading the letters that q selects.
 func exportURL(q, format string) string {
 	return "/letters/export?" + url.Values{"q": {q}, "format": {format}}.Encode()
 }
 
-// maxCarried is the longest query that the links of a list carry along: 50 rows repeat it, and a
-// page has its budget.
+// maxCarried is the maximum length in bytes of a query in the links of a list. 50 rows repeat the
+// query, and the page has a size limit.
 const maxCarried = 200
 
-// carried is a query as links carry it along; "" where it is too long.
+// carried returns q for use in links, or "" if it is too long.
 func carried(q string) string {
 	if len(q) > maxCarried {
 		return ""
@@ -50,8 +51,8 @@ func carried(q string) string {
 	return q
 }
 
-// LetterURL is the path of a letter's page; q keeps the filter that its list had, unless that is
-// very long, and tab "" is the first tab.
+// LetterURL returns the URL of a letter's page. q keeps the filter of the list unless it is very
+// long. An empty tab is the first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""
@@ -59,14 +60,14 @@ func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	return address("/letters/"+url.PathEscape(string(id)), "q", carried(q), "tab", string(tab))
 }
 
-// BodyURL is where the stored bytes of a letter are downloaded from.
+// BodyURL returns the URL for downloading the stored bytes of a letter.
 func BodyURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/body" }
 
-// RevealURL is where one masked value of a letter is asked for.
+// RevealURL returns the URL for revealing one masked value of a letter.
 func RevealURL(id deadletter.ID) string { return "/letters/" + url.PathEscape(string(id)) + "/reveal" }
 
-// GroupURL is the path of a group's page.
+// GroupURL returns the URL of a group's page.
 func GroupURL(g deadletter.GroupID) string { return "/groups/" + g.String() }
 
-// OperationURL is the path of an operation's page.
+// OperationURL returns the URL of an operation's page.
 func OperationURL(o deadletter.OperationID) string { return "/operations/" + o.String() }

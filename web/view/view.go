@@ -1,9 +1,10 @@
-// Package view turns values into pages: templ components, their view models, and the functions that
-// write numbers, times and foreign text for people. It does no input or output and knows neither
-// the store nor a broker: each page is a function of one struct, filled by package web.
+// Package view turns values into pages. It contains templ components, their view models, and the
+// functions that format numbers, times and foreign text for people. It does no input or output and
+// knows neither the store nor a broker. Each page is a function of one struct, which package web
+// fills.
 //
-// Whatever comes out of a letter is hostile. It passes deadletter.Visible here, and templ escapes
-// it; nothing in this package marks text as safe.
+// Everything in a letter is treated as hostile. It passes through deadletter.Visible here, and
+// templ escapes it. Nothing in this package marks text as safe.
 package view
 
 import (
@@ -14,23 +15,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Shell is what surrounds the content of every page.
+// Shell surrounds the content of every page.
 type Shell struct {
-	Title      string  // of the page; the product's name follows
-	Section    Section // which entry of the navigation is current
+	Title      string  // of the page, without the product's name
+	Section    Section // current entry of the navigation
 	Theme      Theme
-	Path       string // path and query of this page: where the forms of the shell come back to
-	Actor      string // who is signed in
+	Path       string // path and query of this page, to which the shell's forms return
+	Actor      string // the signed-in user
 	Groups     deadletter.GroupCounts
-	Running    int  // operations that are running
+	Running    int  // running operations
 	Schemaless int  // queues that need a schema
 	SchemasBad bool // some schemas cannot be read
 	Brokers    []Broker
 	Problems   []Problem
-	Live       bool   // the page listens to /events
-	Seen       string // how far the page has seen: what changed since then is told at once
+	Live       bool   // the page receives events from /events
+	Seen       string // position of the page in the events; later changes are sent immediately
 	Now        time.Time
-	Refresh    time.Duration // how often the page loads itself again without scripts; 0: never
+	Refresh    time.Duration // how often the page reloads without scripts; 0: never
 }
 
 // Section is an entry of the navigation.
@@ -47,7 +48,7 @@ const (
 	SectionAudit      Section = "audit"
 )
 
-// Theme is what the reader chose; empty: as the system says.
+// Theme is the theme that the reader chose. If it is empty, the page follows the system.
 type Theme string
 
 const (
@@ -56,7 +57,7 @@ const (
 	ThemeDark   Theme = "dark"
 )
 
-// ParseTheme reads a theme as the cookie carries it; anything else is ThemeSystem.
+// ParseTheme parses the theme in the cookie. An unknown value gives ThemeSystem.
 func ParseTheme(s string) Theme {
 	if t := Theme(s); t == ThemeLight || t == ThemeDark {
 		return t
@@ -64,8 +65,8 @@ func ParseTheme(s string) Theme {
 	return ThemeSystem
 }
 
-// Next returns the theme that one press of the button without JavaScript leads to: system, dark,
-// light, system.
+// Next returns the theme after one press of the button without JavaScript: system, dark, light,
+// system.
 func (t Theme) Next() Theme {
 	switch t {
 	case ThemeSystem:
@@ -86,18 +87,17 @@ func (t Theme) label() string {
 	return "Theme: as the system. Switch to dark"
 }
 
-// Problem is something that stops a part of dlo and that every page has to say, such as a full
-// disk.
+// Problem stops a part of dlo and is shown on every page. A full disk is an example.
 type Problem struct {
 	Title, Text, Cure string
 	Inbox             string // that it is about; "" = none
-	Unread            bool   // the inbox is not read
-	Pages             bool   // it is worth a page
-	Asks              bool   // people have to say whether the store is current
+	Unread            bool   // the inbox is not being read
+	Pages             bool   // its severity is page
+	Asks              bool   // people have to confirm that the store is current
 	Query             string // of the letters that it is about; "" = of none
 }
 
-// said is what is known of a problem, and what to do about it.
+// said returns what is known of a problem and how to solve it.
 func (p Problem) said() []Span {
 	spans := []Span{{Text: line(p.Text, 500)}}
 	if p.Cure != "" {
@@ -106,28 +106,30 @@ func (p Problem) said() []Span {
 	return spans
 }
 
-// Span is a piece of a sentence; Code sets it in the fixed-width face.
+// Span is a piece of a sentence. Code sets it in a fixed-width font.
 type Span struct {
 	Text string
 	Code bool
-	At   time.Time // that Text is the clock time of; zero: it is none
+	At   time.Time // the time that Text shows; zero: Text is not a time
 	Link string    // where Text leads; "" = nowhere
 }
 
-// clockSpan is the clock time of a moment within a sentence.
+// clockSpan returns a clock time for a sentence.
 func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
 
-// line prepares foreign text for one line of a page: everything invisible becomes an escape, then
-// it is cut to n bytes with an ellipsis.
+// line prepares foreign text for one line of a page. It escapes everything invisible and then cuts
+// the text to n bytes with an ellipsis.
 func line(s string, n int) string {
-	// An escape is at most 10 bytes for one of the input, so nothing beyond n bytes can be shown.
+	// An escape is never shorter than the text that it replaces. The first n bytes of the result
+	// therefore need no more than n bytes of input.
 	if len(s) > 2*n+16 {
 		s = deadletter.Cut(s, 2*n+16)
 	}
 	return deadletter.Cut(deadletter.Visible(s), n)
 }
 
-// middle is line with the cut in the middle: names that begin alike end differently.
+// middle is like line but cuts in the middle, because names with a common beginning differ at the
+// end.
 func middle(s string, n int) string {
 	if s = line(s, 10*n); len(s) <= n {
 		return s

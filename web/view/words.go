@@ -6,11 +6,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mark is how a state or a result looks: a word, an icon and a colour, so that no meaning hangs on
-// colour alone.
+// mark is the look of a state or a result: a word, an icon and a colour. The meaning never depends
+// on colour alone.
 type mark struct{ Word, Icon, Tone string }
 
-// markOf is how a value looks by a table; one that is not in it is shown as it is.
+// markOf returns the mark of a value from a table. A value that is not in the table is shown as is.
 func markOf[K ~string](table map[K]mark, k K) mark {
 	if m, ok := table[k]; ok {
 		return m
@@ -32,7 +32,7 @@ var stateMarks = map[deadletter.State]mark{
 
 func stateMark(s deadletter.State) mark { return markOf(stateMarks, s) }
 
-// StateWord returns the name of a state as pages write it.
+// StateWord returns the name of a state as shown on pages.
 func StateWord(s deadletter.State) string { return stateMark(s).Word }
 
 var resultMarks = map[deadletter.Result]mark{
@@ -62,8 +62,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
-// operationPhaseMark is the state of an operation. One that runs says whether it has not begun to
-// send, or only watches.
+// operationPhaseMark returns the state of an operation. For a running operation it also shows
+// whether sending has not begun, or whether only watching is left.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
@@ -102,7 +102,7 @@ var verbWords = map[deadletter.Verb]string{
 	deadletter.VerbCancel:     "Cancel",
 }
 
-// VerbWord returns a verb as a button says it.
+// VerbWord returns a verb as shown on buttons.
 func VerbWord(v deadletter.Verb) string { return cmp.Or(verbWords[v], line(string(v), 20)) }
 
 var verbIcons = map[deadletter.Verb]string{
@@ -131,7 +131,7 @@ func severityMark(s deadletter.Severity) (word string, bars int) {
 	return "", 0
 }
 
-// deathWords says what a death reason of RabbitMQ means; the reasons are an open set.
+// deathWords describes a death reason of RabbitMQ. Further reasons may exist.
 func deathWords(reason string) string {
 	switch reason {
 	case "rejected":

@@ -79,7 +79,7 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	}
 
 	dies()
-	inbox.trial.proof = time.Second
+	inbox.probation.proof = time.Second
 	open()
 	ended := make(chan struct{})
 	go func() {

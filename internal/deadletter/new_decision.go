@@ -9,8 +9,8 @@ type Waiting struct {
 	Chosen bool      // someone set its due time
 }
 
-// Anew is the decision of the current rules on a letter that waits.
-type Anew struct {
+// NewDecision is the decision of the current rules on a letter that waits.
+type NewDecision struct {
 	Letter   ID
 	Origin   Origin
 	Left     string      // why it is left alone; "" = it is not

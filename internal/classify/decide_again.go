@@ -7,23 +7,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Anew decides again, by the current rules, about letters that wait for a retry. It returns one
-// decision per letter in the given order and changes nothing. Due times and ages count from the
-// death after which a letter began to wait, so unchanged rules decide as before. Anew needs the
-// memory of one decoded body at a time and stops when ctx ends.
-func (c *Classifier) Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error) {
-	decided := make([]deadletter.Anew, 0, len(letters))
+// DecideAgain decides again, by the current rules, about letters that wait for a retry. It returns
+// one decision per letter in the given order and changes nothing. Due times and ages count from the
+// death after which a letter began to wait, so unchanged rules decide as before. DecideAgain needs
+// the memory of one decoded body at a time and stops when ctx ends.
+func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
+	decided := make([]deadletter.NewDecision, 0, len(letters))
 	for i := range letters {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		decided = append(decided, c.anew(&letters[i]))
+		decided = append(decided, c.decideAgain(&letters[i]))
 	}
 	return decided, nil
 }
 
-func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
-	a := deadletter.Anew{
+func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
+	a := deadletter.NewDecision{
 		Letter: l.ID, Origin: l.Origin, Rule: l.Rule, Severity: l.Severity, Why: l.Why, DueAt: l.DueAt, WasRule: l.Rule, WasDueAt: l.DueAt, ChangedAt: l.ChangedAt,
 	}
 	switch {
@@ -70,8 +70,8 @@ func (c *Classifier) anew(l *deadletter.Waiting) deadletter.Anew {
 	return a
 }
 
-// Applied reports that decisions of Anew have been recorded.
-func (c *Classifier) Applied(recorded []deadletter.Anew) {
+// Applied reports that decisions of DecideAgain have been recorded.
+func (c *Classifier) Applied(recorded []deadletter.NewDecision) {
 	for i := range recorded {
 		if a := &recorded[i]; c.o.Metrics != nil && a.Outcome == deadletter.RuleDead {
 			c.o.Metrics.dead.WithLabelValues(c.o.Metrics.queues.Of(a.Origin.Queue), string(a.Severity)).Inc()

@@ -114,7 +114,7 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 
 // Letters that have changed since they were read are left alone. The other decisions are recorded
 // with their counters and histories.
-func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
+func TestNewDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	receive(t, s, window(t, 1, "sms", 6))
@@ -123,9 +123,9 @@ func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 	c.at = c.at.Add(time.Second)
 	operate(t, s, deadletter.VerbHold, list[4].ID)
 	operate(t, s, deadletter.VerbReschedule, list[5].ID)
-	var anew []deadletter.Anew
+	var decisions []deadletter.NewDecision
 	for i, w := range list {
-		a := deadletter.Anew{Letter: w.ID, Outcome: deadletter.RuleRetry, Rule: "new", Severity: deadletter.SeverityPage, Why: "because", DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt}
+		a := deadletter.NewDecision{Letter: w.ID, Outcome: deadletter.RuleRetry, Rule: "new", Severity: deadletter.SeverityPage, Why: "because", DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt}
 		switch i {
 		case 1:
 			a.Outcome, a.DueAt = deadletter.RuleDead, time.Time{}
@@ -134,15 +134,15 @@ func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 		case 3:
 			a.Severity = deadletter.SeverityDigest
 		}
-		anew = append(anew, a)
+		decisions = append(decisions, a)
 	}
-	recorded, err := s.DecideAnew(context.Background(), "ada", anew)
+	recorded, err := s.RecordDecisions(context.Background(), "ada", decisions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []deadletter.State{deadletter.StateScheduled, deadletter.StateDead, deadletter.StateDiscarded, deadletter.StateScheduled, deadletter.StateHeld, deadletter.StateScheduled} {
 		l := letter(t, s, list[i].ID)
-		if l.State != want || recorded[i] != (i < 4) || recorded[i] && (l.Rule != "new" || l.Why != "because" || l.Severity != anew[i].Severity || !l.DueAt.Equal(anew[i].DueAt) || !l.ChangedAt.Equal(c.now())) {
+		if l.State != want || recorded[i] != (i < 4) || recorded[i] && (l.Rule != "new" || l.Why != "because" || l.Severity != decisions[i].Severity || !l.DueAt.Equal(decisions[i].DueAt) || !l.ChangedAt.Equal(c.now())) {
 			t.Errorf("letter %d: recorded %v: %+v", i, recorded[i], l)
 		}
 	}
@@ -150,13 +150,13 @@ func TestDecisionsMadeAnewAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := history[len(history)-1]; e.Kind != "decided anew" || e.Actor != "ada" || e.Detail != "because" {
+	if e := history[len(history)-1]; e.Kind != "decided again" || e.Actor != "ada" || e.Detail != "because" {
 		t.Errorf("%+v", e)
 	}
 	if n := count(t, s, "state:dead severity:page"); n != 1 {
 		t.Errorf("%d dead letters that page", n)
 	}
-	again, err := s.DecideAnew(context.Background(), "ada", anew)
+	again, err := s.RecordDecisions(context.Background(), "ada", decisions)
 	for i, ok := range again {
 		if ok || err != nil {
 			t.Errorf("letter %d is recorded twice: %v", i, err)

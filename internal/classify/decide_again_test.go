@@ -23,7 +23,7 @@ func waits(change func(*deadletter.Waiting)) deadletter.Waiting {
 	return w
 }
 
-func TestDecidedAnew(t *testing.T) {
+func TestDecidedAgain(t *testing.T) {
 	t.Parallel()
 	byAge := func(condition string) rules.Rule {
 		c, err := rules.ParseComparison(condition, func(text string) (int64, error) {
@@ -69,7 +69,7 @@ func TestDecidedAnew(t *testing.T) {
 			set := *o.Rules.Set()
 			set.Rules = c.rules
 			o.Rules.Replace(&set)
-			list, err := classify.New(&fake{}, o).Anew(context.Background(), []deadletter.Waiting{waits(c.change)})
+			list, err := classify.New(&fake{}, o).DecideAgain(context.Background(), []deadletter.Waiting{waits(c.change)})
 			if err != nil || len(list) != 1 {
 				t.Fatal(list, err)
 			}
@@ -84,7 +84,7 @@ func TestDecidedAnew(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := classify.New(&fake{}, options()).Anew(ctx, []deadletter.Waiting{waits(nil)}); !errors.Is(err, context.Canceled) {
+	if _, err := classify.New(&fake{}, options()).DecideAgain(ctx, []deadletter.Waiting{waits(nil)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// maxAnew is the maximum number of letters decided again in one transaction.
-const maxAnew = 200
+// maxDecisions is the maximum number of letters decided again in one transaction.
+const maxDecisions = 200
 
 // Waiting returns the next letters that match q and wait for their retry, in the order of their
 // ids, with their bodies. It starts behind the id after ("" = at the first letter) and returns at
@@ -41,7 +41,7 @@ func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID,
 }
 
 func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) ([]deadletter.Waiting, error) {
-	serials, err := s.newest(ctx, db, p, from, true, maxAnew)
+	serials, err := s.newest(ctx, db, p, from, true, maxDecisions)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -88,16 +88,16 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	return list, nil
 }
 
-// DecideAnew records decisions about waiting letters in one transaction. It reports, in the order
-// of list, which decisions were recorded. A letter that has changed since it was read is left
+// RecordDecisions records decisions about waiting letters in one transaction. It reports, in the
+// order of list, which decisions were recorded. A letter that has changed since it was read is left
 // alone. The history of each letter names the person who asked.
-func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error) {
+func (s *Store) RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error) {
 	var recorded []bool
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		recorded = make([]bool, len(list))
 		for i := range list {
 			var err error
-			if recorded[i], err = t.anew(by, &list[i]); err != nil {
+			if recorded[i], err = t.recordDecision(by, &list[i]); err != nil {
 				return err
 			}
 		}
@@ -109,7 +109,7 @@ func (s *Store) DecideAnew(ctx context.Context, by string, list []deadletter.Ane
 	return recorded, nil
 }
 
-func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
+func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) {
 	serial, _, _ := a.Letter.Split()
 	r, err := t.record(serial)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -143,5 +143,5 @@ func (t *tx) anew(by string, a *deadletter.Anew) (bool, error) {
 	if detail == "" {
 		detail = "rule " + a.Rule
 	}
-	return true, t.event(serial, 0, "decided anew", by, detail)
+	return true, t.event(serial, 0, "decided again", by, detail)
 }

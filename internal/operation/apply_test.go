@@ -53,7 +53,7 @@ func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	o.window++
 	r, err := o.store.Receive(o.t.Context(), deadletter.Window{Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals, Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000})
 	o.must(err)
-	o.must(o.store.Settle(o.t.Context(), r.Window))
+	o.must(o.store.SettleWindow(o.t.Context(), r.Window))
 	o.at = o.at.Add(3 * time.Second)
 	for n := 1; n > 0; {
 		n, err = o.classifier.Step(o.t.Context())
@@ -140,7 +140,7 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 	history, err := o.store.History(t.Context(), email[9])
 	o.must(err)
-	if e := history[len(history)-1]; e.Kind != "decided anew" || e.Actor != "local" || e.Detail != "rule never: no retries" {
+	if e := history[len(history)-1]; e.Kind != "decided again" || e.Actor != "local" || e.Detail != "rule never: no retries" {
 		t.Errorf("%+v", e)
 	}
 	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
@@ -200,7 +200,7 @@ type stopping struct {
 	after  int
 }
 
-func (s *stopping) Applied(list []deadletter.Anew) {
+func (s *stopping) Applied(list []deadletter.NewDecision) {
 	if s.after--; s.after == 0 {
 		s.cancel()
 	}

@@ -16,17 +16,17 @@ type Waiters interface {
 	// Waiting returns the next waiting letters that match a query, complete and ordered by id. It
 	// returns only letters received before the serial until.
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
-	// DecideAnew records decisions in one transaction and reports which were recorded. Letters that
-	// have changed since they were read are left alone.
-	DecideAnew(ctx context.Context, by string, list []deadletter.Anew) ([]bool, error)
+	// RecordDecisions records decisions in one transaction and reports which were recorded. Letters
+	// that have changed since they were read are left alone.
+	RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error)
 	// Record appends an event to the audit log.
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
 // Decider applies the current rules.
 type Decider interface {
-	Anew(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.Anew, error)
-	Applied(recorded []deadletter.Anew)
+	DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error)
+	Applied(recorded []deadletter.NewDecision)
 }
 
 // ApplyRequest requests that the current rules decide again about letters waiting for a retry.
@@ -132,7 +132,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 				return err
 			}
 		}
-		decided, err := d.decider.Anew(ctx, letters)
+		decided, err := d.decider.DecideAgain(ctx, letters)
 		if err != nil {
 			return err
 		}
@@ -143,8 +143,8 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 }
 
 // record commits a batch and counts it.
-func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Anew) error {
-	var changes []deadletter.Anew
+func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.NewDecision) error {
+	var changes []deadletter.NewDecision
 	left := map[string]int{}
 	for _, one := range decided {
 		switch {
@@ -159,7 +159,7 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Ane
 		unchanged -= n
 	}
 	if !a.dry && len(changes) > 0 {
-		recorded, err := d.store.DecideAnew(ctx, a.by.Name, changes)
+		recorded, err := d.store.RecordDecisions(ctx, a.by.Name, changes)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.Ane
 	return nil
 }
 
-func (a *applying) count(one deadletter.Anew) {
+func (a *applying) count(one deadletter.NewDecision) {
 	kind := [2]Decided{{one.WasRule, deadletter.RuleRetry}, {one.Rule, one.Outcome}}
 	c := a.kinds[kind]
 	if c == nil {
