@@ -1,7 +1,7 @@
 // Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows and
-// publishes with confirms. Every session is disposable: on any close, cancel or silence all its
-// objects are dropped and another session begins. The package stores no letters and makes no
-// decisions about them.
+// publishes with confirms. Every session is disposable: after a close or a cancel all its objects
+// are dropped and another session begins. After a minute without a delivery, a session consumes
+// again on a new channel. The package stores no letters and makes no decisions about them.
 package rabbitmq
 
 import (
