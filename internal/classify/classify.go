@@ -196,7 +196,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	v.Tried = v.Origin.Queue == deadletter.TrialQueue && l.Imported == "" && c.o.Made(l)
 
 	if l.Undecodable() {
-		v.Why = "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"
+		v.Why = "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
 		v.Type = c.named(l, &f)

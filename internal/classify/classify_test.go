@@ -134,12 +134,12 @@ func TestVerdicts(t *testing.T) {
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
-			"it killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 2 },
-			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died twice while it was being read; it is shown as bytes only"},
+			"it killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes },
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"},
 		},
 		{
-			"a suspect that killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) {
-				l.Crashes, l.Doubt, l.Why = 2, deadletter.DoubtRestart, "probably the same as its twin"
+			"a suspect that killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) {
+				l.Crashes, l.Doubt, l.Why = deadletter.MaxCrashes, deadletter.DoubtRestart, "probably the same as its twin"
 			},
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
@@ -152,7 +152,7 @@ func TestVerdicts(t *testing.T) {
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: `no target: there is no broker "away" in the configuration`},
 		},
 		{"released suspects are retried", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s")},
-		{"it killed the process once: one more try", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{"it killed the process twice: one more try", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes - 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -61,7 +61,7 @@ func TestDecidedAgain(t *testing.T) {
 		{name: "an operation", change: func(w *deadletter.Waiting) { w.Operation = 7 }, left: "an operation has released it", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "the broker", change: func(w *deadletter.Waiting) { w.WaitsIn = "q" }, left: "it waits in the broker", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 		{name: "dead already", change: func(w *deadletter.Waiting) { w.State = deadletter.StateDead }, left: "it has changed meanwhile", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
-		{name: "unreadable", change: func(w *deadletter.Waiting) { w.Crashes = 2 }, left: "it cannot be read", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
+		{name: "unreadable", change: func(w *deadletter.Waiting) { w.Crashes = deadletter.MaxCrashes }, left: "it cannot be read", why: "retry 2 of 2 in 1m40s", due: 39 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

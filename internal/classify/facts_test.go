@@ -110,7 +110,7 @@ func TestWhatARuleDiscards(t *testing.T) {
 		{"without an origin", died("", "", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
 		{"released", died("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
 		{"a suspect is held first", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" }, deadletter.ClassifiedHold, "a twin"},
-		{"it killed the process twice", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = 2 }, deadletter.ClassifiedDead, "undecodable (crash)"},
+		{"it killed the process three times", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, deadletter.ClassifiedDead, "undecodable (crash)"},
 		{"imported", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported"},
 	} {
 		if c.change != nil {

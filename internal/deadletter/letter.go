@@ -179,8 +179,8 @@ type Letter struct {
 }
 
 // MaxCrashes is the number of process crashes while a letter is read, after which dlo no longer
-// reads it.
-const MaxCrashes = 2
+// reads it. Kills from outside hit the same letter in one of 60 kill loops when it was 2.
+const MaxCrashes = 3
 
 // InBroker reports whether a letter waits in the broker, where nobody can act on it. It returns
 // false once Overdue has passed since the due time, even if the letter has not been moved on.

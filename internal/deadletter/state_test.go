@@ -175,9 +175,9 @@ func TestTheGate(t *testing.T) {
 	}
 }
 
-func TestALetterThatKilledTwiceIsUndecodable(t *testing.T) {
+func TestALetterThatKilledThreeTimesIsUndecodable(t *testing.T) {
 	t.Parallel()
-	for crashes, want := range []bool{false, false, true, true} {
+	for crashes, want := range []bool{false, false, false, true, true} {
 		if l := (deadletter.Letter{Crashes: crashes}); l.Undecodable() != want {
 			t.Errorf("%d crashes: %v", crashes, l.Undecodable())
 		}

@@ -68,12 +68,12 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	}
 }
 
-// TestALetterThatKillsDloIsFound checks that a letter which kills dlo twice is kept as bytes, and
-// that no letter claimed with it is blamed.
+// TestALetterThatKillsDloIsFound checks that a letter which kills dlo three times is kept as bytes,
+// and that no letter claimed with it is blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)
-	for _, point := range []string{"reading=5", "reading=10"} { // it is fifth in the batch, and then comes alone after all others
+	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // it is fifth in the batch, comes alone after all others, and is then the only one
 		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}

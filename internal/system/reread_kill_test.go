@@ -123,8 +123,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// Letters being read when dlo died. If this happens to a letter twice, it is left alone,
-	// because it may be the cause.
+	// Letters being read when dlo died. If this happens to a letter three times, it is left
+	// alone, because it may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {
@@ -183,7 +183,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		}
 	}
 	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
-		t.Errorf("%d letters are undecodable; dlo died with %d of them in hand twice", n, suspects)
+		t.Errorf("%d letters are undecodable; dlo died with %d of them in hand three times", n, suspects)
 	}
 	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.OrderPlaced' AND l.reading = $1 AND l.state = 'dead' AND l.crashes = 0`,
 		string(deadletter.ReadByMatch)); n != letters-suspects {
