@@ -71,7 +71,8 @@ func TestThePhoneShowsNow(t *testing.T) {
 }
 
 // TestTimesAreInUTCOrLocal checks that one button changes the times of all pages, including parts
-// fetched later. The next page remembers the choice.
+// fetched later. The next page remembers the choice. The clocks of server and browser are days
+// apart here: what counts as today is up to the server's clock.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -65,6 +65,8 @@ declare var dlo: {
     get(key: string): string | null; set(key: string, value: string): void;
     kept(key: string): string | null; keep(key: string, value: string): void;
   };
+  /** The time on the server. */
+  now(): Date;
   reveal(root: ParentNode): void;
   parse(response: Response): Promise<Document>;
   fields(form: HTMLFormElement, by?: HTMLElement | null): URLSearchParams;

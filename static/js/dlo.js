@@ -21,6 +21,10 @@
     get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
     kept: k => { try { return sessionStorage.getItem(k); } catch { return null; } }, keep: (k, v) => { try { sessionStorage.setItem(k, v); } catch { /* not remembered */ } },
   };
+  // The reader's clock may be wrong, so moments are compared with the clock of the server.
+  const ahead = (Date.parse(document.body.dataset.now ?? '') || Date.now()) - Date.now();
+  /** @type {typeof dlo.now} */
+  const now = () => new Date(Date.now() + ahead);
   /** @type {typeof dlo.reveal} */
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   /** @type {typeof dlo.parse} */
@@ -263,6 +267,6 @@
   }
 
   typed(document);
-  window.dlo = { $, $$, must, memory, reveal, parse, fields, action, plainly, confirm, toast, open, keys };
+  window.dlo = { $, $$, must, memory, now, reveal, parse, fields, action, plainly, confirm, toast, open, keys };
   reveal(document);
 })();

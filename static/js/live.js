@@ -2,7 +2,7 @@
 // Rows never move under the cursor. A list only shows how many new rows there are.
 (() => {
   'use strict';
-  const { $, $$, must, reveal, parse } = window.dlo;
+  const { $, $$, must, now, reveal, parse } = window.dlo;
   /** @param {Set<string>} kinds */
   const refresh = async kinds => {
     const response = await fetch(location.href, { headers: { Accept: 'text/html', 'Dlo-Live': [...kinds].join(' ') } });
@@ -84,6 +84,6 @@
   }
 
   // ---------- countdowns ----------
-  const tick = () => { for (const x of $$('[data-until]')) x.textContent = String(Math.max(0, Math.round((Date.parse(x.dataset.until ?? '') - Date.now()) / 1000))); };
+  const tick = () => { for (const x of $$('[data-until]')) x.textContent = String(Math.max(0, Math.round((Date.parse(x.dataset.until ?? '') - now().getTime()) / 1000))); };
   setInterval(tick, 1000);
 })();

@@ -2,7 +2,7 @@
 // to all pages.
 (() => {
   'use strict';
-  const { $, $$ } = window.dlo;
+  const { $, $$, now } = window.dlo;
   const form = $('[data-times]');
   /** @param {number} n */
   const two = n => String(n).padStart(2, '0');
@@ -12,8 +12,8 @@
   const clock = t => `${two(t.getHours())}:${two(t.getMinutes())}`;
   /** As the server writes a moment: the shorter, the nearer. @param {Date} t */
   const near = t => {
-    const days = (Date.now() - t.getTime()) / 864e5;
-    if (date(t) === date(new Date())) return clock(t);
+    const days = (now().getTime() - t.getTime()) / 864e5;
+    if (date(t) === date(now())) return clock(t);
     return Math.abs(days) < 6 ? `${t.toLocaleDateString('en-GB', { weekday: 'short' })} ${clock(t)}` : date(t);
   };
   /** @param {Date} t */
