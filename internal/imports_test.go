@@ -46,7 +46,7 @@ var rooms = []room{
 	{"internal/trial", "sends a test letter the whole way, so that people see the path before their own letters take it", "internal/payload"},
 	{"internal/store", "all SQL; counters and rollups change in the same transaction as the letters", "migrations internal/query"},
 	{"migrations", "the schema of the store, applied through goose", ""},
-	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", ""},
+	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", "internal/topology"},
 	{"internal/payload", "makes bodies readable: peels encodings and envelopes, decodes under a budget, matches, masks, edits", "internal/budget internal/descriptor"},
 	{"internal/descriptor", "protobuf types: sets, .proto files (compiled in a process of their own), versions, the cost of decoding a body", "internal/budget"},
 	{"internal/budget", "limits the cost of reading one letter", ""},
@@ -54,6 +54,7 @@ var rooms = []room{
 	{"internal/rules", "Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)", ""},
 	{"internal/config", "the YAML configuration file; reports all mistakes together, with line and column", "internal/rules"},
 	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
+	{"internal/topology", "finds what will lose dead letters in a vhost: a snapshot goes in, findings come out", ""},
 	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", ""},
 	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
 	{"internal/system", "tests only: the whole program is killed, disconnected and measured", ""},
@@ -66,7 +67,7 @@ var rooms = []room{
 const all = "all"
 
 // pure lists the packages that import only the standard library and what their row allows.
-var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure"}
+var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {
 	ImportPath string

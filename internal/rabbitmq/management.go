@@ -288,8 +288,9 @@ func (m *Management) resting() bool {
 	return until != nil && time.Now().Before(*until)
 }
 
-// maxAnswer is the most bytes that are read from a response.
-const maxAnswer = 8 << 20
+// maxAnswer is the most bytes that are read from a response: some 250,000 bindings of a vhost,
+// which the API returns at once.
+const maxAnswer = 64 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {
 	if m.resting() {

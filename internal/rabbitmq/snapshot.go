@@ -1,0 +1,140 @@
+package rabbitmq
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// queuePage is the number of queues in one request: larger pages are refused.
+const queuePage = 500
+
+// errNoManagement means that the configuration has no management API of a broker.
+var errNoManagement = errors.New("the broker has no management URL in the configuration")
+
+// Snapshot returns what the management API reports about the vhost of the link. Parts that cannot
+// be read become gaps. It fails only if the API does not answer at all.
+func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
+	if l.management == nil {
+		return topology.Snapshot{}, errNoManagement
+	}
+	return l.management.snapshot(ctx, l.broker.Name, l.vhost)
+}
+
+// Look returns snapshots of vhosts of a broker that dlo is not connected to. raw is the URL of its
+// management API with user and password. No vhosts means all that the user may see.
+func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot, error) {
+	m, err := newManagement(raw)
+	if err != nil {
+		return nil, err
+	}
+	visible, err := m.vhosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, vhost := range vhosts {
+		if !slices.Contains(visible, vhost) {
+			return nil, fmt.Errorf("user %s sees no vhost %s; it sees: %s", m.user, deadletter.Visible(vhost), deadletter.Visible(strings.Join(visible, ", ")))
+		}
+	}
+	if len(vhosts) == 0 {
+		vhosts = visible
+	}
+	var list []topology.Snapshot
+	for _, vhost := range vhosts {
+		s, err := m.snapshot(ctx, "", vhost)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// vhosts returns the names of the vhosts that the user may see.
+func (m *Management) vhosts(ctx context.Context) ([]string, error) {
+	var list []struct{ Name string }
+	if err := m.get(ctx, "/api/vhosts", &list); err != nil {
+		return nil, fmt.Errorf("management: vhosts: %w", err)
+	}
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = v.Name
+	}
+	return names, nil
+}
+
+// snapshot reads a vhost. The tag "management" is enough for it (measured on 3.10.8, 4.0.5, 4.3.6).
+func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topology.Snapshot, error) {
+	s := topology.Snapshot{Broker: broker, VHost: vhost, ReadAt: time.Now().UTC(), Live: true}
+	var overview struct {
+		Version string `json:"rabbitmq_version"`
+	}
+	if err := m.get(ctx, "/api/overview", &overview); err != nil {
+		return s, fmt.Errorf("management: %w", err)
+	}
+	s.Version = overview.Version
+	in := url.PathEscape(vhost)
+	m.queues(ctx, in, &s)
+	for _, part := range []struct {
+		name, path string
+		into       any
+	}{
+		{topology.PartExchanges, "/api/exchanges/" + in, &s.Exchanges},
+		{topology.PartBindings, "/api/bindings/" + in, &s.Bindings},
+		{topology.PartPolicies, "/api/policies/" + in, &s.Policies},
+		{topology.PartOperators, "/api/operator-policies/" + in, &s.Operators},
+	} {
+		if err := m.get(ctx, part.path, part.into); err != nil {
+			s.Gaps = append(s.Gaps, topology.Gap{What: part.name, Why: err.Error()})
+		}
+	}
+	for _, kind := range []string{"shovel", "federation-upstream"} {
+		var links []struct{ Name string }
+		if m.get(ctx, "/api/parameters/"+kind+"/"+in, &links) != nil {
+			continue // the plugin is off, or the user is no policymaker
+		}
+		for _, l := range links {
+			s.Links = append(s.Links, topology.Link{Kind: kind, Name: l.Name})
+		}
+	}
+	return s, ctx.Err()
+}
+
+// queues reads the queues of a vhost page by page.
+func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot) {
+	seen := map[string]bool{}
+	for page, pages := 1, 1; page <= pages; page++ {
+		var answer struct {
+			Items []json.RawMessage `json:"items"`
+			Pages int               `json:"page_count"`
+		}
+		err := m.get(ctx, "/api/queues/"+in+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
+		if err != nil {
+			s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartQueues, Why: err.Error()})
+			return
+		}
+		pages = answer.Pages
+		for _, item := range answer.Items {
+			var q topology.Queue
+			if err := json.Unmarshal(item, &q); err != nil {
+				s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(q.Name), Why: err.Error()})
+				continue
+			}
+			// A queue that is deleted or declared meanwhile moves the others across the pages.
+			if !seen[q.Name] {
+				seen[q.Name] = true
+				s.Queues = append(s.Queues, q)
+			}
+		}
+	}
+}

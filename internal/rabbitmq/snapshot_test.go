@@ -1,0 +1,175 @@
+package rabbitmq_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestASnapshotOfAVHost checks that a user with the tag "management" alone sees everything that
+// findings need, and that the definitions file of the same vhost gives the same picture.
+func TestASnapshotOfAVHost(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	declare(t, address, map[string]amqp.Table{
+		"orders":                 nil,
+		"q":                      {"x-queue-type": "quorum", "x-max-length": int32(7)},
+		"with space/?%2F €":      {"x-dead-letter-exchange": "dlx"},
+		"log":                    {"x-queue-type": "stream"},
+		strings.Repeat("a", 255): nil,
+	})
+	ch := openChannel(t, address, nil)
+	if err := ch.ExchangeDeclare("dlx", "fanout", true, false, false, false, amqp.Table{"alternate-exchange": "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.QueueBind("q", "key", "dlx", false, nil); err != nil {
+		t.Fatal(err)
+	}
+	in := url.PathEscape(vhost)
+	for path, definition := range map[string]map[string]any{
+		"/api/policies/" + in + "/dlo":           {"dead-letter-exchange": "dlx"},
+		"/api/operator-policies/" + in + "/caps": {"max-length": 3},
+	} {
+		body := map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 7, "definition": definition}
+		if err := node.API(http.MethodPut, path, body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user, _ := node.User(t, vhost, "management")
+	var s topology.Snapshot
+	for until := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		list, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil)
+		if err != nil || len(list) != 1 {
+			t.Fatal(len(list), err)
+		}
+		s = list[0]
+		// A new queue lacks its figures for some seconds.
+		if !slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return !q.Ready.Known || !q.Consumers.Known }) || time.Now().After(until) {
+			break
+		}
+	}
+	if len(s.Gaps) > 0 || s.VHost != vhost || !strings.HasPrefix(s.Version, node.Version()[:3]) || !s.Live {
+		t.Errorf("%+v", s)
+	}
+	var file json.RawMessage
+	if err := node.API(http.MethodGet, "/api/definitions/"+in, nil, &file); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := topology.ReadDefinitions(file)
+	if err != nil || len(fromFile) != 1 {
+		t.Fatal(len(fromFile), err)
+	}
+	for name, picture := range map[string]*topology.Snapshot{"broker": &s, "file": &fromFile[0]} {
+		if got, want := shape(picture), shape(&s); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	want := []string{
+		"binding dlx q key", "exchange dlx fanout other", "operator caps 3 7", "policy dlo dlx 7",
+		"queue " + strings.Repeat("a", 255) + " classic ", "queue log stream ", "queue orders classic ", "queue q quorum ", "queue with space/?%2F € classic dlx",
+	}
+	if got := shape(&s); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, q := range s.Queues {
+		if q.Consumers.N != 0 || !q.Consumers.Known || q.Ready.N != 0 || !q.Ready.Known {
+			t.Errorf("figures of %s: %+v %+v", q.Name, q.Consumers, q.Ready)
+		}
+	}
+}
+
+// shape writes what a snapshot says, without what the broker declares itself.
+func shape(s *topology.Snapshot) []string {
+	var list []string
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		exchange, _ := q.Arguments.Text("x-dead-letter-exchange")
+		list = append(list, "queue "+q.Name+" "+q.Kind()+" "+exchange)
+	}
+	for _, x := range s.Exchanges {
+		if x.Name != "" && !strings.HasPrefix(x.Name, "amq.") {
+			other, _ := x.Arguments.Text("alternate-exchange")
+			list = append(list, "exchange "+x.Name+" "+x.Type+" "+other)
+		}
+	}
+	for _, b := range s.Bindings {
+		if b.Source != "" {
+			list = append(list, "binding "+b.Source+" "+b.Destination+" "+b.Key)
+		}
+	}
+	for _, p := range s.Policies {
+		exchange, _ := p.Definition.Text("dead-letter-exchange")
+		list = append(list, "policy "+p.Name+" "+exchange+" "+string(rune('0'+p.Priority)))
+	}
+	for _, p := range s.Operators {
+		n, _ := p.Definition.Number("max-length")
+		list = append(list, "operator "+p.Name+" "+string(rune('0'+n))+" "+string(rune('0'+p.Priority)))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestASnapshotSaysWhatItDoesNotKnow checks that a broken part of the API becomes a gap, and that a
+// broken queue does not hide the others.
+func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	api := http.NewServeMux()
+	say := func(path, text string) {
+		api.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
+	}
+	say("/api/overview", `{"rabbitmq_version":"5.1.0","new_field":{}}`)
+	say("/api/vhosts", `[{"name":"v"}]`)
+	say("/api/queues/v", `{"page_count":1,"items":[{"name":"a","messages_ready":"many","consumers":2},{"name":"b","arguments":7},{"name":"c"}]}`)
+	say("/api/exchanges/v", `[{"name":"x","type":"fanout"},`)
+	say("/api/policies/v", `{"error":"not_authorised"}`)
+	say("/api/operator-policies/v", `[]`)
+	server := httptest.NewServer(api)
+	defer server.Close()
+	list, err := rabbitmq.Look(t.Context(), server.URL, []string{"v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := list[0]
+	var gaps []string
+	for _, g := range s.Gaps {
+		gaps = append(gaps, g.What)
+	}
+	if want := []string{"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies}; !slices.Equal(gaps, want) {
+		t.Errorf("gaps %q, want %q", gaps, want)
+	}
+	if len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 || s.Queues[1].Consumers.Known {
+		t.Errorf("%+v", s.Queues)
+	}
+	if found := topology.Inspect(&s, topology.Options{}); len(found) > 0 {
+		t.Errorf("findings from what is not known: %+v", found)
+	}
+}
+
+// TestALookThatFails checks the error of an API that cannot be asked.
+func TestALookThatFails(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	for raw, want := range map[string]string{
+		"http://127.0.0.1:1":                "connection refused",
+		node.ManagementURLOf("guest:wrong"): "refuses the user",
+		"amqp://guest:guest@127.0.0.1:5672": "it looks like http://",
+	} {
+		if _, err := rabbitmq.Look(t.Context(), raw, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong@") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{"nowhere"}); err == nil || !strings.Contains(err.Error(), "sees no vhost nowhere") {
+		t.Errorf("a vhost that does not exist: %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package topology
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+)
+
+// Definition holds the keys of a policy, or the arguments of a queue or an exchange. Numbers are
+// json.Number, so that a plan repeats them as they were.
+type Definition map[string]any
+
+// UnmarshalJSON also accepts an empty list, because Erlang may encode an empty object that way.
+func (d *Definition) UnmarshalJSON(text []byte) error {
+	if string(text) == "[]" {
+		*d = Definition{}
+		return nil
+	}
+	var m map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&m); err != nil {
+		return err
+	}
+	*d = m
+	return nil
+}
+
+// Text returns the text that a key has.
+func (d Definition) Text(key string) (string, bool) {
+	s, ok := d[key].(string)
+	return s, ok
+}
+
+// Number returns the whole number that a key has.
+func (d Definition) Number(key string) (int64, bool) {
+	n, ok := d[key].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := n.Int64()
+	return i, err == nil
+}
+
+// With returns a copy in which the keys of other replace those of d.
+func (d Definition) With(other Definition) Definition {
+	c := maps.Clone(d)
+	if c == nil {
+		c = Definition{}
+	}
+	maps.Copy(c, other)
+	return c
+}

@@ -1,0 +1,165 @@
+package topology
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// located is something of a definitions file with its vhost.
+type located[T any] struct {
+	vhost string
+	of    T
+}
+
+// UnmarshalJSON reads both. A file that was exported for one vhost has no vhost.
+func (l *located[T]) UnmarshalJSON(text []byte) error {
+	var where struct {
+		VHost string `json:"vhost"`
+	}
+	if err := json.Unmarshal(text, &where); err != nil {
+		return err
+	}
+	l.vhost = where.VHost
+	return json.Unmarshal(text, &l.of)
+}
+
+// ReadDefinitions reads a definitions file, as `rabbitmqctl export_definitions` and the management
+// pages write it (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost, in
+// the order of their names. A file exported for one vhost may not name it: its snapshot then has the
+// vhost "".
+func ReadDefinitions(text []byte) ([]Snapshot, error) {
+	var file struct {
+		Version    string                  `json:"rabbitmq_version"`
+		Older      string                  `json:"rabbit_version"`
+		VHosts     []struct{ Name string } `json:"vhosts"`
+		Queues     *[]located[Queue]       `json:"queues"`
+		Exchanges  []located[Exchange]     `json:"exchanges"`
+		Bindings   []located[Binding]      `json:"bindings"`
+		Policies   *[]located[Policy]      `json:"policies"`
+		Parameters []located[parameter]    `json:"parameters"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, badDefinitions(text, err)
+	}
+	if file.Queues == nil && file.Policies == nil {
+		return nil, errors.New("the file has neither queues nor policies, so it is not a definitions file of RabbitMQ. Export one with: rabbitmqctl export_definitions definitions.json")
+	}
+	byVHost := map[string]*Snapshot{}
+	at := func(vhost string) *Snapshot {
+		if byVHost[vhost] == nil {
+			byVHost[vhost] = &Snapshot{VHost: vhost, Version: cmp.Or(file.Version, file.Older)}
+		}
+		return byVHost[vhost]
+	}
+	for _, v := range file.VHosts {
+		at(v.Name)
+	}
+	for _, q := range *cmp.Or(file.Queues, &[]located[Queue]{}) {
+		s := at(q.vhost)
+		s.Queues = append(s.Queues, q.of)
+	}
+	for _, x := range file.Exchanges {
+		s := at(x.vhost)
+		s.Exchanges = append(s.Exchanges, x.of)
+	}
+	for _, b := range file.Bindings {
+		s := at(b.vhost)
+		s.Bindings = append(s.Bindings, b.of)
+	}
+	for _, p := range *cmp.Or(file.Policies, &[]located[Policy]{}) {
+		s := at(p.vhost)
+		s.Policies = append(s.Policies, p.of)
+	}
+	for _, p := range file.Parameters {
+		if err := p.of.add(at(p.vhost)); err != nil {
+			return nil, err
+		}
+	}
+	join(byVHost)
+	var list []Snapshot
+	for _, s := range byVHost {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b Snapshot) int { return cmp.Compare(a.VHost, b.VHost) })
+	return list, nil
+}
+
+// join completes the file of one vhost: 3.10 names the vhost of policies and parameters there, and
+// not that of queues, exchanges and bindings.
+func join(byVHost map[string]*Snapshot) {
+	unnamed := byVHost[""]
+	if unnamed == nil || len(byVHost) != 2 {
+		return
+	}
+	delete(byVHost, "")
+	for _, s := range byVHost {
+		s.Queues, s.Exchanges, s.Bindings = unnamed.Queues, unnamed.Exchanges, unnamed.Bindings
+	}
+}
+
+// parameter is a runtime parameter: an operator policy, a shovel, a federation upstream, or a
+// setting of another plugin.
+type parameter struct {
+	Component string          `json:"component"`
+	Name      string          `json:"name"`
+	Value     json.RawMessage `json:"value"`
+}
+
+func (p parameter) add(s *Snapshot) error {
+	switch p.Component {
+	case "operator_policy":
+		var policy Policy
+		if err := json.Unmarshal(p.Value, &policy); err != nil {
+			return fmt.Errorf("operator policy %s cannot be read: %w", named(p.Name), err)
+		}
+		policy.Name = p.Name
+		s.Operators = append(s.Operators, policy)
+	case "shovel", "federation-upstream":
+		s.Links = append(s.Links, Link{p.Component, p.Name})
+	}
+	return nil
+}
+
+// badDefinitions says where a file is not valid.
+func badDefinitions(text []byte, err error) error {
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("line %d: %w", line(text, syntax.Offset), err)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s must be %s, not %s", cmp.Or(wrong.Field, "the file"), jsonType(wrong.Type.Kind()), wrong.Value)
+	}
+	return err
+}
+
+// jsonType names what JSON must have for a kind of Go.
+func jsonType(k reflect.Kind) string {
+	switch k {
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a number"
+	}
+}
+
+// line returns the number of the line that contains a byte.
+func line(text []byte, offset int64) int {
+	n := 1
+	for _, b := range text[:min(offset, int64(len(text)))] {
+		if b == '\n' {
+			n++
+		}
+	}
+	return n
+}

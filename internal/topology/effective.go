@@ -1,0 +1,110 @@
+package topology
+
+// Effect is what applies to one queue: its arguments, and the policies that take it.
+type Effect struct {
+	Queue    *Queue
+	policy   rule
+	operator rule
+}
+
+// effect computes it.
+func (s *Snapshot) effect(q *Queue) Effect {
+	return Effect{q, ruling(s.Policies, q, q.Policy), ruling(s.Operators, q, nil)}
+}
+
+// Policy returns the policy that applies; nil = none.
+func (e *Effect) Policy() *Policy { return e.policy.winner }
+
+// Sources of a value.
+const (
+	FromArgument = "an argument of the queue"
+	FromOperator = "operator policy"
+	FromPolicy   = "policy"
+)
+
+// Setting is a value that applies to a queue, and where it comes from.
+type Setting struct {
+	Text   string
+	N      int64
+	From   string // one of the sources
+	Policy string // the name of the policy that it comes from
+}
+
+// Text returns a setting that is a text, such as dead-letter-exchange. An argument beats a policy
+// (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if nothing sets it.
+func (e *Effect) Text(key string) (v Setting, ok bool) {
+	if s, ok := e.Queue.Arguments.Text("x-" + key); ok {
+		return Setting{Text: s, From: FromArgument}, true
+	}
+	if p := e.operator.winner; p != nil {
+		if s, ok := p.Definition.Text(key); ok {
+			return Setting{Text: s, From: FromOperator, Policy: p.Name}, true
+		}
+	}
+	if p := e.policy.winner; p != nil {
+		if s, ok := p.Definition.Text(key); ok {
+			return Setting{Text: s, From: FromPolicy, Policy: p.Name}, true
+		}
+	}
+	return Setting{}, false
+}
+
+// Least returns a setting that is a number, such as max-length. Of the argument, the policy and the
+// operator policy, the smallest value applies (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if
+// nothing sets it.
+func (e *Effect) Least(key string) (least Setting, ok bool) {
+	take := func(n int64, set bool, from string, p *Policy) {
+		if !set || ok && least.N <= n {
+			return
+		}
+		least, ok = Setting{N: n, From: from}, true
+		if p != nil {
+			least.Policy = p.Name
+		}
+	}
+	n, set := e.Queue.Arguments.Number("x-" + key)
+	take(n, set, FromArgument, nil)
+	for _, r := range []struct {
+		from string
+		p    *Policy
+	}{{FromPolicy, e.policy.winner}, {FromOperator, e.operator.winner}} {
+		if r.p != nil {
+			n, set := r.p.Definition.Number(key)
+			take(n, set, r.from, r.p)
+		}
+	}
+	return least, ok
+}
+
+// Drops lists the limits by which the broker takes messages out of a queue by itself: time and
+// length.
+func (e *Effect) drops() []Limit {
+	var list []Limit
+	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes"} {
+		if v, ok := e.Least(key); ok {
+			list = append(list, Limit{key, v})
+		}
+	}
+	return list
+}
+
+// Limit is a setting with its name.
+type Limit struct {
+	Key string
+	Setting
+}
+
+// overflows reports whether a queue that is full pushes messages out, rather than refusing new
+// ones.
+func (e *Effect) overflows() bool {
+	how, _ := e.Text("overflow")
+	return how.Text != "reject-publish"
+}
+
+// atLeastOnce reports whether the queue keeps a dead letter until its target has confirmed it: only
+// quorum queues do, and only with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
+func (e *Effect) atLeastOnce() (asked, works bool) {
+	strategy, _ := e.Text("dead-letter-strategy")
+	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
+	return asked, asked && !e.overflows()
+}

@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"fmt"
+	"time"
+)
+
+// stormRate is the number of redeliveries a second from which a storm is reported.
+const stormRate = 5
+
+// consumers checks that somebody reads a queue, and gets on with it.
+func (in *inspector) consumers(v *view) {
+	if !in.s.Live {
+		return
+	}
+	in.storm(v)
+	since, idle := in.o.Idle[v.Name]
+	if _, waits := v.Least("message-ttl"); waits && len(v.Queues) > 0 {
+		return // a queue that delays messages needs no consumer
+	}
+	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known || v.Ready.N == 0 {
+		return
+	}
+	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
+	f := Finding{Kind: NoConsumers, Queue: v.Name, Since: since}
+	if v.Rates.Publish.PerSecond > 0 {
+		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
+		f.Loses = "nothing yet: messages pile up"
+		f.Why = fmt.Sprintf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
+		f.Cure = "Start a consumer."
+		if limit, ok := v.Least("max-length"); ok && v.overflows() {
+			f.Loses = fmt.Sprintf("the oldest message for each new one, from %d messages on", limit.N)
+			if v.Set {
+				f.Loses += "; they become dead letters"
+			}
+		}
+	} else {
+		f.Kind = LeftBehind
+		f.Title = fmt.Sprintf("%s was left behind with %d messages", named(v.Name), v.Ready.N)
+		f.Loses = "nothing, but nobody handles these messages"
+		f.Why = fmt.Sprintf("It has had no consumer for %d min, and no message arrives.", minutes)
+		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`, and delete the queue."
+	}
+	in.add(f)
+}
+
+// storm reports consumers that requeue what they cannot handle. The messages go back to the head of
+// the queue, so the same few are delivered over and over.
+func (in *inspector) storm(v *view) {
+	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Ack.PerSecond
+	if again < stormRate || again <= done {
+		return
+	}
+	in.add(Finding{
+		Kind: RedeliveryStorm, Queue: v.Name, Sure: Likely,
+		Title: fmt.Sprintf("%s delivers the same messages again, %.0f times a second", named(v.Name), again),
+		Loses: "no message, but time: new messages wait behind those that fail",
+		Why:   fmt.Sprintf("Its consumers requeue messages that they cannot handle (%.0f redeliveries and %.0f acknowledgements a second). The broker puts a requeued message back to the head of the queue, and delivers it again immediately.", again, done),
+		Cure:  "Have consumers reject failed messages without requeue, and dead-letter the queue to dlo. dlo requeues a letter to the tail, after a growing delay, and stops after the last attempt of its rule.",
+	})
+}

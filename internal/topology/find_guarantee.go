@@ -1,0 +1,38 @@
+package topology
+
+import "fmt"
+
+// guarantee checks how safely a quorum queue passes its dead letters on.
+func (in *inspector) guarantee(v *view) {
+	if !v.Set || !v.Exists || v.Kind() != Quorum || !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
+		return
+	}
+	asked, works := v.atLeastOnce()
+	switch {
+	case !asked:
+		in.add(Finding{
+			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument,
+			Title: named(v.Name) + " can lose dead letters in a crash",
+			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
+			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
+			Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full.",
+		})
+	case !works:
+		in.add(Finding{
+			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument,
+			Title: named(v.Name) + " asks for at-least-once dead-lettering and does not get it",
+			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
+			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
+			Cure:  "Set overflow reject-publish in the same policy.",
+		})
+	}
+	if v.Stuck.N > 0 {
+		in.add(Finding{
+			Kind: Stuck, Queue: v.Name, Sure: Likely,
+			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", named(v.Name), v.Stuck.N),
+			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
+			Why:   "With at-least-once, a dead letter waits until its target confirms it. The target is missing, full or not available, or the letters are only on their way.",
+			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages.",
+		})
+	}
+}

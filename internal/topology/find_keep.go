@@ -1,0 +1,81 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// keepsLetters checks that a queue in which dead letters end keeps them. A queue that passes on
+// what it removes is a station on the way, and loses nothing. An inbox must keep everything.
+func (in *inspector) keepsLetters(v *view, inbox bool) {
+	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) || v.Kind() == Stream {
+		return
+	}
+	if !inbox && len(v.Queues) > 0 {
+		return
+	}
+	in.lettersDeleted(v)
+	in.deliveryLimit(v, inbox)
+}
+
+// lettersDeleted reports the limits by which a dead-letter queue deletes letters.
+func (in *inspector) lettersDeleted(v *view) {
+	var ways []string
+	for _, d := range v.drops() {
+		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
+	}
+	if d, ok := v.Least("expires"); ok {
+		ways = append(ways, fmt.Sprintf("expires %d", d.N))
+	}
+	if v.AutoDelete {
+		ways = append(ways, "auto-delete")
+	}
+	if v.Exclusive {
+		ways = append(ways, "exclusive")
+	}
+	if len(ways) == 0 {
+		return
+	}
+	in.add(Finding{
+		Kind: LettersDeleted, Queue: v.Name,
+		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", named(v.Name)),
+		Loses: "letters that wait there too long, that are too many, or that are in the queue when it is deleted",
+		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
+		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
+	})
+}
+
+// deliveryLimit reports a dead-letter queue that deletes a letter after it was delivered too often.
+// Each lost connection of a reader counts as a delivery.
+func (in *inspector) deliveryLimit(v *view, inbox bool) {
+	if v.Kind() != Quorum || in.s.Version == "" {
+		return
+	}
+	limit, set := v.Least("delivery-limit")
+	modern := !strings.HasPrefix(in.s.Version, "3.")
+	f := Finding{
+		Kind: DeliveryLimit, Queue: v.Name,
+		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", named(v.Name), max(limit.N, 0)+1),
+		Loses: "letters that were delivered and not acknowledged too often, which lost connections are enough for",
+	}
+	switch {
+	case modern && !set:
+		f.Title = fmt.Sprintf("Dead-letter queue %s deletes a letter after 21 deliveries", named(v.Name))
+		f.Why = "Since RabbitMQ 4.0, a quorum queue has a delivery limit of 20 unless another limit is set."
+		f.Cure = "Set a policy with delivery-limit -1 for the queue: -1 means no limit."
+	case modern && limit.N >= 0, !modern && set && limit.N >= 0:
+		f.Why = fmt.Sprintf("%s sets the delivery limit %d.", limit.source(), limit.N)
+		f.Cure = "Remove the limit. On RabbitMQ 4.0 and later, set delivery-limit -1, which means no limit."
+	case !modern && set:
+		f.Why = fmt.Sprintf("%s sets the delivery limit %d. RabbitMQ 3.x reads a negative limit as 0.", limit.source(), limit.N)
+		f.Cure = "Remove the limit: on 3.x, a quorum queue has none by default."
+	default:
+		return
+	}
+	if !inbox {
+		f.Severity = deadletter.SeverityDigest
+	}
+	in.add(f)
+}

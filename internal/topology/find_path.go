@@ -1,0 +1,170 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Parts of a snapshot that findings need.
+const (
+	PartQueues    = "queues"
+	PartExchanges = "exchanges"
+	PartBindings  = "bindings"
+	PartPolicies  = "policies"
+	PartOperators = "operator policies"
+)
+
+// leads checks that dead letters of a queue reach another queue.
+func (in *inspector) leads(v *view) {
+	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
+		return
+	}
+	if !v.Set {
+		in.noExchange(v)
+		return
+	}
+	if !in.s.knows(PartExchanges) || !in.s.knows(PartBindings) {
+		return
+	}
+	exchange := named(v.Exchange.Text)
+	switch {
+	case !v.Exists:
+		in.add(Finding{
+			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", named(v.Name), exchange),
+			Loses: "every dead letter of this queue",
+			Why:   fmt.Sprintf("%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.", v.Exchange.source(), exchange),
+			Cure:  fmt.Sprintf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
+		})
+	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
+		in.add(Finding{
+			Kind: QueueMissing, Queue: v.Name, Plannable: v.Key.From == FromPolicy,
+			Title: fmt.Sprintf("%s dead-letters to queue %s, which does not exist", named(v.Name), named(v.Key.Text)),
+			Loses: "every dead letter of this queue",
+			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
+			Cure:  fmt.Sprintf("Declare the queue %s, or dead-letter to an exchange with a binding.", named(v.Key.Text)),
+		})
+	case len(v.Missing) > 0 && len(v.Queues) == 0:
+		in.add(Finding{
+			Kind: QueueMissing, Queue: v.Name,
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", named(v.Name), exchange),
+			Loses: "every dead letter of this queue",
+			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", names(v.Missing)),
+			Cure:  "Declare the queue that the binding names, or remove the binding.",
+		})
+	case !v.Bound:
+		in.add(Finding{
+			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", named(v.Name), exchange),
+			Loses: "every dead letter of this queue",
+			Why:   "The broker drops without a trace what an exchange cannot route.",
+			Cure:  fmt.Sprintf("Bind a dead-letter queue to the exchange %s.", exchange),
+		})
+	case len(v.Lost) > 0:
+		in.keysLost(v)
+	case v.Again:
+		in.lostAgain(v)
+	}
+	in.targetsFull(v)
+}
+
+// keysLost reports the routing keys for which the dead-letter exchange has no binding.
+func (in *inspector) keysLost(v *view) {
+	f := Finding{
+		Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", named(v.Name), named(v.Exchange.Text), names(v.Lost)),
+		Loses: "dead letters with these routing keys: " + names(v.Lost),
+		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops without a trace what an exchange cannot route.",
+		Cure:  "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
+	}
+	if !v.Fixed {
+		f.Sure = Likely
+	}
+	in.add(f)
+}
+
+// lostAgain reports a queue whose first deaths are routed and whose requeued letters are not.
+func (in *inspector) lostAgain(v *view) {
+	f := Finding{
+		Kind: SecondDeathLost, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+		Title: fmt.Sprintf("%s loses a requeued letter that dies again", named(v.Name)),
+		Loses: "letters that were requeued and failed again",
+		Why:   fmt.Sprintf("A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.", named(v.Name), named(v.Exchange.Text)),
+		Cure:  fmt.Sprintf("Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.", named(v.Name)),
+	}
+	if !in.leadsToInbox(v) {
+		f.Severity = severities[NoExchange]
+	}
+	in.add(f)
+}
+
+// noExchange reports a queue without a dead-letter exchange, and the policy that should have set
+// one, if there is such a policy.
+func (in *inspector) noExchange(v *view) {
+	withExchange := func(p *Policy) bool { _, ok := p.Definition.Text("dead-letter-exchange"); return ok }
+	if slices.ContainsFunc(append(v.policy.unsure, v.operator.unsure...), withExchange) {
+		return // one of them may set it: PatternUnknown
+	}
+	if slices.ContainsFunc(v.policy.tied, withExchange) {
+		return // PolicyTied
+	}
+	loses := "every message that a consumer rejects"
+	if drops := v.drops(); len(drops) > 0 {
+		keys := make([]string, len(drops))
+		for i, d := range drops {
+			keys[i] = d.Key
+		}
+		loses += ", and every message that its " + strings.Join(keys, " and ") + " removes"
+	}
+	if i := slices.IndexFunc(v.policy.losers, withExchange); i >= 0 {
+		loser, winner := v.policy.losers[i], v.policy.winner
+		exchange, _ := loser.Definition.Text("dead-letter-exchange")
+		in.add(Finding{
+			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: loses,
+			Title: fmt.Sprintf("%s has no dead-letter exchange, because policy %s hides policy %s", named(v.Name), named(winner.Name), named(loser.Name)),
+			Why:   fmt.Sprintf("Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.", named(winner.Name), winner.Priority, named(loser.Name), named(exchange), loser.Priority),
+			Cure:  fmt.Sprintf("Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.", named(winner.Name)),
+		})
+		return
+	}
+	in.add(Finding{
+		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: loses,
+		Title: named(v.Name) + " has no dead-letter exchange",
+		Why:   "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
+		Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+	})
+}
+
+// targetsFull reports the queues on the path that are at their length limit.
+func (in *inspector) targetsFull(v *view) {
+	for _, name := range v.Queues {
+		target := in.views[name]
+		if name == v.Name || target == nil || !target.Ready.Known {
+			continue
+		}
+		limit, ok := target.Least("max-length")
+		if !ok || target.Ready.N < limit.N || limit.N == 0 {
+			continue
+		}
+		what := "Each new dead letter pushes out the oldest one."
+		if !target.overflows() {
+			what = "It refuses new dead letters, and the broker drops them."
+		}
+		in.add(Finding{
+			Kind: QueueFull, Queue: v.Name,
+			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", named(v.Name), named(name)),
+			Loses: "one dead letter for each new one",
+			Why:   fmt.Sprintf("%s holds %d messages, its limit (%s). %s", named(name), target.Ready.N, limit.source(), what),
+			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", named(name)),
+		})
+	}
+}
+
+// source describes where a setting comes from, as the start of a sentence.
+func (s Setting) source() string {
+	if s.Policy == "" {
+		return "An argument of the queue"
+	}
+	return fmt.Sprintf("The %s %s", s.From, named(s.Policy))
+}

@@ -1,0 +1,121 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// deadLetterKeys are the keys of a policy that decide where dead letters go.
+var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
+
+// policies checks that policies do to a queue what they seem to do.
+func (in *inspector) policies(v *view) {
+	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
+		return
+	}
+	in.argumentWins(v)
+	in.policyTied(v)
+	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {
+		in.add(Finding{
+			Kind: PatternUnknown, Queue: v.Name, Sure: Likely,
+			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", named(p.Name), named(v.Name)),
+			Loses: "nothing by itself",
+			Why:   fmt.Sprintf("Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.", named(p.Pattern)),
+			Cure:  fmt.Sprintf("Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", named(v.Name)),
+		})
+	}
+	in.operatorCaps(v)
+}
+
+// argumentWins reports an argument that overrides the exchange of the policy.
+func (in *inspector) argumentWins(v *view) {
+	if v.Exchange.From != FromArgument || !v.Set {
+		return
+	}
+	for _, p := range []*Policy{v.operator.winner, v.policy.winner} {
+		if p == nil {
+			continue
+		}
+		exchange, ok := p.Definition.Text("dead-letter-exchange")
+		if !ok || exchange == v.Exchange.Text {
+			continue
+		}
+		in.add(Finding{
+			Kind: ArgumentWins, Queue: v.Name,
+			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", named(v.Name), named(p.Name)),
+			Loses: "nothing by itself: dead letters go where the argument says",
+			Why:   fmt.Sprintf("The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.", named(v.Exchange.Text), named(exchange)),
+			Cure:  "Declare the queue again without the argument: the queue must be empty and deleted first. Or have dlo drain the queue that the argument leads to.",
+		})
+		return
+	}
+}
+
+// policyTied reports policies of equal priority that lead dead letters to different places.
+func (in *inspector) policyTied(v *view) {
+	for _, other := range v.policy.tied {
+		winner := v.policy.winner
+		if !slices.ContainsFunc(deadLetterKeys, func(key string) bool {
+			a, hasA := winner.Definition.Text(key)
+			b, hasB := other.Definition.Text(key)
+			return a != b || hasA != hasB
+		}) {
+			continue
+		}
+		in.add(Finding{
+			Kind: PolicyTied, Queue: v.Name, Plannable: true,
+			Title: fmt.Sprintf("Policies %s and %s both match %s with priority %d", named(winner.Name), named(other.Name), named(v.Name), winner.Priority),
+			Loses: "every dead letter, if the broker picks the policy without the exchange",
+			Why:   "RabbitMQ does not define which of two policies of equal priority applies, and the choice can change when either is set again.",
+			Cure:  fmt.Sprintf("Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.", names([]string{winner.Name, other.Name})),
+		})
+	}
+}
+
+// operatorCaps reports limits that an operator policy lowers.
+func (in *inspector) operatorCaps(v *view) {
+	p := v.operator.winner
+	if p == nil {
+		return
+	}
+	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires", "delivery-limit"} {
+		low, ok := p.Definition.Number(key)
+		if !ok {
+			continue
+		}
+		asked, set := v.Queue.Arguments.Number("x-" + key)
+		if w := v.policy.winner; w != nil {
+			if n, ok := w.Definition.Number(key); ok && (!set || n < asked) {
+				asked, set = n, true
+			}
+		}
+		if !set || low >= asked {
+			continue
+		}
+		in.add(Finding{
+			Kind: OperatorCaps, Queue: v.Name,
+			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %d to %d", named(p.Name), key, named(v.Name), asked, low),
+			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
+			Why:   "Of an argument, a policy and an operator policy, the smallest limit applies.",
+			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",
+		})
+	}
+}
+
+// policiesTwice reports policies of one name, which only a file can have.
+func (in *inspector) policiesTwice() {
+	seen := map[string]bool{}
+	for i := range in.s.Policies {
+		p := &in.s.Policies[i]
+		if seen[p.Name] {
+			in.add(Finding{
+				Kind:  PolicyTwice,
+				Title: fmt.Sprintf("Two policies have the name %s", named(p.Name)),
+				Loses: "the dead letters of the queues that only the first one matches",
+				Why:   "A second policy of the same name replaces the first when the file is imported.",
+				Cure:  "Give each policy its own name.",
+			})
+		}
+		seen[p.Name] = true
+	}
+}

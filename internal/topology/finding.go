@@ -1,0 +1,94 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Kind names what is wrong. The words are stable: scripts and alerts rely on them.
+type Kind string
+
+// Kinds of findings. docs/topology.md describes each of them.
+const (
+	NoExchange      Kind = "no_exchange"       // the queue has no dead-letter exchange
+	ExchangeMissing Kind = "exchange_missing"  // its dead-letter exchange does not exist
+	NoBinding       Kind = "no_binding"        // its dead-letter exchange routes some or all keys to no queue
+	QueueMissing    Kind = "queue_missing"     // the queue that its dead letters are routed to does not exist
+	QueueFull       Kind = "queue_full"        // the queue that its dead letters are routed to is full
+	SecondDeathLost Kind = "second_death_lost" // a requeued letter is lost when it dies again
+	ArgumentWins    Kind = "argument_wins"     // a queue argument overrides the exchange of a policy
+	PolicyShadowed  Kind = "policy_shadowed"   // a policy of higher priority hides the one that sets the exchange
+	PolicyTied      Kind = "policy_tied"       // two policies of equal priority differ in the exchange or the key
+	PolicyTwice     Kind = "policy_twice"      // a file has two policies of one name; the last one wins
+	PatternUnknown  Kind = "pattern_unknown"   // dlo cannot evaluate the pattern of a policy
+	OperatorCaps    Kind = "operator_caps"     // an operator policy lowers a limit
+	Cycle           Kind = "cycle"             // expired messages go in a circle, and the broker drops them
+	AtMostOnce      Kind = "at_most_once"      // a quorum queue can lose dead letters when a node fails
+	OverflowDrops   Kind = "overflow_drops"    // at-least-once without reject-publish works as at-most-once
+	Stuck           Kind = "stuck"             // at-least-once dead-lettering holds messages back
+	LettersDeleted  Kind = "letters_deleted"   // a dead-letter queue deletes letters
+	DeliveryLimit   Kind = "delivery_limit"    // a dead-letter queue deletes letters after lost connections
+	NoConsumers     Kind = "no_consumers"      // messages arrive, and nothing reads them
+	LeftBehind      Kind = "left_behind"       // messages wait, nothing arrives, and nothing reads them
+	RedeliveryStorm Kind = "redelivery_storm"  // consumers requeue messages to the head
+	RetryRecipe     Kind = "retry_recipe"      // a chain of queues retries messages by time-to-live
+)
+
+// Sureness is how certain a finding is.
+type Sureness string
+
+// Degrees of sureness.
+const (
+	Certain Sureness = "certain"
+	Likely  Sureness = "likely" // it depends on routing keys, headers or rates that dlo does not know
+)
+
+// Finding is one fault of a vhost that loses dead letters or that can lose them.
+type Finding struct {
+	Kind      Kind
+	Severity  deadletter.Severity
+	Broker    string // "" for a file
+	VHost     string
+	Queue     string // "" if the finding is not about one queue
+	Title     string // one line, a full sentence without a full stop
+	Loses     string // what is lost
+	Why       string // how it is lost
+	Sure      Sureness
+	Since     time.Time // zero = unknown
+	Cure      string    // what to do
+	Plannable bool      // a policy cures it, so a plan may contain the queue
+}
+
+// severities gives each kind its usual severity. Page is for letters that are lost although
+// somebody set a dead-letter exchange, notify is for faults that a person has to decide about, and
+// digest is for facts that are good to know.
+var severities = map[Kind]deadletter.Severity{
+	NoExchange:      deadletter.SeverityNotify,
+	ExchangeMissing: deadletter.SeverityPage,
+	NoBinding:       deadletter.SeverityPage,
+	QueueMissing:    deadletter.SeverityPage,
+	QueueFull:       deadletter.SeverityPage,
+	SecondDeathLost: deadletter.SeverityPage,
+	ArgumentWins:    deadletter.SeverityNotify,
+	PolicyShadowed:  deadletter.SeverityPage,
+	PolicyTied:      deadletter.SeverityNotify,
+	PolicyTwice:     deadletter.SeverityNotify,
+	PatternUnknown:  deadletter.SeverityDigest,
+	OperatorCaps:    deadletter.SeverityDigest,
+	Cycle:           deadletter.SeverityNotify,
+	AtMostOnce:      deadletter.SeverityDigest,
+	OverflowDrops:   deadletter.SeverityNotify,
+	Stuck:           deadletter.SeverityNotify,
+	LettersDeleted:  deadletter.SeverityPage,
+	DeliveryLimit:   deadletter.SeverityPage,
+	NoConsumers:     deadletter.SeverityNotify,
+	LeftBehind:      deadletter.SeverityNotify,
+	RedeliveryStorm: deadletter.SeverityNotify,
+	RetryRecipe:     deadletter.SeverityDigest,
+}
+
+// Kinds returns all kinds of findings, in alphabetical order.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }

@@ -1,0 +1,163 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Options are facts that a snapshot does not show.
+type Options struct {
+	Inboxes []string // the dead-letter queues that dlo drains
+	// Idle maps a queue to the time since which it has had no consumer.
+	Idle map[string]time.Time
+	// IdleAfter is how long a queue must have had no consumer before that is a finding. 0 = 15
+	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
+	IdleAfter time.Duration
+}
+
+const defaultIdleAfter = 15 * time.Minute
+
+// inspector collects the findings of one snapshot.
+type inspector struct {
+	s       *Snapshot
+	o       Options
+	net     *network
+	views   map[string]*view
+	sources map[string][]*view // the queues whose dead letters reach a queue, except the queue itself
+	found   []Finding
+}
+
+// view is a queue with what applies to it.
+type view struct {
+	*Queue
+	Effect
+	Path
+}
+
+// Inspect returns everything in a vhost that loses dead letters or that can lose them, the most
+// urgent first. It reports nothing that depends on an unread part of the snapshot.
+func Inspect(s *Snapshot, o Options) []Finding {
+	o.IdleAfter = cmp.Or(o.IdleAfter, defaultIdleAfter)
+	in := &inspector{s: s, o: o, net: newNetwork(s), views: map[string]*view{}, sources: map[string][]*view{}}
+	in.look()
+	in.policiesTwice()
+	for i := range s.Queues {
+		in.queue(in.views[s.Queues[i].Name])
+	}
+	in.cycles()
+	slices.SortStableFunc(in.found, func(a, b Finding) int {
+		switch {
+		case a.Severity.Louder(b.Severity):
+			return -1
+		case b.Severity.Louder(a.Severity):
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
+	})
+	return in.found
+}
+
+// look computes what applies to each queue, and where its dead letters go.
+func (in *inspector) look() {
+	for i := range in.s.Queues {
+		q := &in.s.Queues[i]
+		e := in.s.effect(q)
+		v := &view{Queue: q, Effect: e, Path: in.net.path(&e)}
+		in.views[q.Name] = v
+		for _, target := range v.Queues {
+			if target != q.Name {
+				in.sources[target] = append(in.sources[target], v)
+			}
+		}
+	}
+}
+
+// queue inspects one queue as its role requires: an inbox and a dead-letter queue must keep
+// letters, and a work queue must lead its dead letters to one of them.
+func (in *inspector) queue(v *view) {
+	inbox := in.isInbox(v.Name)
+	switch {
+	case inbox || in.isDeadLetterQueue(v):
+		in.keepsLetters(v, inbox)
+		if v.Set && !inbox {
+			in.leads(v)
+		}
+	case deadletter.OwnQueue(v.Name) || !v.lasts():
+	default:
+		in.leads(v)
+		in.policies(v)
+		in.guarantee(v)
+		in.consumers(v)
+		in.recipe(v)
+	}
+}
+
+// add records a finding about a queue.
+func (in *inspector) add(f Finding) {
+	f.Broker, f.VHost = in.s.Broker, in.s.VHost
+	f.Severity = cmp.Or(f.Severity, severities[f.Kind])
+	f.Sure = cmp.Or(f.Sure, Certain)
+	in.found = append(in.found, f)
+}
+
+// isInbox reports whether dlo drains a queue.
+func (in *inspector) isInbox(name string) bool { return slices.Contains(in.o.Inboxes, name) }
+
+// leadsToInbox reports whether dead letters of a queue reach dlo.
+func (in *inspector) leadsToInbox(v *view) bool { return slices.ContainsFunc(v.Queues, in.isInbox) }
+
+// isDeadLetterQueue reports whether dead letters end in a queue. They do not if it sends them back
+// to where they came from, or if they are only delayed messages on the way to their consumers.
+func (in *inspector) isDeadLetterQueue(v *view) bool {
+	ends := false
+	for _, from := range in.sources[v.Name] {
+		if slices.Contains(v.Queues, from.Name) {
+			return false
+		}
+		ends = ends || !in.delays(from, v)
+	}
+	return ends
+}
+
+// delays reports whether a queue only holds messages for a time, and then passes them on to the
+// next queue: it has a time-to-live and nothing reads it. A file does not show consumers. There,
+// the next queue counts as a work queue if it has a dead-letter exchange of its own.
+func (in *inspector) delays(v, next *view) bool {
+	if _, ok := v.Least("message-ttl"); !ok {
+		return false
+	}
+	if !v.Consumers.Known {
+		return next.Set
+	}
+	return v.Consumers.N == 0
+}
+
+// lasts reports whether a queue is of a type that dead-letters, and outlives its connection.
+func (q *Queue) lasts() bool {
+	return !q.Exclusive && !q.AutoDelete && (q.Kind() == Classic || q.Kind() == Quorum)
+}
+
+// knows reports whether a part of the snapshot could be read.
+func (s *Snapshot) knows(part string) bool {
+	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == part })
+}
+
+// named makes a name safe to show.
+func named(name string) string { return deadletter.Visible(name) }
+
+// names joins at most five names for a text.
+func names(list []string) string {
+	shown := make([]string, 0, len(list))
+	for i, n := range list {
+		if i == 5 {
+			shown = append(shown, "…")
+			break
+		}
+		shown = append(shown, named(n))
+	}
+	return strings.Join(shown, ", ")
+}

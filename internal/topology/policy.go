@@ -1,0 +1,108 @@
+package topology
+
+import (
+	"regexp"
+	"slices"
+)
+
+// unsupported lists the keys that a type of queue does not know. RabbitMQ does not apply a policy
+// that has one of them to such a queue, not even its other keys (capabilities of the queue types of
+// 3.10.8, 4.0.5 and 4.3.6).
+var unsupported = map[string][]string{
+	Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy", "target-group-size"},
+	Quorum:  {"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes", "initial-cluster-size"},
+	Stream:  {"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-in-memory-length", "max-in-memory-bytes", "max-priority", "overflow", "queue-mode", "delivery-limit", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "target-group-size"},
+}
+
+// applyTo lists the values of apply-to that include a type of queue.
+var applyTo = map[string][]string{
+	Classic: {"", "all", "queues", "classic_queues"},
+	Quorum:  {"", "all", "queues", "quorum_queues"},
+	Stream:  {"", "all", "queues", "streams"},
+}
+
+// takes reports whether a policy takes a queue if nothing of higher priority does. known is false
+// if its pattern cannot be evaluated here.
+func (p *Policy) takes(q *Queue) (takes, known bool) {
+	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
+		return false, true
+	}
+	for key := range p.Definition {
+		if slices.Contains(unsupported[q.Kind()], key) {
+			return false, true
+		}
+	}
+	return p.matches(q.Name)
+}
+
+// matches evaluates the pattern as RabbitMQ does: byte by byte and not anchored. RabbitMQ uses PCRE
+// and Go does not, so a pattern with lookahead, for example, is not known.
+func (p *Policy) matches(name string) (matches, known bool) {
+	re, err := regexp.Compile(latin1(p.Pattern))
+	if err != nil {
+		return false, false
+	}
+	return re.MatchString(latin1(name)), true
+}
+
+// latin1 makes a character of each byte.
+func latin1(s string) string {
+	runes := make([]rune, len(s))
+	for i := range len(s) {
+		runes[i] = rune(s[i])
+	}
+	return string(runes)
+}
+
+// rule is what one list of policies does to a queue.
+type rule struct {
+	winner *Policy   // nil = none
+	tied   []*Policy // others that take it at the same priority: which one wins is undefined
+	losers []*Policy // those that take it at lower priorities
+	unsure []*Policy // those whose pattern cannot be evaluated
+}
+
+// ruling finds the policy that takes a queue. Exactly one does, the one of the highest priority
+// (measured on 3.10.8, 4.0.5, 4.3.6). Where two have the same priority, the broker's own answer
+// decides if there is one.
+func ruling(policies []Policy, q *Queue, applied *string) rule {
+	var r rule
+	var takers []*Policy
+	for i := range policies {
+		switch takes, known := policies[i].takes(q); {
+		case !known:
+			r.unsure = append(r.unsure, &policies[i])
+		case takes:
+			takers = append(takers, &policies[i])
+		}
+	}
+	slices.SortStableFunc(takers, func(a, b *Policy) int { return b.Priority - a.Priority })
+	for _, p := range takers {
+		switch {
+		case r.winner == nil:
+			r.winner = p
+		case p.Priority < r.winner.Priority:
+			r.losers = append(r.losers, p)
+		case applied != nil && *applied == p.Name:
+			r.winner, r.tied = p, append(r.tied, r.winner)
+		default:
+			r.tied = append(r.tied, p)
+		}
+	}
+	if len(r.unsure) > 0 && applied != nil {
+		r.decide(*applied)
+	}
+	return r
+}
+
+// decide takes the broker's answer where a pattern cannot be evaluated.
+func (r *rule) decide(applied string) {
+	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
+		if r.winner != nil {
+			r.losers = append([]*Policy{r.winner}, r.losers...)
+		}
+		r.winner, r.tied, r.unsure = r.unsure[i], nil, nil
+		return
+	}
+	r.unsure = nil
+}

@@ -1,0 +1,213 @@
+package topology
+
+import (
+	"slices"
+	"strings"
+)
+
+// network answers which queues a message reaches.
+type network struct {
+	queues    map[string]*Queue
+	exchanges map[string]*Exchange
+	from      map[string][]*Binding // by source
+	to        map[string][]*Binding // by destination queue
+	s         *Snapshot
+}
+
+func newNetwork(s *Snapshot) *network {
+	n := &network{map[string]*Queue{}, map[string]*Exchange{}, map[string][]*Binding{}, map[string][]*Binding{}, s}
+	for i := range s.Queues {
+		n.queues[s.Queues[i].Name] = &s.Queues[i]
+	}
+	for _, x := range predeclared {
+		n.exchanges[x.Name] = &x
+	}
+	for i := range s.Exchanges {
+		n.exchanges[s.Exchanges[i].Name] = &s.Exchanges[i]
+	}
+	for i := range s.Bindings {
+		b := &s.Bindings[i]
+		if b.Source == "" {
+			continue // those of the default exchange: every queue has one
+		}
+		n.from[b.Source] = append(n.from[b.Source], b)
+		if b.To == "queue" {
+			n.to[b.Destination] = append(n.to[b.Destination], b)
+		}
+	}
+	return n
+}
+
+// predeclared lists the exchanges that every vhost has, and that files leave out.
+var predeclared = []Exchange{
+	{Name: "", Type: "direct"},
+	{Name: "amq.direct", Type: "direct"},
+	{Name: "amq.fanout", Type: "fanout"},
+	{Name: "amq.topic", Type: "topic"},
+	{Name: "amq.headers", Type: "headers"},
+	{Name: "amq.match", Type: "headers"},
+	{Name: "amq.rabbitmq.trace", Type: "topic"},
+}
+
+// routed is where a message goes.
+type routed struct {
+	queues  []string // those that it reaches
+	missing []string // destinations of bindings that do not exist, which only a file can show
+	unsure  bool     // an exchange decides by headers, or in its own way
+}
+
+// route follows a message with a routing key from an exchange.
+func (n *network) route(exchange, key string) routed {
+	var r routed
+	n.follow(exchange, key, &r, map[string]bool{})
+	return r
+}
+
+func (n *network) follow(exchange, key string, r *routed, seen map[string]bool) {
+	x := n.exchanges[exchange]
+	if x == nil || seen[exchange] {
+		return
+	}
+	seen[exchange] = true
+	if exchange == "" {
+		if n.queues[key] != nil && !slices.Contains(r.queues, key) {
+			r.queues = append(r.queues, key)
+		}
+		return
+	}
+	found := false
+	for _, b := range n.from[exchange] {
+		switch fits, known := x.fits(b, key); {
+		case !known:
+			r.unsure, found = true, true
+			continue
+		case !fits:
+			continue
+		}
+		found = true
+		if b.To == "exchange" {
+			n.follow(b.Destination, key, r, seen)
+			continue
+		}
+		switch {
+		case n.queues[b.Destination] == nil:
+			r.missing = append(r.missing, b.Destination)
+		case !slices.Contains(r.queues, b.Destination):
+			r.queues = append(r.queues, b.Destination)
+		}
+	}
+	if other, ok := n.alternate(x); ok && !found {
+		n.follow(other, key, r, seen)
+	}
+}
+
+// alternate returns the exchange that takes what an exchange cannot route. An argument beats a
+// policy.
+func (n *network) alternate(x *Exchange) (string, bool) {
+	if name, ok := x.Arguments.Text("alternate-exchange"); ok {
+		return name, true
+	}
+	var winner *Policy
+	for i := range n.s.Policies {
+		p := &n.s.Policies[i]
+		if !slices.Contains([]string{"", "all", "exchanges"}, p.ApplyTo) || winner != nil && winner.Priority >= p.Priority {
+			continue
+		}
+		if matches, _ := p.matches(x.Name); matches {
+			winner = p
+		}
+	}
+	if winner == nil {
+		return "", false
+	}
+	return winner.Definition.Text("alternate-exchange")
+}
+
+// fits reports whether a binding takes a key. known is false where something else decides.
+func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
+	switch x.Type {
+	case "fanout":
+		return true, true
+	case "direct":
+		return b.Key == key, true
+	case "topic":
+		return topicFits(strings.Split(b.Key, "."), strings.Split(key, ".")), true
+	}
+	return false, false
+}
+
+// topicFits reports whether a topic pattern takes a key: * is one word, # is any number of words.
+func topicFits(pattern, words []string) bool {
+	// ends[i] reports whether the pattern so far takes exactly the first i words.
+	ends := make([]bool, len(words)+1)
+	ends[0] = true
+	for _, p := range pattern {
+		next := make([]bool, len(ends))
+		for i := range ends {
+			switch {
+			case p == "#":
+				next[i] = ends[i] || i > 0 && next[i-1]
+			case i > 0:
+				next[i] = ends[i-1] && (p == "*" || p == words[i-1])
+			}
+		}
+		ends = next
+	}
+	return ends[len(words)]
+}
+
+// takesAll reports whether an exchange routes every message to a queue, whatever its key.
+func (n *network) takesAll(exchange string) bool { return n.anyKey(exchange, map[string]bool{}) }
+
+func (n *network) anyKey(exchange string, seen map[string]bool) bool {
+	x := n.exchanges[exchange]
+	if x == nil || seen[exchange] {
+		return false
+	}
+	seen[exchange] = true
+	for _, b := range n.from[exchange] {
+		if x.Type != "fanout" && (x.Type != "topic" || b.Key != "#") {
+			continue
+		}
+		if b.To == "queue" && n.queues[b.Destination] != nil || b.To == "exchange" && n.anyKey(b.Destination, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// published lists routing keys with which messages reach a queue, each with what it is known from.
+// Its own name comes first: publishers use the default exchange, and dlo requeues through it. A
+// pattern becomes a key that it takes.
+func (n *network) published(queue string) []publishedKey {
+	keys := []publishedKey{{key: queue}}
+	for _, b := range n.to[queue] {
+		x := n.exchanges[b.Source]
+		if x == nil {
+			continue
+		}
+		switch {
+		case x.Type == "direct":
+			keys = append(keys, publishedKey{b.Key, b})
+		case x.Type == "topic" && !strings.ContainsAny(b.Key, "*#"):
+			keys = append(keys, publishedKey{b.Key, b})
+		case x.Type == "topic":
+			keys = append(keys, publishedKey{strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b})
+		}
+	}
+	return keys
+}
+
+// publishedKey is a routing key with which messages reach a queue.
+type publishedKey struct {
+	key  string
+	from *Binding // nil = the default exchange
+}
+
+// said returns the key as the binding has it, which may be a pattern.
+func (k publishedKey) said() string {
+	if k.from == nil {
+		return k.key
+	}
+	return k.from.Key
+}

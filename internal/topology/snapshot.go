@@ -1,0 +1,140 @@
+// Package topology finds what will lose dead letters in a vhost, and plans the cure. It is pure: a
+// snapshot goes in, findings and plans come out. internal/rabbitmq reads snapshots from a broker,
+// and ReadDefinitions reads them from the file that sites keep in Git.
+package topology
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Snapshot is what is known about one vhost of a broker at one moment. Its JSON is that of
+// RabbitMQ's management API and of definitions files, which share their names.
+type Snapshot struct {
+	Broker  string    // the name in dlo's configuration; "" for a file
+	VHost   string    //
+	Version string    // of RabbitMQ, such as 3.10.8; "" = unknown
+	ReadAt  time.Time // zero for a file
+	// Live tells that a broker reported it, so that figures may be known and default exchanges are
+	// listed.
+	Live bool
+
+	Queues    []Queue
+	Exchanges []Exchange
+	Bindings  []Binding
+	Policies  []Policy
+	Operators []Policy // operator policies
+	Links     []Link   // shovels and federation upstreams
+	Gaps      []Gap
+}
+
+// Gap is something that could not be read. Findings that need it are not made.
+type Gap struct {
+	What string // such as "bindings" or "queue a%FF"
+	Why  string
+}
+
+// Queue is a queue as the broker or a file shows it. Arguments are those that it was declared with.
+type Queue struct {
+	Name       string     `json:"name"`
+	Type       string     `json:"type"` // classic, quorum, stream, or that of a plugin; definitions of before 4.0 lack it
+	Durable    bool       `json:"durable"`
+	AutoDelete bool       `json:"auto_delete"`
+	Exclusive  bool       `json:"exclusive"`
+	Arguments  Definition `json:"arguments"`
+	Policy     *string    `json:"policy"` // the name of the policy that the broker applies; nil = unknown; "" = none
+
+	Consumers Figure `json:"consumers"`
+	Ready     Figure `json:"messages_ready"`
+	Unacked   Figure `json:"messages_unacknowledged"`
+	Bytes     Figure `json:"message_bytes"`
+	// Stuck is the number of messages that at-least-once dead-lettering holds back.
+	Stuck Figure `json:"messages_dlx"`
+	Rates Rates  `json:"message_stats"`
+}
+
+// Kind returns the type of a queue: classic if nothing else is known.
+func (q *Queue) Kind() string {
+	if q.Type != "" {
+		return q.Type
+	}
+	if t, ok := q.Arguments.Text("x-queue-type"); ok {
+		return t
+	}
+	return Classic
+}
+
+// Types of queues.
+const (
+	Classic = "classic"
+	Quorum  = "quorum"
+	Stream  = "stream"
+)
+
+// Rates are messages per second, averaged by the broker over some seconds. The broker omits those
+// that were never above zero.
+type Rates struct {
+	Publish   Rate `json:"publish_details"`
+	Deliver   Rate `json:"deliver_get_details"`
+	Ack       Rate `json:"ack_details"`
+	Redeliver Rate `json:"redeliver_details"`
+}
+
+// Rate is one of them.
+type Rate struct {
+	PerSecond float64 `json:"rate"`
+}
+
+// Exchange is an exchange.
+type Exchange struct {
+	Name       string     `json:"name"`
+	Type       string     `json:"type"`
+	Durable    bool       `json:"durable"`
+	AutoDelete bool       `json:"auto_delete"`
+	Internal   bool       `json:"internal"`
+	Arguments  Definition `json:"arguments"`
+}
+
+// Binding leads from an exchange to a queue or to another exchange.
+type Binding struct {
+	Source      string     `json:"source"`
+	Destination string     `json:"destination"`
+	To          string     `json:"destination_type"` // queue or exchange
+	Key         string     `json:"routing_key"`
+	Arguments   Definition `json:"arguments"`
+}
+
+// Policy is a policy or an operator policy.
+type Policy struct {
+	Name       string     `json:"name"`
+	Pattern    string     `json:"pattern"`
+	ApplyTo    string     `json:"apply-to"` // queues, exchanges, all; from 3.12 on also classic_queues, quorum_queues, streams; "" = all
+	Priority   int        `json:"priority"`
+	Definition Definition `json:"definition"`
+}
+
+// Link is a shovel or a federation upstream. It is shown and not judged.
+type Link struct{ Kind, Name string }
+
+// Figure is a number that a broker may leave out. The zero value is unknown, which is not 0.
+type Figure struct {
+	N     int64
+	Known bool
+}
+
+// UnmarshalJSON never fails: one unreadable figure must not hide the rest of a queue.
+func (f *Figure) UnmarshalJSON(text []byte) error {
+	var n float64
+	if string(text) != "null" && json.Unmarshal(text, &n) == nil {
+		*f = Figure{int64(n), true}
+	}
+	return nil
+}
+
+// MarshalJSON writes null for an unknown figure.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if !f.Known {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f.N)
+}

@@ -1,0 +1,404 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// site is a vhost in which every queue is right: orders dead-letters to dlo.dlx by policy, whose
+// queue is the inbox.
+func site(version string) *topology.Snapshot {
+	s := &topology.Snapshot{Broker: "main", VHost: "/", Version: version}
+	s.Queues = []topology.Queue{classic("orders"), quorum("dlo.letters", "x-delivery-limit", -1)}
+	s.Exchanges = []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}
+	s.Bindings = []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}}
+	s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}
+	if version[:2] == "3." {
+		s.Queues[1].Arguments = definition()
+	}
+	return s
+}
+
+func definition(pairs ...any) topology.Definition {
+	d := topology.Definition{}
+	for i := 0; i < len(pairs); i += 2 {
+		d[pairs[i].(string)] = pairs[i+1]
+		if n, ok := pairs[i+1].(int); ok {
+			d[pairs[i].(string)] = json.Number(fmt.Sprint(n))
+		}
+	}
+	return d
+}
+
+func classic(name string, arguments ...any) topology.Queue {
+	return topology.Queue{Name: name, Type: topology.Classic, Durable: true, Arguments: definition(arguments...)}
+}
+
+func quorum(name string, arguments ...any) topology.Queue {
+	return topology.Queue{Name: name, Type: topology.Quorum, Durable: true, Arguments: definition(arguments...)}
+}
+
+func policy(name, pattern string, priority int, keys ...any) topology.Policy {
+	return topology.Policy{Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...)}
+}
+
+func bind(source, destination, key string) topology.Binding {
+	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
+}
+
+var now = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// live gives the first queue the figures of a running broker.
+func live(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
+	s.Live, s.ReadAt = true, now
+	q := &s.Queues[0]
+	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
+}
+
+func idle(queue string, minutes int) topology.Options {
+	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
+}
+
+// finding is what a case expects: kind, queue, severity and sureness.
+func said(f topology.Finding) string {
+	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
+}
+
+var cases = map[string]struct {
+	version string // "" = 4.3.6
+	change  func(s *topology.Snapshot)
+	options topology.Options
+	want    []string
+}{
+	"nothing":       {},
+	"nothing, 3.10": {version: "3.10.8"},
+	"no exchange": {
+		change: func(s *topology.Snapshot) { s.Policies = nil },
+		want:   []string{"no_exchange orders notify certain"},
+	},
+	"its exchange is missing": {
+		change: func(s *topology.Snapshot) { s.Policies[0].Definition["dead-letter-exchange"] = "dlx.orders" },
+		want:   []string{"exchange_missing orders page certain"},
+	},
+	"its exchange is predeclared": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition["dead-letter-exchange"] = "amq.fanout"
+			s.Bindings[0].Source = "amq.fanout"
+		},
+	},
+	"no binding": {
+		change: func(s *topology.Snapshot) { s.Bindings = nil },
+		want:   []string{"no_binding orders page certain"},
+	},
+	"no binding, and an alternate exchange": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct", Arguments: definition("alternate-exchange", "dlo.dlx")})
+			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+		},
+	},
+	"no binding for one of its keys": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "topic"})
+			s.Bindings = append(s.Bindings, bind("events", "orders", "order.*"), bind("events", "orders", "refund"), bind("dlx", "dlo.letters", "refund"), bind("dlx", "dlo.letters", "orders"))
+			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+		},
+		want: []string{"no_binding orders page likely"},
+	},
+	"no binding for the key that the queue sets": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"})
+			s.Bindings = append(s.Bindings, bind("dlx", "dlo.letters", "other"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead")
+		},
+		want: []string{"no_binding orders page certain"},
+	},
+	"the queue of its key is missing": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "orders.dead")
+		},
+		want: []string{"queue_missing orders page certain"},
+	},
+	"a binding to a queue that the file lacks": {
+		change: func(s *topology.Snapshot) { s.Bindings[0].Destination = "gone" },
+		want:   []string{"queue_missing orders page certain"},
+	},
+	"its dead-letter queue is full": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10))
+			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+	},
+	"a second death": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
+			s.Bindings = append(s.Bindings, bind("events", "orders", "order"), bind("dlx", "dlo.letters", "order"))
+			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+		},
+		want: []string{"second_death_lost orders page certain"},
+	},
+	"a second death that dlo does not see": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
+			s.Queues = append(s.Queues, classic("parked"))
+			s.Bindings = append(s.Bindings, bind("events", "orders", "order"), bind("dlx", "parked", "order"))
+			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+		},
+		want: []string{"second_death_lost orders notify certain"},
+	},
+	"an argument beats the policy": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0].Arguments["x-dead-letter-exchange"] = "old"
+			s.Queues = append(s.Queues, classic("old.dead"))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "old", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("old", "old.dead", ""))
+		},
+		want: []string{"argument_wins orders notify certain"},
+	},
+	"an argument agrees with the policy": {
+		change: func(s *topology.Snapshot) { s.Queues[0].Arguments["x-dead-letter-exchange"] = "dlo.dlx" },
+	},
+	"a policy hides another": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("limits", ".*", 20, "max-length", 1000))
+		},
+		want: []string{"letters_deleted dlo.letters page certain", "policy_shadowed orders page certain"},
+	},
+	"a policy that does not fit the type hides nothing": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("quorum", "^orders$", 20, "delivery-limit", 5))
+		},
+	},
+	"tied policies": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("limits", "^ord", 10, "max-length", 1000))
+		},
+		want: []string{"policy_tied orders notify certain"},
+	},
+	"tied policies with the same exchange": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("limits", "^ord", 10, "max-length", 1000, "dead-letter-exchange", "dlo.dlx"))
+		},
+	},
+	"two policies of one name": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("dlo", "^emails$", 10, "dead-letter-exchange", "dlo.dlx"))
+		},
+		want: []string{"policy_twice  notify certain"},
+	},
+	"a pattern that only PCRE knows": {
+		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = "^(?!emails)orders$" },
+		want:   []string{"pattern_unknown orders digest likely"},
+	},
+	"a pattern that only PCRE knows, and the broker's own answer": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Pattern = "^(?!emails)orders$"
+			name := "dlo"
+			s.Queues[0].Policy = &name
+		},
+	},
+	"an operator policy lowers a limit": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition["max-length"] = json.Number("1000")
+			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "max-length", 10)}
+		},
+		want: []string{"operator_caps orders digest certain"},
+	},
+	"an operator policy sets a limit that is higher": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition["max-length"] = json.Number("10")
+			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "max-length", 1000)}
+		},
+	},
+	"expired messages go in a circle": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 500)
+		},
+		want: []string{"cycle orders notify certain"},
+	},
+	"a retry recipe": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait")
+		},
+		want: []string{"retry_recipe orders digest certain"},
+	},
+	"a queue that delays messages": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("later", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+		},
+	},
+	"a quorum queue dead-letters at most once": {
+		change: func(s *topology.Snapshot) { s.Queues[0] = quorum("orders") },
+		want:   []string{"at_most_once orders digest certain"},
+	},
+	"at-least-once": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+		},
+	},
+	"at-least-once without reject-publish": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once")
+		},
+		want: []string{"overflow_drops orders notify certain"},
+	},
+	"at-least-once holds letters back": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Queues[0].Stuck = topology.Figure{N: 3, Known: true}
+		},
+		want: []string{"stuck orders notify likely"},
+	},
+	"the dead-letter queue has a time-to-live": {
+		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-message-ttl"] = json.Number("1000") },
+		want:   []string{"letters_deleted dlo.letters page certain"},
+	},
+	"the inbox passes letters on": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[1].Arguments = definition("x-delivery-limit", -1, "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "parked")
+			s.Queues = append(s.Queues, classic("parked"))
+		},
+		want: []string{"letters_deleted dlo.letters page certain"},
+	},
+	"another dead-letter queue passes letters on": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("first.dead", "x-message-ttl", 1000, "x-dead-letter-exchange", "dlo.dlx"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "first.dead")
+		},
+	},
+	"the inbox has the default delivery limit": {
+		change: func(s *topology.Snapshot) { s.Queues[1].Arguments = definition() },
+		want:   []string{"delivery_limit dlo.letters page certain"},
+	},
+	"another dead-letter queue has the default delivery limit": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, quorum("parked"))
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"delivery_limit parked digest certain"},
+	},
+	"the inbox has a delivery limit of -1 on 3.10": {
+		version: "3.10.8",
+		change:  func(s *topology.Snapshot) { s.Queues[1].Arguments = definition("x-delivery-limit", -1) },
+		want:    []string{"delivery_limit dlo.letters page certain"},
+	},
+	"no consumer for 20 minutes": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
+		},
+		options: idle("orders", 20),
+		want:    []string{"no_consumers orders notify certain"},
+	},
+	"no consumer for 14 minutes": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})
+		},
+		options: idle("orders", 14),
+	},
+	"no consumer, and nothing to read": {
+		change:  func(s *topology.Snapshot) { live(s, 0, 0, topology.Rates{}) },
+		options: idle("orders", 60),
+	},
+	"left behind": {
+		change:  func(s *topology.Snapshot) { live(s, 5, 0, topology.Rates{}) },
+		options: idle("orders", 20),
+		want:    []string{"left_behind orders notify certain"},
+	},
+	"a redelivery storm": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}, Ack: topology.Rate{PerSecond: 1}})
+		},
+		want: []string{"redelivery_storm orders notify likely"},
+	},
+	"some redeliveries": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, Ack: topology.Rate{PerSecond: 300}})
+		},
+	},
+	"streams, exclusive and auto-delete queues": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, topology.Queue{Name: "log", Type: topology.Stream}, topology.Queue{Name: "reply", Exclusive: true}, topology.Queue{Name: "watch", AutoDelete: true})
+		},
+	},
+	"bindings are unknown": {
+		change: func(s *topology.Snapshot) {
+			s.Bindings, s.Gaps = nil, []topology.Gap{{What: topology.PartBindings, Why: "500"}}
+		},
+	},
+	"policies are unknown": {
+		change: func(s *topology.Snapshot) {
+			s.Policies, s.Gaps = nil, []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
+		},
+	},
+}
+
+// TestEachFaultIsFound breaks a right vhost in one way at a time. It checks that Inspect finds that
+// fault and nothing else.
+func TestEachFaultIsFound(t *testing.T) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if c.version == "" {
+				c.version = "4.3.6"
+			}
+			s := site(c.version)
+			if c.change != nil {
+				c.change(s)
+			}
+			c.options.Inboxes = []string{"dlo.letters"}
+			var got []string
+			for _, f := range topology.Inspect(s, c.options) {
+				got = append(got, said(f))
+				for _, text := range []string{f.Title, f.Loses, f.Why, f.Cure} {
+					if text == "" || strings.Contains(text, "%!") {
+						t.Errorf("a text of %s is wrong: %q", f.Kind, text)
+					}
+				}
+				if f.Broker != "main" || f.VHost != "/" {
+					t.Errorf("%s is of %s%s", f.Kind, f.Broker, f.VHost)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestEachKindHasACase checks that no kind of finding is untested.
+func TestEachKindHasACase(t *testing.T) {
+	for _, kind := range topology.Kinds() {
+		found := false
+		for _, c := range cases {
+			found = found || slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, string(kind)+" ") })
+		}
+		if !found {
+			t.Errorf("no case finds %s", kind)
+		}
+	}
+}
+
+// TestTheWorstComesFirst checks the order of findings.
+func TestTheWorstComesFirst(t *testing.T) {
+	s := site("4.3.6")
+	s.Queues = append(s.Queues, quorum("b"), classic("a"), quorum("c"))
+	s.Queues[1].Arguments = definition()
+	s.Policies = append(s.Policies, policy("c", "^c$", 0, "dead-letter-exchange", "dlo.dlx"))
+	var got []string
+	for _, f := range topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}}) {
+		got = append(got, string(f.Severity)+" "+f.Queue)
+	}
+	want := []string{string(deadletter.SeverityPage) + " dlo.letters", "notify a", "notify b", "digest c"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
