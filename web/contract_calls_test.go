@@ -49,6 +49,7 @@ var calls = map[string]call{
 	"GET /brokers":                 {gives: api.Brokers{}},
 	"POST /brokers/{name}/connect": {gives: api.Broker{}},
 	"GET /trial":                   {gives: api.Trial{}},
+	"GET /topology/findings":       {gives: api.Topology{}},
 	"POST /trial":                  {takes: api.TrialRequest{}, gives: api.Trial{}},
 
 	"GET /queues":                   {gives: api.Queues{}},

@@ -132,6 +132,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/digest/send", w.api(w.apiSendDigest))
 		r.Get("/audit", w.audit)
 		r.Get("/brokers", w.api(bare(w.apiBrokers)))
+		r.Get("/topology/findings", w.api(bare(w.apiFindings)))
 		r.Post("/brokers/{name}/connect", w.api(bare(w.apiConnectBroker)))
 		r.Get("/trial", w.api(bare(w.apiTrial)))
 		r.Post("/trial", w.api(bare(reading(w.apiTry))))

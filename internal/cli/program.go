@@ -12,6 +12,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Program holds what every command can use.
@@ -24,6 +25,8 @@ type Program struct {
 	Version string
 	Check   func(config.Config) error                                               // returns what the server's parts reject in a valid configuration; nil skips this
 	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // returns what the brokers of a configuration permit dlo to do
+	// Look reads vhosts of a broker through the management API at a URL. No vhosts means all.
+	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
 }
 
 // Commands are the commands that talk to a running server, and those that need no server.
@@ -34,6 +37,7 @@ type Commands struct {
 	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
 	Try         tryCmd         `cmd:"" help:"Send a test letter the whole way, and say what is seen of it."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are not inboxes."`
+	Topology    topologyCmd    `cmd:"" help:"Find what will lose dead letters."`
 	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are decoded with."`
 	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to scheduled letters. Redirects of queues."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
@@ -110,6 +114,8 @@ const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	exitPartly = 3
+	// 4 is for a store that another dlo holds.
+	exitFindings = 5
 )
 
 // ExitCode prints an error and returns its exit code.

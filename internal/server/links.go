@@ -7,6 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/survey"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // linksOf creates the links to the configured brokers, in order. None of them is connected yet.
@@ -49,4 +51,21 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 		list = append(list, link.Ask(ctx, cfg.Brokers[i].Annotations))
 	}
 	return list, nil
+}
+
+// Look reads vhosts of a broker that need not be in the configuration, through the management API
+// at a URL. No vhosts means all that the user may see. It changes nothing there.
+func Look(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
+	return rabbitmq.Look(ctx, management, vhosts)
+}
+
+// places lists the vhosts whose dead-letter paths dlo looks at: those with a management API.
+func (s *Server) places() []survey.Place {
+	var list []survey.Place
+	for i, b := range s.cfg.Brokers {
+		if b.Management != "" {
+			list = append(list, survey.Place{Broker: b.Name, VHost: s.links[i].VHost(), Inboxes: b.Inboxes, Look: s.links[i].Snapshot})
+		}
+	}
+	return list
 }

@@ -25,6 +25,7 @@ func (s *Server) pages() {
 		Brokers:   s.brokers,
 		Connector: s,
 		Trials:    s.trials,
+		Topology:  s.survey.Reports,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Links:     s.cfg.Links,

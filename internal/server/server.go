@@ -24,6 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/survey"
 	"github.com/deadletteroffice/dlo/internal/trial"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,6 +51,7 @@ type Server struct {
 	ingesters   []*ingest.Ingester
 	Drains      *drain.Drains
 	trials      *trial.Trials
+	survey      *survey.Survey
 	classifier  *classify.Classifier
 	dispatch    []*requeue.Dispatcher
 	annotations *annotation.Intake
@@ -121,6 +123,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
+	s.survey = survey.New(s.places())
 	s.rooms()
 	s.pages()
 	return s, nil

@@ -15,13 +15,14 @@ import (
 var (
 	documentCommand = regexp.MustCompile(`^ *(dlo|curl) [-a-z]`)
 	exampleLetter   = regexp.MustCompile(`01a1fa78-7cd6-70b7-9438-fd9bc2a425ee|\$ID`)
-	exampleFile     = regexp.MustCompile(`\b(body\.json|new\.yaml|[a-z]+\.(ndjson|csv))\b`)
+	exampleFile     = regexp.MustCompile(`\b(body\.json|definitions\.json|new\.yaml|[a-z]+\.(ndjson|csv))\b`)
 	makeTarget      = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z-]+)")
 )
 
 // runElsewhere are commands that other tests run, with what they need.
 var runElsewhere = map[string]string{
-	"dlo drill --": "TestADrill runs it",
+	"dlo drill --":                "TestADrill runs it",
+	"dlo topology check --broker": "TestLostDeadLettersAreFound runs it",
 	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
 	"curl -u user:password -X DELETE":                          "TestDloIsAddedToASiteAndRemoved runs it",
 	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",
@@ -112,7 +113,7 @@ type document struct {
 
 func newDocument(t *testing.T) *document {
 	d := &document{t: t, p: serve(t, "", away, nil).child, dir: t.TempDir()}
-	for name, text := range map[string]string{"body.json": `{"number": 7}`, "new.yaml": "rules: [{name: all, match: {queue: \"*\"}, retry: {delays: [5s]}}]\n"} {
+	for name, text := range map[string]string{"body.json": `{"number": 7}`, "definitions.json": `{"queues": []}`, "new.yaml": "rules: [{name: all, match: {queue: \"*\"}, retry: {delays: [5s]}}]\n"} {
 		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,8 @@ func (l *located[T]) UnmarshalJSON(text []byte) error {
 
 // ReadDefinitions reads a definitions file, as `rabbitmqctl export_definitions` and the management
 // pages write it (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost, in
-// the order of their names. A file exported for one vhost may not name it: its snapshot then has the
-// vhost "".
+// the order of their names. A file exported for one vhost may not name it: its snapshot then has
+// the vhost "".
 func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	var file struct {
 		Version    string                  `json:"rabbitmq_version"`

@@ -92,3 +92,6 @@ var severities = map[Kind]deadletter.Severity{
 
 // Kinds returns all kinds of findings, in alphabetical order.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
+
+// SeverityOf returns the usual severity of a kind. "" means that there is no such kind.
+func SeverityOf(k Kind) deadletter.Severity { return severities[k] }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// The types of SARIF 2.1.0 (OASIS) that a list of findings needs.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name  string      `json:"name"`
+		Rules []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID string `json:"id"`
+	}
+	sarifResult struct {
+		Rule      string          `json:"ruleId"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifLocation struct {
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		Line int `json:"startLine"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+		Kind string `json:"kind"`
+	}
+)
+
+// levels maps a severity to a level of SARIF.
+var levels = map[string]string{"page": "error", "notify": "warning", "digest": "note"}
+
+// sarif returns findings as a SARIF log. file is the definitions file and text its content; each
+// finding then has the line of its queue, so that a code review can show it there.
+func sarif(findings []api.Finding, file string, text []byte) sarifLog {
+	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "dlo"}}, Results: []sarifResult{}}
+	for _, kind := range topology.Kinds() {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{string(kind)})
+	}
+	for _, f := range findings {
+		at := sarifLocation{Logical: []sarifLogical{{Name: f.VHost + "/" + f.Queue, Kind: "resource"}}}
+		if file != "" {
+			at.Physical = &sarifPhysical{sarifArtifact{file}, sarifRegion{lineOf(text, f.Queue)}}
+		}
+		run.Results = append(run.Results, sarifResult{
+			Rule: f.Kind, Level: levels[f.Severity], Message: sarifText{f.Title + ". Lost: " + f.Loses + ". " + f.Why + " " + f.Cure}, Locations: []sarifLocation{at},
+		})
+	}
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// lineOf returns the line of a definitions file on which a queue has its name; 1 if it has none.
+func lineOf(text []byte, queue string) int {
+	name, err := json.Marshal(queue)
+	if err != nil || queue == "" {
+		return 1
+	}
+	at := regexp.MustCompile(`"name"\s*:\s*` + regexp.QuoteMeta(string(name))).FindIndex(text)
+	if at == nil {
+		return 1
+	}
+	return 1 + bytes.Count(text[:at[0]], []byte("\n"))
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+type topologyCmd struct {
+	Check topologyCheckCmd `cmd:"" help:"Report what will lose dead letters: on the brokers of the running server, on any broker, or in a definitions file."`
+}
+
+type topologyCheckCmd struct {
+	serverFlags
+	File   string   `arg:"" optional:"" name:"file" help:"A definitions file, as rabbitmqctl export_definitions writes it; - is standard input. No broker and no server is asked."`
+	Broker string   `name:"broker" help:"The URL of a management API with user and password, http://user:password@host:15672, or @ and a file with that URL. The broker is only read. A user with the tag management is enough."`
+	VHost  []string `name:"vhost" help:"Only these vhosts."`
+	Inbox  []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for a file or --broker."`
+	Output string   `name:"output" short:"o" enum:"table,json,jsonl,sarif" default:"table" help:"How to print: table, json, jsonl or sarif."`
+}
+
+// findingsError has the exit code of findings.
+type findingsError struct{ n int }
+
+func (e findingsError) Error() string { return count(e.n, "finding", "findings") }
+func (e findingsError) ExitCode() int { return exitFindings }
+
+func (c topologyCheckCmd) Run(p *Program) error {
+	checked, text, err := c.check(p)
+	if err != nil {
+		return err
+	}
+	if err := c.print(p.Stdout, checked, text); err != nil {
+		return err
+	}
+	if n := len(checked.Findings); n > 0 {
+		return findingsError{n}
+	}
+	return unread(checked)
+}
+
+// check gets the findings from where the command line says. text is that of the file, if it is one.
+func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
+	var snapshots []topology.Snapshot
+	switch {
+	case c.File != "" && c.Broker != "":
+		return checked, nil, fmt.Errorf("%w: give a file or --broker, not both", errUsage)
+	case c.File != "":
+		if text, err = readDefinitions(p, c.File); err != nil {
+			return checked, nil, err
+		}
+		if snapshots, err = topology.ReadDefinitions(text); err != nil {
+			return checked, nil, fmt.Errorf("%s: %w", c.File, err)
+		}
+	case c.Broker != "":
+		management, err := c.management()
+		if err != nil {
+			return checked, nil, err
+		}
+		if snapshots, err = p.Look(p.Ctx, management, c.VHost); err != nil {
+			return checked, nil, err
+		}
+	default:
+		if err := c.call(p, http.MethodGet, "/topology/findings", nil, &checked); err != nil {
+			return checked, nil, err
+		}
+		return c.only(checked), nil, nil
+	}
+	var reports []topology.Report
+	for i := range snapshots {
+		reports = append(reports, topology.ReportOn(&snapshots[i], topology.Options{Inboxes: c.Inbox}))
+	}
+	return c.only(api.NewTopology(reports)), text, nil
+}
+
+// management returns the URL of the broker. A file keeps the password out of the list of processes.
+func (c topologyCheckCmd) management() (string, error) {
+	file, ok := strings.CutPrefix(c.Broker, "@")
+	if !ok {
+		return c.Broker, nil
+	}
+	text, err := os.ReadFile(file)
+	return strings.TrimSpace(string(text)), err
+}
+
+// maxDefinitions is the most bytes of a definitions file: some 100,000 queues.
+const maxDefinitions = 64 << 20
+
+// readDefinitions reads a file; - is standard input.
+func readDefinitions(p *Program, name string) ([]byte, error) {
+	in, err := opened(p, name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxDefinitions+1))
+	if err == nil && len(text) > maxDefinitions {
+		err = fmt.Errorf("%s is larger than %d MiB", name, maxDefinitions>>20)
+	}
+	return text, err
+}
+
+// only drops what is in other vhosts than those asked for.
+func (c topologyCheckCmd) only(t api.Topology) api.Topology {
+	if len(c.VHost) == 0 {
+		return t
+	}
+	kept := api.Topology{Findings: []api.Finding{}, Looks: []api.Look{}}
+	for _, vhost := range c.VHost {
+		for _, f := range t.Findings {
+			if f.VHost == vhost {
+				kept.Findings = append(kept.Findings, f)
+			}
+		}
+		for _, l := range t.Looks {
+			if l.VHost == vhost {
+				kept.Looks = append(kept.Looks, l)
+			}
+		}
+	}
+	return kept
+}
+
+func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte) error {
+	switch c.Output {
+	case "json":
+		return printJSON(out, t, true)
+	case "jsonl":
+		for _, f := range t.Findings {
+			if err := printJSON(out, f, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "sarif":
+		return printJSON(out, sarif(t.Findings, c.File, text), true)
+	}
+	printTopology(out, t)
+	return nil
+}
+
+// unread returns an error if something could not be looked at.
+func unread(t api.Topology) error {
+	var list []string
+	for _, l := range t.Looks {
+		if l.Failed != "" {
+			list = append(list, l.Broker+" "+l.VHost+": "+l.Failed)
+		}
+		for _, g := range l.Gaps {
+			list = append(list, l.Broker+" "+l.VHost+": "+g.What+": "+g.Why)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return errors.New("could not look at everything: " + strings.Join(list, "; "))
+}
+
+// dropping lists the kinds of findings with which a queue drops what its consumers reject.
+var dropping = map[string]bool{
+	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
+}
+
+// printTopology prints findings for people: a line that says how bad it is, and then each kind with
+// its queues. Findings that differ only in the queue share their explanation.
+func printTopology(out io.Writer, t api.Topology) {
+	queues, drops := 0, map[[3]string]bool{}
+	for _, l := range t.Looks {
+		queues += l.Queues
+	}
+	for _, f := range t.Findings {
+		if dropping[f.Kind] {
+			drops[[3]string{f.Broker, f.VHost, f.Queue}] = true
+		}
+	}
+	switch {
+	case len(drops) == 1:
+		fmt.Fprintf(out, "1 of %d queues will drop what its consumers reject\n", queues)
+	case len(drops) > 0:
+		fmt.Fprintf(out, "%d of %d queues will drop what their consumers reject\n", len(drops), queues)
+	default:
+		fmt.Fprintf(out, "%s, %s; no queue drops what its consumers reject\n", count(queues, "queue", "queues"), count(len(t.Findings), "finding", "findings"))
+	}
+	for i, f := range t.Findings {
+		if i == 0 || !explainedBy(t.Findings[i-1], f) {
+			fmt.Fprintf(out, "\n%s  %s\n", f.Severity, f.Kind)
+		}
+		title := f.Title
+		if len(t.Looks) > 1 {
+			title += " (vhost " + f.VHost + ")"
+		}
+		fmt.Fprintln(out, "  "+deadletter.Visible(title))
+		if i+1 < len(t.Findings) && explainedBy(f, t.Findings[i+1]) {
+			continue
+		}
+		for _, part := range [][2]string{{"loses", f.Loses}, {"why", f.Why}, {"cure", f.Cure}} {
+			fmt.Fprintf(out, "    %-6s %s\n", part[0]+":", deadletter.Visible(part[1]))
+		}
+	}
+	for _, l := range t.Looks {
+		for _, g := range l.Gaps {
+			fmt.Fprintf(out, "\nnot known: %s of vhost %s: %s\n", deadletter.Visible(g.What), deadletter.Visible(l.VHost), deadletter.Visible(g.Why))
+		}
+	}
+}
+
+// explainedBy reports whether the texts of two findings are equal, except for the titles.
+func explainedBy(a, b api.Finding) bool {
+	return a.Kind == b.Kind && a.Severity == b.Severity && a.Loses == b.Loses && a.Why == b.Why && a.Cure == b.Cure
+}
+
+// count writes a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+const wrongFile = `{
+  "rabbitmq_version": "4.3.6",
+  "policies": [],
+  "queues": [
+    {"name": "orders", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {}},
+    {"name": "emails", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {}},
+    {"name": "\u001b[2J", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {"x-dead-letter-exchange": "gone"}}
+  ]
+}`
+
+// check runs dlo topology check and returns its output, what it writes to standard error, and its
+// exit code.
+func checkTopology(t *testing.T, p Program, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p.Ctx, p.Getenv, p.Stdout, p.Stderr = t.Context(), func(string) string { return "" }, &out, &errs
+	if p.Stdin == nil {
+		p.Stdin = strings.NewReader("")
+	}
+	err := Run(p, &Commands{}, append([]string{"topology", "check"}, args...))
+	code = ExitCode(err, &errs)
+	return out.String(), errs.String(), code
+}
+
+// TestTheCheckOfAFile checks the output for a definitions file with faults, in each format.
+func TestTheCheckOfAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "definitions.json")
+	if err := os.WriteFile(file, []byte(wrongFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := `3 of 3 queues will drop what their consumers reject
+
+page  exchange_missing
+  \x1b[2J dead-letters to exchange gone, which does not exist
+    loses: every dead letter of this queue
+    why:   An argument of the queue names exchange gone. The broker drops a dead letter without a trace if its exchange does not exist.
+    cure:  Declare the exchange gone and bind a queue to it, or dead-letter to an exchange that exists.
+
+notify  no_exchange
+  emails has no dead-letter exchange
+  orders has no dead-letter exchange
+    loses: every message that a consumer rejects
+    why:   The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.
+    cure:  Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.
+`
+	for name, stdin := range map[string]string{file: "", "-": wrongFile} {
+		out, errs, code := checkTopology(t, Program{Stdin: strings.NewReader(stdin)}, name)
+		if out != want || errs != "dlo: 3 findings\n" || code != 5 {
+			t.Errorf("%s: %d %q\n%s", name, code, errs, out)
+		}
+	}
+	out, _, _ := checkTopology(t, Program{}, file, "-o", "sarif")
+	var log sarifLog
+	if err := json.Unmarshal([]byte(out), &log); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range log.Runs[0].Results {
+		at := r.Locations[0]
+		got = append(got, strings.Join([]string{r.Level, r.Rule, at.Logical[0].Name, string(rune('0' + at.Physical.Region.Line))}, " "))
+	}
+	if want := "error exchange_missing /\x1b[2J 7, warning no_exchange //emails 6, warning no_exchange //orders 5"; strings.Join(got, ", ") != strings.Replace(want, "/\x1b", "//\x1b", 1) {
+		t.Errorf("%q", got)
+	}
+	out, _, _ = checkTopology(t, Program{}, file, "-o", "jsonl")
+	if strings.Count(out, "\n") != 3 || !strings.HasPrefix(out, `{"kind":"exchange_missing","severity":"page","broker":"","vhost":"/","queue":"\u001b[2J","title":`) {
+		t.Error(out)
+	}
+	if out, errs, code := checkTopology(t, Program{}, file, "--vhost", "other"); out != "0 queues, 0 findings; no queue drops what its consumers reject\n" || errs != "" || code != 0 {
+		t.Errorf("another vhost: %d %q %q", code, errs, out)
+	}
+}
+
+// TestTheCheckOfABroker checks that the URL and the vhosts are passed on, and the exit codes.
+func TestTheCheckOfABroker(t *testing.T) {
+	t.Parallel()
+	var asked string
+	answer := func(s []topology.Snapshot, err error) Program {
+		return Program{Look: func(_ context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
+			asked = management + " " + strings.Join(vhosts, ",")
+			return s, err
+		}}
+	}
+	right := topology.Snapshot{VHost: "/", Live: true}
+	partly := topology.Snapshot{VHost: "/", Live: true, Gaps: []topology.Gap{{What: topology.PartBindings, Why: "500"}}}
+	for name, c := range map[string]struct {
+		program Program
+		out     string
+		errs    string
+		code    int
+	}{
+		"right":      {answer([]topology.Snapshot{right}, nil), "0 queues, 0 findings; no queue drops what its consumers reject\n", "", 0},
+		"partly":     {answer([]topology.Snapshot{partly}, nil), "\nnot known: bindings of vhost /: 500\n", "could not look at everything", 1},
+		"not at all": {answer(nil, errors.New("connection refused")), "", "connection refused", 1},
+	} {
+		out, errs, code := checkTopology(t, c.program, "--broker", "http://a:b@host:15672", "--vhost", "/")
+		if !strings.HasSuffix(out, c.out) || !strings.Contains(errs, c.errs) || code != c.code {
+			t.Errorf("%s: %d %q %q", name, code, errs, out)
+		}
+		if asked != "http://a:b@host:15672 /" {
+			t.Errorf("%s: asked %s", name, asked)
+		}
+	}
+}
+
+// TestTheCheckOfAServer checks that findings of the running server are printed, and that a look
+// that failed is an error.
+func TestTheCheckOfAServer(t *testing.T) {
+	t.Parallel()
+	answer := `{"findings":[{"kind":"no_exchange","severity":"notify","broker":"main","vhost":"/","queue":"q","title":"q has none"}],"looks":[{"broker":"main","vhost":"/","queues":2}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/topology/findings" {
+			_, _ = w.Write([]byte(answer))
+		}
+	}))
+	defer server.Close()
+	if out, _, code := checkTopology(t, Program{}, "--server", server.URL); code != 5 || !strings.Contains(out, "1 of 2 queues will drop what its consumers reject") || !strings.Contains(out, "  q has none\n") {
+		t.Errorf("%d %s", code, out)
+	}
+	answer = `{"findings":[],"looks":[{"broker":"main","vhost":"/","failed":"the API answered 500"}]}`
+	if _, errs, code := checkTopology(t, Program{}, "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
+		t.Errorf("%d %s", code, errs)
+	}
+}

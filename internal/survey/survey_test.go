@@ -1,0 +1,75 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// TestALookIsRememberedAndRepeated checks the interval, how long a queue has had no consumer, since
+// when a finding has been there, and that a failed look keeps the findings of the one before.
+func TestALookIsRememberedAndRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now().UTC()
+		var looks []time.Duration
+		var fails error
+		consumers := topology.Figure{Known: true}
+		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
+			looks = append(looks, time.Since(began))
+			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
+			return topology.Snapshot{Broker: "main", VHost: "/", Live: true, ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}}, fails
+		}}})
+		if r := s.Reports(); len(r) != 1 || r[0].Failed == "" || r[0].Broker != "main" {
+			t.Errorf("before the first look: %+v", r)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		kinds := func() (list []string) {
+			for _, f := range s.Reports()[0].Findings {
+				list = append(list, string(f.Kind)+" "+f.Since.Sub(began).String())
+			}
+			return list
+		}
+		expect := func(after time.Duration, want ...string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := kinds(); !slices.Equal(got, want) {
+				t.Errorf("after %s: %q, want %q", time.Since(began), got, want)
+			}
+		}
+		expect(time.Second, "no_exchange 0s")
+		expect(14*time.Minute, "no_exchange 0s")
+		consumers = topology.Figure{} // the broker does not report them for a moment
+		expect(30*time.Second, "no_exchange 0s")
+		consumers = topology.Figure{Known: true}
+		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		fails = errors.New("the API answered 500")
+		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		if r := s.Reports()[0]; r.Failed != "the API answered 500" || r.Queues != 1 {
+			t.Errorf("after a failure: %+v", r)
+		}
+		fails, consumers = nil, topology.Figure{N: 1, Known: true}
+		expect(time.Minute, "no_exchange 0s")
+		if r := s.Reports()[0]; r.Failed != "" {
+			t.Errorf("after a success: %+v", r)
+		}
+		consumers = topology.Figure{Known: true}
+		expect(14*time.Minute, "no_exchange 0s")
+		for i := 1; i < len(looks); i++ {
+			if looks[i]-looks[i-1] != 30*time.Second {
+				t.Fatalf("looks at %v", looks)
+			}
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,19 @@
+package topology
+
+import "time"
+
+// Report is the result of the latest look at one vhost.
+type Report struct {
+	Broker   string
+	VHost    string
+	ReadAt   time.Time // of the findings; zero for a file, or if no look succeeded yet
+	Failed   string    // why the latest look failed; "" = it succeeded
+	Queues   int       // number of queues in the vhost
+	Findings []Finding
+	Gaps     []Gap
+}
+
+// ReportOn inspects a snapshot.
+func ReportOn(s *Snapshot, o Options) Report {
+	return Report{Broker: s.Broker, VHost: s.VHost, ReadAt: s.ReadAt, Queues: len(s.Queues), Findings: Inspect(s, o), Gaps: s.Gaps}
+}
