@@ -69,10 +69,16 @@ func (in *inspector) leads(v *view) {
 	in.targetsFull(v)
 }
 
+// replaceable reports whether another policy may lead the dead letters of a queue to dlo: no argument
+// is in the way, and no queue of other people loses the dead letters that it gets now.
+func (in *inspector) replaceable(v *view) bool {
+	return v.Exchange.From == FromPolicy && !slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
+}
+
 // keysLost reports the routing keys for which the dead-letter exchange has no binding.
 func (in *inspector) keysLost(v *view) {
 	f := Finding{
-		Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
 		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", named(v.Name), named(v.Exchange.Text), names(v.Lost)),
 		Loses: "dead letters with these routing keys: " + names(v.Lost),
 		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops without a trace what an exchange cannot route.",
@@ -87,7 +93,7 @@ func (in *inspector) keysLost(v *view) {
 // lostAgain reports a queue whose first deaths are routed and whose requeued letters are not.
 func (in *inspector) lostAgain(v *view) {
 	f := Finding{
-		Kind: SecondDeathLost, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
 		Title: fmt.Sprintf("%s loses a requeued letter that dies again", named(v.Name)),
 		Loses: "letters that were requeued and failed again",
 		Why:   fmt.Sprintf("A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.", named(v.Name), named(v.Exchange.Text)),

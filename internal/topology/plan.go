@@ -1,0 +1,289 @@
+package topology
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Want is what a plan should achieve.
+type Want struct {
+	Queues      []string // whose dead letters should go to Exchange
+	Exchange    string   // such as dlo.dlx; it must exist, and route every key to a queue
+	AtLeastOnce bool     // quorum queues should dead-letter at least once
+}
+
+// Plan is a set of policies that cure queues of one vhost. Nothing else changes.
+type Plan struct {
+	Broker   string    `json:"broker"`
+	VHost    string    `json:"vhost"`
+	Policies []Planned `json:"policies"`
+	Refused  []Refusal `json:"refused"`
+}
+
+// Planned is one policy of a plan.
+type Planned struct {
+	Policy
+	Queues  []string    `json:"queues"`  // on which it takes effect, and on no others
+	Hides   string      `json:"hides"`   // the policy that applies to them now, whose keys it repeats; "" = none
+	Changes []KeyChange `json:"changes"` // of what applies to the queues, in the order of the keys
+}
+
+// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+type KeyChange struct {
+	Key    string `json:"key"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Refusal is a queue that a plan leaves alone.
+type Refusal struct {
+	Queue string `json:"queue"`
+	Why   string `json:"why"`
+}
+
+// Limits of one policy, which keep patterns readable and far below the limits of PCRE.
+const (
+	maxPlanned = 100  // queues
+	maxPattern = 8000 // bytes
+)
+
+// maxPriority is the highest priority of a planned policy: Terraform and Kubernetes use 32 bits.
+const maxPriority = 1<<31 - 1
+
+// MakePlan plans policies that lead the dead letters of queues to an exchange. Each queue that this
+// cannot or should not be done for is refused, with the reason.
+func MakePlan(s *Snapshot, w Want) Plan {
+	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, Policies: []Planned{}, Refused: []Refusal{}}}
+	groups := map[string][]*view{}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(w.Queues))) {
+		v, why := p.accept(name)
+		if why != "" {
+			p.refuse(name, why)
+			continue
+		}
+		hides := ""
+		if v.policy.winner != nil {
+			hides = v.policy.winner.Name
+		}
+		// Queues of one policy share the keys that winners have in common, their type and priority.
+		key := fmt.Sprintf("%s\x00%s\x00%d", hides, v.Kind(), v.priority())
+		groups[key] = append(groups[key], v)
+	}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		for _, part := range parts(groups[key]) {
+			p.add(part)
+		}
+	}
+	return p.plan
+}
+
+type planner struct {
+	s    *Snapshot
+	w    Want
+	net  *network
+	plan Plan
+}
+
+func (p *planner) refuse(queue, why string) {
+	p.plan.Refused = append(p.plan.Refused, Refusal{queue, why})
+}
+
+// accept returns a queue that can be planned for, or why it cannot.
+func (p *planner) accept(name string) (*view, string) {
+	for _, part := range []string{PartPolicies, PartOperators, PartExchanges, PartBindings} {
+		if !p.s.knows(part) {
+			return nil, "dlo could not read the " + part + " of the vhost"
+		}
+	}
+	if !p.net.takesAll(p.w.Exchange) {
+		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", named(p.w.Exchange))
+	}
+	q := p.net.queues[name]
+	if q == nil {
+		return nil, "there is no such queue"
+	}
+	switch {
+	case !utf8.ValidString(name):
+		return nil, "the name is not valid UTF-8, and a policy cannot carry it"
+	case p.net.queues[name+"\n"] != nil:
+		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
+	case !q.lasts():
+		return nil, fmt.Sprintf("it is a queue of the type %s that does not dead-letter, or that is deleted with its connection", q.Kind())
+	}
+	e := p.s.effect(q)
+	v := &view{Queue: q, Effect: e, Path: p.net.path(&e)}
+	reached := p.net.route(p.w.Exchange, name).queues
+	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
+	switch {
+	case v.Exchange.From == FromArgument && v.Set:
+		return nil, fmt.Sprintf("it was declared with the argument x-dead-letter-exchange %s, which overrides every policy", named(v.Exchange.Text))
+	case v.Exchange.From == FromOperator && v.Set:
+		return nil, fmt.Sprintf("operator policy %s sets its dead-letter exchange, which overrides every policy", named(v.Exchange.Policy))
+	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.strengthens(v):
+		return nil, "its dead letters already go to " + named(p.w.Exchange)
+	case len(others) > 0:
+		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", names(others))
+	case v.priority() > maxPriority:
+		return nil, fmt.Sprintf("a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1)
+	}
+	return v, ""
+}
+
+// strengthens reports whether the plan only makes the dead-lettering of a queue safer.
+func (p *planner) strengthens(v *view) bool {
+	_, works := v.atLeastOnce()
+	return p.w.AtLeastOnce && v.Kind() == Quorum && !works
+}
+
+// priority returns the priority that a policy needs to apply to a queue for certain: one above all
+// policies that match it, or that may match it.
+func (v *view) priority() int {
+	n := 0
+	for _, p := range slices.Concat([]*Policy{v.policy.winner}, v.policy.tied, v.policy.unsure) {
+		if p != nil {
+			n = max(n, p.Priority+1)
+		}
+	}
+	return n
+}
+
+// parts splits queues into the queues of one policy each.
+func parts(all []*view) [][]*view {
+	var list [][]*view
+	var part []*view
+	size := 0
+	for _, v := range all {
+		n := len(regexp.QuoteMeta(v.Name)) + 1
+		if len(part) == maxPlanned || size+n > maxPattern && len(part) > 0 {
+			list, part, size = append(list, part), nil, 0
+		}
+		part, size = append(part, v), size+n
+	}
+	return append(list, part)
+}
+
+// add plans one policy for queues to which the same policy applies now.
+func (p *planner) add(queues []*view) {
+	v := queues[0]
+	before := Definition{}
+	planned := Planned{Policy: Policy{Priority: v.priority(), ApplyTo: p.applyTo(v.Kind())}}
+	if w := v.policy.winner; w != nil {
+		planned.Hides, before = w.Name, w.Definition
+	}
+	after := before.With(Definition{"dead-letter-exchange": p.w.Exchange})
+	if v.Exchange.Text != p.w.Exchange {
+		delete(after, "dead-letter-routing-key") // it belongs to the exchange before
+	}
+	if p.w.AtLeastOnce && v.Kind() == Quorum {
+		after["dead-letter-strategy"], after["overflow"] = "at-least-once", "reject-publish"
+	}
+	planned.Definition, planned.Changes = after, changes(before, after)
+	quoted := make([]string, len(queues))
+	for i, q := range queues {
+		planned.Queues = append(planned.Queues, q.Name)
+		quoted[i] = regexp.QuoteMeta(q.Name)
+	}
+	planned.Pattern = "^" + quoted[0] + "$"
+	if len(quoted) > 1 {
+		planned.Pattern = "^(" + strings.Join(quoted, "|") + ")$"
+	}
+	sum := sha256.Sum256([]byte(planned.Pattern))
+	planned.Name = "dlo-" + hex.EncodeToString(sum[:4])
+	if why := p.conflict(&planned.Policy, planned.Queues); why != "" {
+		for _, name := range planned.Queues {
+			p.refuse(name, why)
+		}
+		return
+	}
+	p.plan.Policies = append(p.plan.Policies, planned)
+}
+
+// conflict returns why a policy must not be set: it would replace another one, or it would apply to
+// a queue that nobody chose.
+func (p *planner) conflict(policy *Policy, chosen []string) string {
+	for i := range p.s.Policies {
+		if p.s.Policies[i].Name == policy.Name {
+			return fmt.Sprintf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)
+		}
+	}
+	for i := range p.s.Queues {
+		q := &p.s.Queues[i]
+		if takes, _ := policy.takes(q); takes && !slices.Contains(chosen, q.Name) {
+			return fmt.Sprintf("its policy would also apply to queue %s", named(q.Name))
+		}
+	}
+	return ""
+}
+
+// applyTo returns the value of apply-to for a type of queue. RabbitMQ knows those of single types
+// since 3.12; 3.10 refuses them.
+func (p *planner) applyTo(kind string) string {
+	if kind == Quorum && !strings.HasPrefix(p.s.Version, "3.") && p.s.Version != "" {
+		return "quorum_queues"
+	}
+	return "queues"
+}
+
+// changes compares two definitions.
+func changes(before, after Definition) []KeyChange {
+	var list []KeyChange
+	for _, key := range slices.Sorted(maps.Keys(after.With(before))) {
+		c := KeyChange{Key: key, Before: before.json(key), After: after.json(key)}
+		if c.Before != c.After {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// json returns the value of a key as JSON; "" if it is not set.
+func (d Definition) json(key string) string {
+	v, ok := d[key]
+	if !ok {
+		return ""
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Verify compares a plan that was applied with the vhost as it is now. It returns what is not as
+// planned, one sentence for each queue.
+func (p *Plan) Verify(s *Snapshot) []string {
+	net := newNetwork(s)
+	var wrong []string
+	for i := range p.Policies {
+		planned := &p.Policies[i]
+		exchange, _ := planned.Definition.Text("dead-letter-exchange")
+		for _, name := range planned.Queues {
+			q := net.queues[name]
+			if q == nil {
+				wrong = append(wrong, fmt.Sprintf("queue %s is gone", named(name)))
+				continue
+			}
+			e := s.effect(q)
+			path := net.path(&e)
+			winner := ""
+			if e.policy.winner != nil {
+				winner = e.policy.winner.Name
+			}
+			switch {
+			case winner != planned.Name:
+				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s, and not %s", cmp.Or(named(winner), "no"), named(name), planned.Name))
+			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
+				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", named(name), named(exchange)))
+			}
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,233 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+	"go.yaml.in/yaml/v3"
+)
+
+// apply returns a snapshot in which the policies of a plan are set.
+func apply(s *topology.Snapshot, p topology.Plan) *topology.Snapshot {
+	after := *s
+	after.Policies = slices.Clone(s.Policies)
+	for _, planned := range p.Policies {
+		after.Policies = append(after.Policies, planned.Policy)
+	}
+	return &after
+}
+
+// TestAPlanCures plans each queue whose finding a policy cures. It checks that the finding is gone
+// with the plan, that no new one appears, and that the plan is verified.
+func TestAPlanCures(t *testing.T) {
+	planned := 0
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if c.version == "" {
+				c.version = "4.3.6"
+			}
+			s := site(c.version)
+			if c.change != nil {
+				c.change(s)
+			}
+			c.options.Inboxes = []string{"dlo.letters"}
+			before := topology.Inspect(s, c.options)
+			for _, f := range before {
+				if !f.Plannable {
+					continue
+				}
+				if f.Kind == topology.NoBinding && len(s.Bindings) == 0 {
+					continue // dlo.dlx itself lacks its binding
+				}
+				if f.Kind == topology.QueueMissing && s.Bindings[0].Destination == "gone" {
+					continue
+				}
+				planned++
+				p := topology.MakePlan(s, topology.Want{Queues: []string{f.Queue}, Exchange: "dlo.dlx", AtLeastOnce: f.Kind == topology.AtMostOnce || f.Kind == topology.OverflowDrops})
+				if len(p.Policies) != 1 || len(p.Refused) > 0 {
+					t.Fatalf("%s: %+v", f.Kind, p)
+				}
+				after := apply(s, p)
+				if wrong := p.Verify(after); len(wrong) > 0 {
+					t.Errorf("%s: not as planned: %q", f.Kind, wrong)
+				}
+				if wrong := p.Verify(s); len(wrong) == 0 {
+					t.Errorf("%s: the plan is verified before it is applied", f.Kind)
+				}
+				for _, left := range topology.Inspect(after, c.options) {
+					known := func(b topology.Finding) bool { return b.Kind == left.Kind && b.Queue == left.Queue }
+					if known(f) || !slices.ContainsFunc(before, known) {
+						t.Errorf("%s: with the plan there is %s", f.Kind, said(left))
+					}
+				}
+			}
+		})
+	}
+	if planned < 10 {
+		t.Errorf("only %d findings were planned", planned)
+	}
+}
+
+// TestAPlanKeepsTheOtherKeys checks that the policy of a plan repeats the keys of the policy that it
+// hides, and says what it changes.
+func TestAPlanKeepsTheOtherKeys(t *testing.T) {
+	s := site("4.3.6")
+	s.Queues = append(s.Queues, classic("a.b"), quorum("c"), classic("d"))
+	s.Policies = []topology.Policy{policy("limits", ".*", 3, "max-length", 1000, "dead-letter-exchange", "gone", "dead-letter-routing-key", "k")}
+	p := topology.MakePlan(s, topology.Want{Queues: []string{"c", "orders", "a.b", "a.b"}, Exchange: "dlo.dlx", AtLeastOnce: true})
+	var got []string
+	for _, planned := range p.Policies {
+		text, err := json.Marshal(planned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(text))
+	}
+	want := []string{
+		`{"name":"dlo-0e2f9a2a","pattern":"^(a\\.b|orders)$","apply-to":"queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","max-length":1000},"queues":["a.b","orders"],"hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""}]}`,
+		`{"name":"dlo-2a5a5a5a","pattern":"^c$","apply-to":"quorum_queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","dead-letter-strategy":"at-least-once","max-length":1000,"overflow":"reject-publish"},"queues":["c"],"hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""},{"key":"dead-letter-strategy","before":"","after":"\"at-least-once\""},{"key":"overflow","before":"","after":"\"reject-publish\""}]}`,
+	}
+	for i := range want { // the names are hashes of the patterns
+		if i < len(got) {
+			want[i] = strings.Replace(want[i], want[i][9:21], got[i][9:21], 1)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(p.Refused) > 0 {
+		t.Errorf("refused: %+v", p.Refused)
+	}
+}
+
+// TestAPlanRefuses checks the reason for each queue that a plan leaves alone.
+func TestAPlanRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		queue  string
+		change func(s *topology.Snapshot)
+		want   string
+	}{
+		"a missing queue":       {"nowhere", nil, "there is no such queue"},
+		"a queue that is right": {"orders", nil, "already go to dlo.dlx"},
+		"no exchange of dlo":    {"orders", func(s *topology.Snapshot) { s.Exchanges, s.Policies = nil, nil }, "does not exist"},
+		"no binding of dlo":     {"orders", func(s *topology.Snapshot) { s.Bindings, s.Policies = nil, nil }, "does not route every key"},
+		"an argument":           {"orders", func(s *topology.Snapshot) { s.Queues[0].Arguments["x-dead-letter-exchange"] = "gone" }, "overrides every policy"},
+		"an operator policy": {"orders", func(s *topology.Snapshot) {
+			s.Operators = []topology.Policy{policy("caps", ".*", 0, "dead-letter-exchange", "gone")}
+		}, "operator policy caps"},
+		"a stream":     {"orders", func(s *topology.Snapshot) { s.Queues[0].Type = topology.Stream }, "does not dead-letter"},
+		"exclusive":    {"orders", func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "deleted with its connection"},
+		"another path": {"orders", func(s *topology.Snapshot) { parkElsewhere(s) }, "already go to parked"},
+		"a line feed":  {"orders", func(s *topology.Snapshot) { s.Policies = nil; s.Queues = append(s.Queues, classic("orders\n")) }, "line feed"},
+		"not UTF-8":    {"a\xff", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\xff")) }, "UTF-8"},
+		"no priority": {"orders", func(s *topology.Snapshot) {
+			s.Policies = []topology.Policy{policy("top", ".*", 1<<31-1, "max-length", 5)}
+		}, "cannot have a higher one"},
+		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read the policies"},
+	} {
+		s := site("4.3.6")
+		if c.change != nil {
+			c.change(s)
+		}
+		p := topology.MakePlan(s, topology.Want{Queues: []string{c.queue}, Exchange: "dlo.dlx"})
+		if len(p.Policies) > 0 || len(p.Refused) != 1 || p.Refused[0].Queue != c.queue || !strings.Contains(p.Refused[0].Why, c.want) {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+func parkElsewhere(s *topology.Snapshot) {
+	s.Queues = append(s.Queues, classic("parked"))
+	s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "fanout"})
+	s.Bindings = append(s.Bindings, bind("dlx", "parked", ""))
+	s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+}
+
+// hostile are names that are special to patterns, shells, HCL or YAML.
+var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", "tab\there", strings.Repeat("x", 255)}
+
+// TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever their
+// names are, and that many queues are divided among policies.
+func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
+	s := site("3.10.8")
+	chosen := slices.Clone(hostile)
+	for i := range 250 {
+		chosen = append(chosen, fmt.Sprintf("q%d", i))
+	}
+	for _, name := range chosen {
+		s.Queues = append(s.Queues, classic(name), classic(name+"x"), classic("x"+name))
+	}
+	s.Queues = append(s.Queues, classic("a_b*(c)|[d]^$+?{2}\\d"))
+	p := topology.MakePlan(s, topology.Want{Queues: chosen, Exchange: "dlo.dlx"})
+	if len(p.Refused) > 0 || len(p.Policies) < 3 || len(p.Policies) > 4 {
+		t.Fatalf("%d policies, refused %+v", len(p.Policies), p.Refused)
+	}
+	after := apply(s, p)
+	if wrong := p.Verify(after); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	left := topology.Inspect(after, topology.Options{Inboxes: []string{"dlo.letters"}})
+	if want := 2*len(chosen) + 1; len(left) != want {
+		t.Errorf("%d findings are left, want %d", len(left), want)
+	}
+	names := map[string]bool{}
+	for _, planned := range p.Policies {
+		if names[planned.Name] {
+			t.Errorf("two policies have the name %s", planned.Name)
+		}
+		names[planned.Name] = true
+	}
+}
+
+// TestTheFormsOfAPlan reads each form of a plan with hostile names as its receiver does: a shell,
+// JSON, YAML. Terraform's own code reads its form in TestTerraformReadsAPlan.
+func TestTheFormsOfAPlan(t *testing.T) {
+	s := site("4.3.6")
+	s.VHost = `it's a "vhost"`
+	for _, name := range hostile {
+		s.Queues = append(s.Queues, classic(name))
+	}
+	p := topology.MakePlan(s, topology.Want{Queues: hostile, Exchange: "dlo.dlx"})
+	if len(p.Policies) != 1 {
+		t.Fatalf("%+v", p)
+	}
+	want := p.Policies[0]
+	definition, err := json.Marshal(want.Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	words, err := exec.Command("sh", "-c", "rabbitmqctl() { printf '%s\\0' \"$@\"; }\n"+topology.Render([]topology.Plan{p}, topology.FormCommands)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, expected := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00"), []string{"set_policy", "--vhost", s.VHost, "--priority", "0", "--apply-to", "queues", want.Name, want.Pattern, string(definition)}; !slices.Equal(got, expected) {
+		t.Errorf("a shell reads %q, want %q", got, expected)
+	}
+
+	file, err := topology.ReadDefinitions([]byte(topology.Render([]topology.Plan{p}, topology.FormDefinitions)))
+	if err != nil || len(file) != 1 || file[0].VHost != s.VHost || file[0].Policies[0].Pattern != want.Pattern || file[0].Policies[0].Name != want.Name {
+		t.Errorf("definitions: %+v %v", file, err)
+	}
+
+	var resource struct {
+		Kind string
+		Spec struct {
+			Name, VHost, Pattern string
+			ApplyTo              string `yaml:"applyTo"`
+			Priority             int
+			Definition           map[string]any
+		}
+	}
+	if err := yaml.Unmarshal([]byte(topology.Render([]topology.Plan{p}, topology.FormOperator)), &resource); err != nil {
+		t.Fatal(err)
+	}
+	if r := resource.Spec; resource.Kind != "Policy" || r.Pattern != want.Pattern || r.VHost != s.VHost || r.Name != want.Name || r.ApplyTo != "queues" || r.Definition["dead-letter-exchange"] != "dlo.dlx" {
+		t.Errorf("operator: %+v", resource)
+	}
+}

@@ -1,0 +1,165 @@
+package topology
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Form is a format in which a plan is handed over.
+type Form string
+
+// Forms of a plan.
+const (
+	FormCommands    Form = "rabbitmqctl"
+	FormDefinitions Form = "definitions"
+	FormTerraform   Form = "terraform"
+	FormOperator    Form = "operator"
+)
+
+// Forms lists all forms.
+var Forms = []Form{FormCommands, FormDefinitions, FormTerraform, FormOperator}
+
+// Render writes plans in a form: commands of rabbitmqctl for a shell, a definitions file to import,
+// resources of the Terraform provider cyrilgdn/rabbitmq, or Policy resources of the RabbitMQ
+// messaging topology operator.
+func Render(plans []Plan, f Form) string {
+	switch f {
+	case FormDefinitions:
+		return definitionsOf(plans)
+	case FormTerraform:
+		return each(plans, terraform)
+	case FormOperator:
+		return each(plans, operator)
+	default:
+		return each(plans, command)
+	}
+}
+
+func each(plans []Plan, write func(vhost string, p *Planned) string) string {
+	var parts []string
+	for i := range plans {
+		for j := range plans[i].Policies {
+			parts = append(parts, write(plans[i].VHost, &plans[i].Policies[j]))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// command returns the command that sets a policy.
+func command(vhost string, p *Planned) string {
+	return fmt.Sprintf("rabbitmqctl set_policy --vhost %s --priority %d --apply-to %s %s \\\n  %s \\\n  %s\n",
+		quoted(vhost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern), quoted(compact(p.Definition)))
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
+
+// quoted writes a word for a POSIX shell.
+func quoted(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// compact writes JSON on one line, without the escapes for HTML.
+func compact(v any) string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(text.String())
+}
+
+// definitionsOf writes a file that `rabbitmqctl import_definitions` adds to what exists.
+func definitionsOf(plans []Plan) string {
+	type policy struct {
+		VHost string `json:"vhost"`
+		Policy
+	}
+	file := struct {
+		Policies []policy `json:"policies"`
+	}{[]policy{}}
+	for _, plan := range plans {
+		for _, p := range plan.Policies {
+			file.Policies = append(file.Policies, policy{plan.VHost, p.Policy})
+		}
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(file); err != nil {
+		return ""
+	}
+	return text.String()
+}
+
+// terraform writes a resource of cyrilgdn/rabbitmq 1.8, whose definition is a map of strings.
+func terraform(vhost string, p *Planned) string {
+	var keys strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(p.Definition)) {
+		value := p.Definition[key]
+		if text, ok := value.(string); ok {
+			fmt.Fprintf(&keys, "      %s = %s\n", hcl(key), hcl(text))
+		} else {
+			fmt.Fprintf(&keys, "      %s = %s\n", hcl(key), p.Definition.json(key))
+		}
+	}
+	return fmt.Sprintf(`resource "rabbitmq_policy" "%s" {
+  name  = %s
+  vhost = %s
+  policy {
+    pattern  = %s
+    priority = %d
+    apply_to = %s
+    definition = {
+%s    }
+  }
+}
+`, strings.ReplaceAll(p.Name, "-", "_"), hcl(p.Name), hcl(vhost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
+}
+
+// hcl quotes a string for HCL, in which ${ and %{ begin templates.
+func hcl(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.NewReplacer("${", "$${", "%{", "%%{").Replace(s) {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// operator writes a Policy of the messaging topology operator. JSON strings are valid YAML.
+func operator(vhost string, p *Planned) string {
+	return fmt.Sprintf(`---
+apiVersion: rabbitmq.com/v1beta1
+kind: Policy
+metadata:
+  name: %s
+spec:
+  name: %s
+  vhost: %s
+  pattern: %s
+  applyTo: %s
+  priority: %d
+  definition: %s
+  rabbitmqClusterReference:
+    name: my-cluster # the name of your RabbitmqCluster
+`, p.Name, compact(p.Name), compact(vhost), compact(p.Pattern), p.ApplyTo, p.Priority, compact(p.Definition))
+}
