@@ -50,6 +50,7 @@ var calls = map[string]call{
 	"POST /brokers/{name}/connect": {gives: api.Broker{}},
 	"GET /trial":                   {gives: api.Trial{}},
 	"GET /topology/findings":       {gives: api.Topology{}},
+	"POST /topology/plan":          {takes: api.PlanRequest{}, gives: api.Plans{}},
 	"POST /trial":                  {takes: api.TrialRequest{}, gives: api.Trial{}},
 
 	"GET /queues":                   {gives: api.Queues{}},

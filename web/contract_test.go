@@ -89,9 +89,7 @@ func prepared(h *house, method, path string) {
 	case strings.HasPrefix(path, "/brokers"):
 		h.brokers[0].NextTry = start
 	case strings.HasPrefix(path, "/topology"):
-		h.Topology = func() []topology.Report {
-			return []topology.Report{{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: []topology.Finding{{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Sure: topology.Certain, Since: start}}}}
-		}
+		h.Topology = looked{report(topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Sure: topology.Certain, Since: start})}
 	case path == "/queues":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(h.t, 200)
 		h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(h.t, 200)

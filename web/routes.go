@@ -133,6 +133,7 @@ func (w *Web) routes() chi.Router {
 		r.Get("/audit", w.audit)
 		r.Get("/brokers", w.api(bare(w.apiBrokers)))
 		r.Get("/topology/findings", w.api(bare(w.apiFindings)))
+		r.Post("/topology/plan", w.api(bare(w.apiPlan)))
 		r.Post("/brokers/{name}/connect", w.api(bare(w.apiConnectBroker)))
 		r.Get("/trial", w.api(bare(w.apiTrial)))
 		r.Post("/trial", w.api(bare(reading(w.apiTry))))

@@ -17,7 +17,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Store is the part of the store that web uses. Each embedded interface is declared beside the
@@ -69,7 +68,7 @@ type Options struct {
 	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: none
 	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
 	Trials    Trials                                            // nil: no trials
-	Topology  func() []topology.Report                          // latest looks at the dead-letter paths; nil: none
+	Topology  Topology                                          // nil: dlo does not look at dead-letter paths
 	Connector Connector                                         // nil: no connection on request
 	Problems  func() []deadletter.Problem                       // current problems of dlo itself, such as a full disk
 	Setup     Setup                                             // for the first run

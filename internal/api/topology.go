@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
@@ -62,4 +63,76 @@ func NewTopology(reports []topology.Report) Topology {
 		}
 	}
 	return t
+}
+
+// PlanRequest is the body of POST /topology/plan.
+type PlanRequest struct {
+	Broker      string   `json:"broker,omitzero"`        // "" = all
+	VHost       string   `json:"vhost,omitzero"`         // "" = all
+	Queues      []string `json:"queues,omitzero"`        // names or globs; none = all queues whose finding a policy cures
+	AtLeastOnce bool     `json:"at_least_once,omitzero"` // quorum queues should dead-letter at least once
+}
+
+// Plans is the response to POST /topology/plan.
+type Plans struct {
+	Plans []TopologyPlan    `json:"plans"` // one for each vhost
+	Forms map[string]string `json:"forms"` // all plans, as rabbitmqctl, definitions, terraform and operator
+}
+
+// TopologyPlan is a set of policies for one vhost.
+type TopologyPlan struct {
+	Broker   string    `json:"broker"`
+	VHost    string    `json:"vhost"`
+	Policies []Planned `json:"policies"`
+	Refused  []Refusal `json:"refused"`
+}
+
+// Planned is one policy of a plan.
+type Planned struct {
+	Name       string          `json:"name"`
+	Pattern    string          `json:"pattern"`
+	ApplyTo    string          `json:"apply_to"`
+	Priority   int             `json:"priority"`
+	Definition json.RawMessage `json:"definition"` // the keys of the policy
+	Queues     []string        `json:"queues"`     // on which it takes effect, and on no others
+	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = none applies now
+	Changes    []KeyChange     `json:"changes"`    // of what applies to the queues
+}
+
+// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+type KeyChange struct {
+	Key    string `json:"key"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Refusal is a queue that a plan leaves alone.
+type Refusal struct {
+	Queue string `json:"queue"`
+	Why   string `json:"why"`
+}
+
+// NewPlans returns the response for plans.
+func NewPlans(plans []topology.Plan) Plans {
+	out := Plans{Plans: []TopologyPlan{}, Forms: map[string]string{}}
+	for i := range plans {
+		p := TopologyPlan{Broker: plans[i].Broker, VHost: plans[i].VHost, Policies: []Planned{}, Refused: []Refusal{}}
+		for _, planned := range plans[i].Policies {
+			one := Planned{
+				Name: planned.Name, Pattern: planned.Pattern, ApplyTo: planned.ApplyTo, Priority: planned.Priority, Definition: planned.Definition.JSON(), Queues: planned.Queues, Hides: planned.Hides, Changes: []KeyChange{},
+			}
+			for _, c := range planned.Changes {
+				one.Changes = append(one.Changes, KeyChange(c))
+			}
+			p.Policies = append(p.Policies, one)
+		}
+		for _, r := range plans[i].Refused {
+			p.Refused = append(p.Refused, Refusal(r))
+		}
+		out.Plans = append(out.Plans, p)
+	}
+	for _, f := range topology.Forms {
+		out.Forms[string(f)] = topology.Render(plans, f)
+	}
+	return out
 }

@@ -15,6 +15,7 @@ import (
 
 type topologyCmd struct {
 	Check topologyCheckCmd `cmd:"" help:"Report what will lose dead letters: on the brokers of the running server, on any broker, or in a definitions file."`
+	Plan  topologyPlanCmd  `cmd:"" help:"Show policies that lead dead letters to dlo, as commands or files. Nothing is changed."`
 }
 
 type topologyCheckCmd struct {
@@ -60,7 +61,7 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 			return checked, nil, fmt.Errorf("%s: %w", c.File, err)
 		}
 	case c.Broker != "":
-		management, err := c.management()
+		management, err := managementURL(c.Broker)
 		if err != nil {
 			return checked, nil, err
 		}
@@ -80,11 +81,12 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return c.only(api.NewTopology(reports)), text, nil
 }
 
-// management returns the URL of the broker. A file keeps the password out of the list of processes.
-func (c topologyCheckCmd) management() (string, error) {
-	file, ok := strings.CutPrefix(c.Broker, "@")
+// managementURL returns the URL that --broker gives. A file keeps the password out of the list of
+// processes.
+func managementURL(broker string) (string, error) {
+	file, ok := strings.CutPrefix(broker, "@")
 	if !ok {
-		return c.Broker, nil
+		return broker, nil
 	}
 	text, err := os.ReadFile(file)
 	return strings.TrimSpace(string(text)), err

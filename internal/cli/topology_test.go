@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,5 +139,43 @@ func TestTheCheckOfAServer(t *testing.T) {
 	answer = `{"findings":[],"looks":[{"broker":"main","vhost":"/","failed":"the API answered 500"}]}`
 	if _, errs, code := checkTopology(t, Program{}, "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
 		t.Errorf("%d %s", code, errs)
+	}
+}
+
+// TestThePlanOfAFile checks the output of a plan for people and as commands, and the exit codes.
+func TestThePlanOfAFile(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(wrongFile, `"policies": []`, `"policies": [{"vhost": "/", "name": "limits", "pattern": "^e", "priority": 4, "definition": {"max-length": 5}}], "exchanges": [{"name": "dlo.dlx", "vhost": "/", "type": "fanout"}],
+		"bindings": [{"source": "dlo.dlx", "vhost": "/", "destination": "dlo.letters", "destination_type": "queue", "routing_key": ""}]`, 1)
+	text = strings.Replace(text, `"queues": [`, `"queues": [{"name": "dlo.letters", "vhost": "/", "arguments": {}},`, 1)
+	run := func(args ...string) (string, string, int) {
+		var out, errs bytes.Buffer
+		p := Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs}
+		code := ExitCode(Run(p, &Commands{}, append([]string{"topology", "plan", "--definitions", "-"}, args...)), &errs)
+		return out.String(), errs.String(), code
+	}
+	out, errs, code := run()
+	want := `policy dlo-f30c01c7 in vhost /, priority 0, for 1 queue
+  orders
+    dead-letter-exchange: "dlo.dlx" is added
+policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
+  emails
+  instead of policy limits, whose other keys it repeats
+    dead-letter-exchange: "dlo.dlx" is added
+nothing was changed; -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file
+`
+	names := regexp.MustCompile(`dlo-[0-9a-f]{8}`)
+	if names.ReplaceAllString(out, "dlo-N") != names.ReplaceAllString(want, "dlo-N") || errs != "" || code != 0 {
+		t.Errorf("%d %q\n%s", code, errs, out)
+	}
+	out, errs, code = run("emails", "\x1b[2J", "-o", "rabbitmqctl")
+	if want := "rabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^emails$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; names.ReplaceAllString(out, "dlo-N") != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: it was declared with the argument") || code != 3 {
+		t.Errorf("%d %q", code, errs)
+	}
+	if _, errs, code = run("nowhere"); code != 1 || !strings.Contains(errs, "nothing is planned: 1 queue is left alone") {
+		t.Errorf("%d %q", code, errs)
 	}
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -64,8 +66,23 @@ func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
 		if b.Management != "" {
-			list = append(list, survey.Place{Broker: b.Name, VHost: s.links[i].VHost(), Inboxes: b.Inboxes, Look: s.links[i].Snapshot})
+			list = append(list, survey.Place{Broker: b.Name, VHost: s.links[i].VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Ready: drained(s.links[i]), Look: s.links[i].Snapshot})
 		}
 	}
 	return list
+}
+
+// drained returns a function that waits until the link drains all its inboxes: by then, dlo has
+// declared its exchange and its queues.
+func drained(l *rabbitmq.Link) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for slices.ContainsFunc(l.Status().Inboxes, func(i deadletter.InboxStatus) bool { return !i.Draining }) {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		return nil
+	}
 }

@@ -25,7 +25,7 @@ func (s *Server) pages() {
 		Brokers:   s.brokers,
 		Connector: s,
 		Trials:    s.trials,
-		Topology:  s.survey.Reports,
+		Topology:  s.survey,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Links:     s.cfg.Links,

@@ -4,10 +4,12 @@ package survey
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -17,9 +19,12 @@ const Every = 30 * time.Second
 
 // Place is a vhost to look at.
 type Place struct {
-	Broker  string
-	VHost   string
-	Inboxes []string
+	Broker   string
+	VHost    string
+	Inboxes  []string
+	Exchange string // to which plans lead dead letters; "" = the configuration has none
+	// Ready waits until dlo has declared its own exchange and queues there. nil = they exist.
+	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
 }
@@ -30,27 +35,41 @@ type Survey struct {
 	every   time.Duration
 	mu      sync.Mutex
 	reports []topology.Report
+	read    []*topology.Snapshot   // the latest of each place; nil = none yet
 	idle    []map[string]time.Time // for each place: since when a queue has had no consumer
 }
 
 // New returns a survey of places.
 func New(places []Place) *Survey {
-	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), idle: make([]map[string]time.Time, len(places))}
+	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
 		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet"}
 	}
 	return s
 }
 
-// Run looks at all places until ctx ends.
+// Run looks at all places until ctx ends. A broker that responds slowly delays no other.
 func (s *Survey) Run(ctx context.Context) error {
-	for {
-		for i := range s.places {
-			s.look(ctx, i)
-		}
+	var places sync.WaitGroup
+	for i := range s.places {
+		places.Go(func() { s.watch(ctx, i) })
+	}
+	places.Wait()
+	return ctx.Err()
+}
+
+// watch looks at one place until ctx ends. The first look waits for dlo's own exchange, because it
+// would otherwise report that the exchange is missing. It does not wait longer than for a look.
+func (s *Survey) watch(ctx context.Context, i int) {
+	if ready := s.places[i].Ready; ready != nil {
+		patience, cancel := context.WithTimeout(ctx, s.every)
+		_ = ready(patience) // a broker that is away may still have a management API that responds
+		cancel()
+	}
+	for ctx.Err() == nil {
+		s.look(ctx, i)
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
 		case <-time.After(s.every):
 		}
 	}
@@ -75,7 +94,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
-	s.reports[i] = report
+	s.reports[i], s.read[i] = report, &snapshot
 }
 
 // Reports returns the latest result for each place, in the order of the configuration.
@@ -83,6 +102,29 @@ func (s *Survey) Reports() []topology.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.reports)
+}
+
+// Plan plans policies that lead dead letters to the exchange of the configuration, from the latest
+// look at each vhost. The error wraps ErrNotFound if dlo looks at no such vhost, and ErrUnavailable
+// if it could not look yet.
+func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var plans []topology.Plan
+	for i, p := range s.places {
+		if w.Broker != "" && w.Broker != p.Broker || w.VHost != "" && w.VHost != p.VHost {
+			continue
+		}
+		if s.read[i] == nil {
+			return nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
+		}
+		queues := topology.Choose(s.read[i], s.reports[i].Findings, w.Queues, w.AtLeastOnce)
+		plans = append(plans, topology.MakePlan(s.read[i], topology.Want{Queues: queues, Exchange: p.Exchange, AtLeastOnce: w.AtLeastOnce}))
+	}
+	if len(plans) == 0 {
+		return nil, fmt.Errorf("%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker))
+	}
+	return plans, nil
 }
 
 // idleSince updates since when queues have had no consumer. A queue whose consumers the broker does

@@ -87,6 +87,7 @@ var capabilities = []capability{
 	{"try a broker that is away at once", one("POST /brokers/connect"), one("POST /brokers/{name}/connect"), one("brokers connect"), ""},
 	{"send a letter of dlo's own the whole way", one("GET /, POST /trial"), one("POST /trial, GET /trial"), one("try"), ""},
 	{"see what will lose dead letters", one("GET /queues"), one("GET /topology/findings"), one("topology check"), ""},
+	{"plan policies that lead dead letters to dlo", one("GET /queues"), one("POST /topology/plan"), one("topology plan"), ""},
 	{"list queues", one("GET /queues"), one("GET /queues"), one("queues list"), ""},
 	{"pause the retries of a queue", one("POST /queues/pause"), one("POST /queues/pause"), one("queues pause"), ""},
 	{"resume the retries of a queue", one("POST /queues/resume"), one("POST /queues/resume"), one("queues resume"), ""},

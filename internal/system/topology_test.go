@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // TestLostDeadLettersAreFound declares a queue without a dead-letter exchange. It checks that dlo
 // finds the queue with a look at the broker, in the broker's definitions file, and while it serves.
-// After the policy that cures it, dlo finds nothing.
+// After the commands of the plan, dlo finds nothing, and a rejected message becomes a letter.
 func TestLostDeadLettersAreFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -47,11 +48,37 @@ func TestLostDeadLettersAreFound(t *testing.T) {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}
-	policy := map[string]any{"pattern": "^orders$", "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": "dlo.dlx"}}
-	if err := node.API(http.MethodPut, "/api/policies/"+in+"/dlo-orders", policy, nil); err != nil {
+	commands, _ := p.dlo(t.Context(), 0, "", "topology", "plan", "orders", "-o", "rabbitmqctl")
+	words, err := arguments(strings.TrimSuffix(commands, "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Ctl(words...); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--broker", "@" + file, "--vhost", vhost}, {"-"}} {
 		p.dlo(t.Context(), 0, definitions(), append([]string{"topology", "check"}, args...)...)
 	}
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a rejected message is taken in", func() bool {
+		if err := ch.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		if d, ok, err := ch.Get("orders", false); err != nil {
+			t.Fatal(err)
+		} else if ok {
+			if err := d.Reject(false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return p.letters() > 0
+	})
 }

@@ -51,3 +51,6 @@ func (d Definition) With(other Definition) Definition {
 	maps.Copy(c, other)
 	return c
 }
+
+// JSON returns the definition as a JSON object.
+func (d Definition) JSON() json.RawMessage { return json.RawMessage(compact(d)) }

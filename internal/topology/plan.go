@@ -11,12 +11,22 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Want is what a plan should achieve.
 type Want struct {
 	Queues      []string // whose dead letters should go to Exchange
 	Exchange    string   // such as dlo.dlx; it must exist, and route every key to a queue
+	AtLeastOnce bool     // quorum queues should dead-letter at least once
+}
+
+// Wish selects what to plan for.
+type Wish struct {
+	Broker      string   // "" = all
+	VHost       string   // "" = all
+	Queues      []string // names or globs; none = all queues whose finding a policy cures
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
 }
 
@@ -85,6 +95,33 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
+// Choose returns the queues to plan for: those that names and globs select, or, without any of them,
+// those with a finding that a policy cures. Only with atLeastOnce does that include queues that
+// merely dead-letter at most once. A name that selects nothing is returned too, so that the plan
+// refuses it.
+func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
+	var list []string
+	for _, f := range found {
+		weak := f.Kind == AtMostOnce || f.Kind == OverflowDrops
+		if len(globs) == 0 && f.Plannable && (atLeastOnce || !weak) {
+			list = append(list, f.Queue)
+		}
+	}
+	for _, g := range globs {
+		n := len(list)
+		for i := range s.Queues {
+			q := &s.Queues[i]
+			if q.Name == g || deadletter.Glob(g, q.Name, false) && q.lasts() && !deadletter.OwnQueue(q.Name) {
+				list = append(list, q.Name)
+			}
+		}
+		if len(list) == n {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
 type planner struct {
 	s    *Snapshot
 	w    Want
@@ -103,6 +140,9 @@ func (p *planner) accept(name string) (*view, string) {
 			return nil, "dlo could not read the " + part + " of the vhost"
 		}
 	}
+	if p.w.Exchange == "" {
+		return nil, "the configuration of the broker has no dead-letter exchange to lead to"
+	}
 	if !p.net.takesAll(p.w.Exchange) {
 		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", named(p.w.Exchange))
 	}
@@ -110,7 +150,12 @@ func (p *planner) accept(name string) (*view, string) {
 	if q == nil {
 		return nil, "there is no such queue"
 	}
+	reached := p.net.route(p.w.Exchange, name).queues
 	switch {
+	case deadletter.OwnQueue(name):
+		return nil, "it is a queue of dlo"
+	case slices.Contains(reached, name):
+		return nil, fmt.Sprintf("exchange %s leads to it", named(p.w.Exchange))
 	case !utf8.ValidString(name):
 		return nil, "the name is not valid UTF-8, and a policy cannot carry it"
 	case p.net.queues[name+"\n"] != nil:
@@ -120,7 +165,6 @@ func (p *planner) accept(name string) (*view, string) {
 	}
 	e := p.s.effect(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e)}
-	reached := p.net.route(p.w.Exchange, name).queues
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:

@@ -73,8 +73,8 @@ func TestAPlanCures(t *testing.T) {
 	}
 }
 
-// TestAPlanKeepsTheOtherKeys checks that the policy of a plan repeats the keys of the policy that it
-// hides, and says what it changes.
+// TestAPlanKeepsTheOtherKeys checks that the policy of a plan repeats the keys of the policy that
+// it hides, and says what it changes.
 func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues = append(s.Queues, classic("a.b"), quorum("c"), classic("d"))
@@ -128,6 +128,8 @@ func TestAPlanRefuses(t *testing.T) {
 		"no priority": {"orders", func(s *topology.Snapshot) {
 			s.Policies = []topology.Policy{policy("top", ".*", 1<<31-1, "max-length", 5)}
 		}, "cannot have a higher one"},
+		"a queue of dlo": {"dlo.letters", nil, "queue of dlo"},
+		"its own target": {"parked", func(s *topology.Snapshot) { parkElsewhere(s); s.Bindings[0].Destination = "parked" }, "leads to it"},
 		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read the policies"},
 	} {
 		s := site("4.3.6")
@@ -151,8 +153,8 @@ func parkElsewhere(s *topology.Snapshot) {
 // hostile are names that are special to patterns, shells, HCL or YAML.
 var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", "tab\there", strings.Repeat("x", 255)}
 
-// TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever their
-// names are, and that many queues are divided among policies.
+// TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
+// their names are, and that many queues are divided among policies.
 func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	s := site("3.10.8")
 	chosen := slices.Clone(hostile)
@@ -229,5 +231,28 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 	if r := resource.Spec; resource.Kind != "Policy" || r.Pattern != want.Pattern || r.VHost != s.VHost || r.Name != want.Name || r.ApplyTo != "queues" || r.Definition["dead-letter-exchange"] != "dlo.dlx" {
 		t.Errorf("operator: %+v", resource)
+	}
+}
+
+// TestChoose checks which queues a plan is about.
+func TestChoose(t *testing.T) {
+	s := site("4.3.6")
+	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), topology.Queue{Name: "a.tmp", Exclusive: true})
+	s.Policies = append(s.Policies, policy("safe", "^safe$", 0, "dead-letter-exchange", "dlo.dlx"))
+	found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
+	for _, c := range []struct {
+		globs       []string
+		atLeastOnce bool
+		want        []string
+	}{
+		{nil, false, []string{"a.1", "a.2"}},
+		{nil, true, []string{"a.1", "a.2", "safe"}},
+		{[]string{"a.*"}, false, []string{"a.1", "a.2"}},
+		{[]string{"*"}, false, []string{"orders", "a.1", "a.2", "safe"}},
+		{[]string{"a.tmp", "none*"}, false, []string{"a.tmp", "none*"}},
+	} {
+		if got := topology.Choose(s, found, c.globs, c.atLeastOnce); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.globs, got, c.want)
+		}
 	}
 }

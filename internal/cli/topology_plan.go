@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+type topologyPlanCmd struct {
+	serverFlags
+	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues whose finding a policy cures."`
+	Broker      string   `name:"broker" help:"The name of a broker of the configuration. Or the URL of a management API, or @ and a file with that URL: that broker is read, without a server."`
+	VHost       string   `name:"vhost" help:"Only this vhost."`
+	File        string   `name:"definitions" help:"Plan for a definitions file, without a server and a broker; - is standard input."`
+	Exchange    string   `name:"exchange" default:"dlo.dlx" help:"The exchange to lead to, for --definitions or a URL."`
+	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
+	Output      string   `name:"output" short:"o" enum:"table,rabbitmqctl,definitions,terraform,operator,json" default:"table" help:"How to print: table, rabbitmqctl, definitions, terraform (cyrilgdn/rabbitmq), operator (RabbitMQ topology operator) or json."`
+}
+
+func (c topologyPlanCmd) Run(p *Program) error {
+	plans, err := c.plan(p)
+	if err != nil {
+		return err
+	}
+	switch c.Output {
+	case "json":
+		err = printJSON(p.Stdout, plans, true)
+	case "table":
+		printPlans(p.Stdout, plans)
+	default:
+		_, err = io.WriteString(p.Stdout, plans.Forms[c.Output])
+	}
+	if err != nil {
+		return err
+	}
+	return c.refused(p, plans)
+}
+
+// refused reports the queues that are not in a plan, if the command line names queues. An output
+// that a machine reads does not have them.
+func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
+	policies, refused := 0, 0
+	for _, plan := range plans.Plans {
+		policies += len(plan.Policies)
+		refused += len(plan.Refused)
+		for _, r := range plan.Refused {
+			if c.Output != "table" {
+				fmt.Fprintf(p.Stderr, "left alone: %s: %s\n", deadletter.Visible(r.Queue), deadletter.Visible(r.Why))
+			}
+		}
+	}
+	switch {
+	case refused == 0 || len(c.Queues) == 0:
+		return nil
+	case policies == 0:
+		return fmt.Errorf("nothing is planned: %s", count(refused, "queue is left alone", "queues are left alone"))
+	}
+	return fmt.Errorf("%w: %s", errPartly, count(refused, "queue is left alone", "queues are left alone"))
+}
+
+// plan gets the plans from where the command line says.
+func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
+	var snapshots []topology.Snapshot
+	switch byURL := strings.Contains(c.Broker, "://") || strings.HasPrefix(c.Broker, "@"); {
+	case c.File != "" && c.Broker != "":
+		return api.Plans{}, fmt.Errorf("%w: give --definitions or --broker, not both", errUsage)
+	case c.File != "":
+		text, err := readDefinitions(p, c.File)
+		if err != nil {
+			return api.Plans{}, err
+		}
+		if snapshots, err = topology.ReadDefinitions(text); err != nil {
+			return api.Plans{}, fmt.Errorf("%s: %w", c.File, err)
+		}
+	case byURL:
+		management, err := managementURL(c.Broker)
+		if err != nil {
+			return api.Plans{}, err
+		}
+		var vhosts []string
+		if c.VHost != "" {
+			vhosts = []string{c.VHost}
+		}
+		if snapshots, err = p.Look(p.Ctx, management, vhosts); err != nil {
+			return api.Plans{}, err
+		}
+	default:
+		var plans api.Plans
+		err := c.call(p, http.MethodPost, "/topology/plan", api.PlanRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}, &plans)
+		return plans, err
+	}
+	var plans []topology.Plan
+	for i := range snapshots {
+		s := &snapshots[i]
+		if c.VHost != "" && c.VHost != s.VHost {
+			continue
+		}
+		found := topology.Inspect(s, topology.Options{})
+		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: topology.Choose(s, found, c.Queues, c.AtLeastOnce), Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}))
+	}
+	return api.NewPlans(plans), nil
+}
+
+// printPlans prints plans for people.
+func printPlans(out io.Writer, plans api.Plans) {
+	policies := 0
+	for _, plan := range plans.Plans {
+		policies += len(plan.Policies)
+		for _, p := range plan.Policies {
+			fmt.Fprintf(out, "policy %s in vhost %s, priority %d, for %s\n", p.Name, deadletter.Visible(plan.VHost), p.Priority, count(len(p.Queues), "queue", "queues"))
+			for _, q := range p.Queues {
+				fmt.Fprintln(out, "  "+deadletter.Visible(q))
+			}
+			if p.Hides != "" {
+				fmt.Fprintf(out, "  instead of policy %s, whose other keys it repeats\n", deadletter.Visible(p.Hides))
+			}
+			for _, change := range p.Changes {
+				fmt.Fprintln(out, "    "+changeWords(change))
+			}
+		}
+		for _, r := range plan.Refused {
+			fmt.Fprintf(out, "left alone: %s: %s\n", deadletter.Visible(r.Queue), deadletter.Visible(r.Why))
+		}
+	}
+	if policies == 0 {
+		fmt.Fprintln(out, "nothing to plan")
+		return
+	}
+	fmt.Fprintln(out, "nothing was changed; -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file")
+}
+
+// changeWords describes what a policy does to a key.
+func changeWords(c api.KeyChange) string {
+	text := c.Key + ": " + c.Before + " becomes " + c.After
+	switch {
+	case c.Before == "":
+		text = c.Key + ": " + c.After + " is added"
+	case c.After == "":
+		text = c.Key + ": " + c.Before + " is removed"
+	}
+	return deadletter.Visible(text)
+}
