@@ -262,6 +262,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
 		})
 	}
+	w.faults(&p)
 	for _, b := range w.Brokers() {
 		if !b.Managed {
 			p.Unasked = append(p.Unasked, b.Name)

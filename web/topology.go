@@ -2,10 +2,12 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // Topology looks at dead-letter paths.
@@ -41,4 +43,66 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return api.NewPlans(plans), nil
+}
+
+// faults puts the problems of the dead-letter paths on the page of queues. Findings of a vhost
+// that differ only in the queue are one problem.
+func (w *Web) faults(p *view.QueuesPage) {
+	reports := w.reports()
+	for i := range reports {
+		r := &reports[i]
+		place := r.Broker + ", vhost " + r.VHost
+		look := view.PathLook{Place: place, ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues}
+		for _, g := range r.Gaps {
+			look.Gaps = append(look.Gaps, g.What+": "+g.Why)
+		}
+		p.Looks = append(p.Looks, look)
+		if len(reports) == 1 {
+			place = ""
+		}
+		for from := 0; from < len(r.Findings); {
+			to := from + 1
+			for to < len(r.Findings) && r.Findings[to].Alike(&r.Findings[from]) {
+				to++
+			}
+			same := r.Findings[from:to]
+			from = to
+			if len(p.Faults) == view.MaxFaults {
+				p.FaultsLeft++
+				continue
+			}
+			p.Faults = append(p.Faults, w.fault(same, place))
+		}
+	}
+	slices.SortStableFunc(p.Faults, func(a, b view.Fault) int {
+		switch {
+		case a.Severity.Louder(b.Severity):
+			return -1
+		case b.Severity.Louder(a.Severity):
+			return 1
+		}
+		return 0
+	})
+}
+
+// fault returns findings that differ only in the queue as one problem, with the commands that cure
+// it.
+func (w *Web) fault(same []topology.Finding, place string) view.Fault {
+	f := &same[0]
+	p := view.Fault{Severity: f.Severity, Place: place, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
+	wish := topology.Wish{Broker: f.Broker, VHost: f.VHost}
+	for i := range same {
+		p.Titles = append(p.Titles, same[i].Title)
+		wish.Queues = append(wish.Queues, same[i].Queue)
+		if same[i].Since.Before(p.Since) {
+			p.Since = same[i].Since
+		}
+	}
+	if f.Plannable {
+		wish.AtLeastOnce = f.Weak()
+		if plans, err := w.Topology.Plan(wish); err == nil {
+			p.Fix = topology.Render(plans, topology.FormCommands)
+		}
+	}
+	return p
 }

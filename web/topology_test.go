@@ -1,6 +1,14 @@
 package web_test
 
-import "github.com/deadletteroffice/dlo/internal/topology"
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
 
 // looked is a Topology with one report.
 type looked struct{ topology.Report }
@@ -18,4 +26,41 @@ func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 // report returns a report with findings and one gap.
 func report(found ...topology.Finding) topology.Report {
 	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
+}
+
+// TestFaultsOfThePaths checks the list of faults on the page of queues: the most urgent first, equal
+// ones together, with the commands that cure them, and what could not be looked at.
+func TestFaultsOfThePaths(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	missing := topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none", Loses: "all", Why: "it is so", Sure: topology.Certain, Cure: "set a policy", Plannable: true, Since: start.Add(-time.Hour)}
+	hostile := missing
+	hostile.Queue, hostile.Title = "<b>&'", "<b>&' has none"
+	likely := topology.Finding{Kind: topology.NoBinding, Severity: deadletter.SeverityPage, Broker: "main", VHost: "/", Queue: "c", Title: "c has no binding", Loses: "some", Why: "it is so", Sure: topology.Likely, Cure: "bind it", Since: start}
+	h.Topology = looked{report(likely, missing, hostile)}
+	page := h.get("/queues")
+	page.want(t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500", "This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix", "rabbitmqctl set_policy --vhost / --priority 0", "&#39;^sms$&#39;")
+	page.not(t, "<b>&")
+	body := page.text
+	if a, b := strings.Index(body, "c has no binding"), strings.Index(body, "sms has none"); a < 0 || b < a {
+		t.Error("the page is not sorted by severity")
+	}
+	if n := strings.Count(body, "set a policy"); n != 1 {
+		t.Errorf("two equal findings are explained %d times", n)
+	}
+	var many []topology.Finding
+	for i := range 30 {
+		f := likely
+		f.Why = strconv.Itoa(i)
+		many = append(many, f)
+	}
+	for range 12 {
+		many = append(many, missing)
+	}
+	h.Topology = looked{report(many...)}
+	h.get("/queues").want(t, 200, "21 more problems: ", "dlo topology check")
+	h.Topology = looked{report(many[30:]...)}
+	h.get("/queues").want(t, 200, "and 6 more queues")
+	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start}}
+	h.get("/queues").want(t, 200, "No queue loses its dead letters")
 }

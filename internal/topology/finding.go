@@ -95,3 +95,11 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
 
 // SeverityOf returns the usual severity of a kind. "" means that there is no such kind.
 func SeverityOf(k Kind) deadletter.Severity { return severities[k] }
+
+// Alike reports whether two findings differ only in the queue, so that one explanation is enough.
+func (f *Finding) Alike(other *Finding) bool {
+	return f.Kind == other.Kind && f.Severity == other.Severity && f.Sure == other.Sure && f.Loses == other.Loses && f.Why == other.Why && f.Cure == other.Cure && f.Plannable == other.Plannable
+}
+
+// Weak reports whether at-least-once dead-lettering cures the finding.
+func (f *Finding) Weak() bool { return f.Kind == AtMostOnce || f.Kind == OverflowDrops }

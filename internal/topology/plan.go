@@ -95,23 +95,23 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
-// Choose returns the queues to plan for: those that names and globs select, or, without any of them,
-// those with a finding that a policy cures. Only with atLeastOnce does that include queues that
-// merely dead-letter at most once. A name that selects nothing is returned too, so that the plan
-// refuses it.
+// Choose returns the queues to plan for: those that names or globs select, or, without any of
+// them, those with a finding that a policy cures. Only with atLeastOnce does that include queues
+// that merely dead-letter at most once. A name that selects nothing is returned too, so that the
+// plan refuses it.
 func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
 	var list []string
 	for _, f := range found {
-		weak := f.Kind == AtMostOnce || f.Kind == OverflowDrops
-		if len(globs) == 0 && f.Plannable && (atLeastOnce || !weak) {
+		if len(globs) == 0 && f.Plannable && (atLeastOnce || !f.Weak()) {
 			list = append(list, f.Queue)
 		}
 	}
 	for _, g := range globs {
 		n := len(list)
+		exact := slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == g })
 		for i := range s.Queues {
 			q := &s.Queues[i]
-			if q.Name == g || deadletter.Glob(g, q.Name, false) && q.lasts() && !deadletter.OwnQueue(q.Name) {
+			if !exact && deadletter.Glob(g, q.Name, false) && q.lasts() && !deadletter.OwnQueue(q.Name) {
 				list = append(list, q.Name)
 			}
 		}
@@ -158,6 +158,8 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, fmt.Sprintf("exchange %s leads to it", named(p.w.Exchange))
 	case !utf8.ValidString(name):
 		return nil, "the name is not valid UTF-8, and a policy cannot carry it"
+	case named(name) != name || named(p.s.VHost) != p.s.VHost:
+		return nil, "the name of the queue or of the vhost has invisible characters, so nobody could read the command that sets the policy"
 	case p.net.queues[name+"\n"] != nil:
 		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
 	case !q.lasts():

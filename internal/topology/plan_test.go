@@ -125,6 +125,7 @@ func TestAPlanRefuses(t *testing.T) {
 		"another path": {"orders", func(s *topology.Snapshot) { parkElsewhere(s) }, "already go to parked"},
 		"a line feed":  {"orders", func(s *topology.Snapshot) { s.Policies = nil; s.Queues = append(s.Queues, classic("orders\n")) }, "line feed"},
 		"not UTF-8":    {"a\xff", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\xff")) }, "UTF-8"},
+		"invisible":    {"a\u202eb", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\u202eb")) }, "invisible characters"},
 		"no priority": {"orders", func(s *topology.Snapshot) {
 			s.Policies = []topology.Policy{policy("top", ".*", 1<<31-1, "max-length", 5)}
 		}, "cannot have a higher one"},
@@ -151,7 +152,7 @@ func parkElsewhere(s *topology.Snapshot) {
 }
 
 // hostile are names that are special to patterns, shells, HCL or YAML.
-var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", "tab\there", strings.Repeat("x", 255)}
+var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", strings.Repeat("x", 255)}
 
 // TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
 // their names are, and that many queues are divided among policies.
@@ -237,7 +238,7 @@ func TestTheFormsOfAPlan(t *testing.T) {
 // TestChoose checks which queues a plan is about.
 func TestChoose(t *testing.T) {
 	s := site("4.3.6")
-	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), topology.Queue{Name: "a.tmp", Exclusive: true})
+	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"), topology.Queue{Name: "a.tmp", Exclusive: true})
 	s.Policies = append(s.Policies, policy("safe", "^safe$", 0, "dead-letter-exchange", "dlo.dlx"))
 	found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
 	for _, c := range []struct {
@@ -245,11 +246,12 @@ func TestChoose(t *testing.T) {
 		atLeastOnce bool
 		want        []string
 	}{
-		{nil, false, []string{"a.1", "a.2"}},
-		{nil, true, []string{"a.1", "a.2", "safe"}},
+		{nil, false, []string{"a.1", "a.2", "star*", "start"}},
+		{nil, true, []string{"a.1", "a.2", "star*", "start", "safe"}},
 		{[]string{"a.*"}, false, []string{"a.1", "a.2"}},
-		{[]string{"*"}, false, []string{"orders", "a.1", "a.2", "safe"}},
+		{[]string{"*"}, false, []string{"orders", "a.1", "a.2", "safe", "star*", "start"}},
 		{[]string{"a.tmp", "none*"}, false, []string{"a.tmp", "none*"}},
+		{[]string{"star*"}, false, []string{"star*"}},
 	} {
 		if got := topology.Choose(s, found, c.globs, c.atLeastOnce); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.globs, got, c.want)

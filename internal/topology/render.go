@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Form is a format in which a plan is handed over.
@@ -66,7 +68,7 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// compact writes JSON on one line, without the escapes for HTML.
+// compact writes JSON on one line. It escapes what a terminal or a page could hide, and nothing else.
 func compact(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -74,7 +76,7 @@ func compact(v any) string {
 	if err := e.Encode(v); err != nil {
 		return ""
 	}
-	return strings.TrimSpace(text.String())
+	return deadletter.EscapeJSON(strings.TrimSpace(text.String()))
 }
 
 // definitionsOf writes a file that `rabbitmqctl import_definitions` adds to what exists.
@@ -135,8 +137,8 @@ func hcl(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteRune('\\')
 			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04x`, r)
+		case deadletter.Visible(string(r)) != string(r):
+			fmt.Fprintf(&b, `\U%08x`, r)
 		default:
 			b.WriteRune(r)
 		}

@@ -107,6 +107,8 @@ func hostilePages(n int) map[string]templ.Component {
 	queues := QueuesPage{Shell: shell, Total: 60, PageSize: 30, Several: true, Asked: true, Problem: bad, Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5)}
 	queues.Queues = slicesRepeat(QueueRow{Broker: "main", VHost: "/", Queue: name, Scheduled: counted, Dead: counted, Held: counted, Guard: held, Groups: []deadletter.Guard{group}}, 30)
 	queues.Queues[0].Guard.State = deadletter.GuardTripped
+	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
+	queues.Faults = slicesRepeat(Fault{Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad, Fix: bad[:min(n, 8000)]}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}

@@ -23,6 +23,10 @@ type QueuesPage struct {
 	Asked    bool     // brokers can report facts about queues
 	NotAsked int      // queues not asked about, because there are too many
 	Problem  string   // why the last request failed
+
+	Faults     []Fault // of the dead-letter paths, the most urgent first
+	FaultsLeft int     // faults for which the page has no room
+	Looks      []PathLook
 }
 
 // QueueRow is a queue that letters died in.

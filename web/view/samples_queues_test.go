@@ -47,6 +47,20 @@ func sampleQueues() QueuesPage {
 		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
 	p.Unasked = []string{"main"}
+	p.Looks = []PathLook{{Place: "main, vhost /", ReadAt: now.Add(-8 * time.Second), Queues: 11}}
+	p.Faults = []Fault{
+		{
+			Severity: deadletter.SeverityPage, Titles: []string{"audit-export dead-letters to exchange dlx.audit, which has no binding"}, Loses: "every dead letter of this queue", Since: now.Add(-3 * time.Hour),
+			Why: "The broker drops without a trace what an exchange cannot route.", Cure: "Bind a dead-letter queue to the exchange dlx.audit.",
+		},
+		{
+			Severity: deadletter.SeverityNotify, Titles: []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"}, Loses: "every message that a consumer rejects",
+			Why:  "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
+			Cure: "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+			Fix:  "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
+		},
+		{Severity: deadletter.SeverityDigest, Titles: []string{"billing-invoices can lose dead letters in a crash"}, Loses: "dead letters that are on their way when a node fails", Likely: true, Why: "Quorum queues dead-letter at most once unless the strategy at-least-once is set.", Cure: "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy."},
+	}
 	return p
 }
 
@@ -57,6 +71,7 @@ func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
 	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
+	refused.Faults, refused.Looks = nil, []PathLook{{Place: "main, vhost /", Failed: "the API answered 500"}, {Place: "second, vhost shop", ReadAt: now, Queues: 3, Gaps: []string{"bindings: the API answered 500"}}}
 	refused.Inboxes = append(refused.Inboxes, InboxRow{Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused", Facts: deadletter.UnknownQueue})
 	for i := range refused.Queues {
 		refused.Queues[i].Facts, refused.Queues[i].Away = deadletter.UnknownQueue, sampleAway

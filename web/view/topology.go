@@ -1,0 +1,86 @@
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Fault is a fault of the dead-letter paths, of one queue or of several in the same way.
+type Fault struct {
+	Severity deadletter.Severity
+	Titles   []string // one for each queue
+	Place    string   // broker and vhost; "" if there is only one
+	Loses    string
+	Why      string
+	Cure     string
+	Likely   bool
+	Since    time.Time // zero = unknown
+	Fix      string    // commands that cure it; "" = there are none
+}
+
+// PathLook is the latest look at the dead-letter paths of one vhost.
+type PathLook struct {
+	Place  string // broker and vhost
+	ReadAt time.Time
+	Failed string // why the latest look failed; "" = it did not
+	Queues int
+	Gaps   []string
+}
+
+// Limits of the problems on the page. dlo topology check lists all of them.
+const (
+	MaxFaults      = 10
+	maxFaultTitles = 6
+	maxFix         = 3000 // bytes
+)
+
+// shownTitles returns the titles of a problem that have room, and the number of others.
+func (p Fault) shownTitles() ([]string, int) {
+	if n := len(p.Titles) - maxFaultTitles; n > 0 {
+		return p.Titles[:maxFaultTitles], n
+	}
+	return p.Titles, 0
+}
+
+// icon returns the name of the icon for the severity of a problem, and its tone.
+func (p Fault) icon() (name, tone string) {
+	switch p.Severity {
+	case deadletter.SeverityPage:
+		return "stop", "bad"
+	case deadletter.SeverityNotify:
+		return "warn", "warn"
+	}
+	return "info", "faint"
+}
+
+// facts returns what is small in a problem: where, since when, how sure.
+func (p Fault) facts(now time.Time) string {
+	text := ""
+	if p.Place != "" {
+		text = line(p.Place, 120) + ". "
+	}
+	text += "Lost: " + line(p.Loses, 200) + "."
+	if p.Likely {
+		text += " This is likely, not certain."
+	}
+	if !p.Since.IsZero() {
+		text += " Seen since " + When(now, p.Since) + "."
+	}
+	return text
+}
+
+// looked describes when the paths were looked at, and how many queues there are.
+func looked(now time.Time, looks []PathLook) string {
+	queues, oldest := 0, time.Time{}
+	for _, l := range looks {
+		queues += l.Queues
+		if !l.ReadAt.IsZero() && (oldest.IsZero() || l.ReadAt.Before(oldest)) {
+			oldest = l.ReadAt
+		}
+	}
+	if oldest.IsZero() {
+		return ""
+	}
+	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " through the management API"
+}
