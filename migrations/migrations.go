@@ -1,6 +1,6 @@
-// Package migrations contains the schema of the store, one numbered file per step, and applies it.
-// Each step runs in its own transaction. A store with a newer schema than this program knows is
-// rejected and left unchanged.
+// Package migrations contains the schema of the store as numbered files, one for each step, and
+// applies them. Each step runs in its own transaction. A store with a newer schema than this
+// program knows is rejected and left unchanged.
 package migrations
 
 import (
@@ -21,11 +21,11 @@ var files embed.FS
 // ErrNewer means that the file was written by a newer version of dlo.
 var ErrNewer = errors.New("the store was written by a newer version of dlo")
 
-// Apply migrates an SQLite database to the schema of this program.
+// Apply migrates an SQLite database to the newest schema that this program knows.
 func Apply(ctx context.Context, db *sql.DB) error { return ApplyTo(ctx, db, goose.MaxVersion) }
 
-// ApplyTo migrates an SQLite database to the given schema version. Upgrade tests start from an
-// older one.
+// ApplyTo migrates an SQLite database to the given schema version. Upgrade tests use it to create a
+// store of an older version.
 func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 	steps, err := fs.Sub(files, "sqlite")
 	if err != nil {

@@ -21,8 +21,8 @@ var embedded embed.FS
 // Prefix is the path under which the files are served.
 const Prefix = "/static/"
 
-// types lists every file type that may be in the folders. A file of any other type makes the tests
-// fail.
+// types lists the file types that the folders may contain. Tests fail if a folder contains a file
+// of any other type.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -42,14 +42,14 @@ type files struct {
 var load = sync.OnceValue(func() files {
 	loaded, err := read(embedded)
 	if err != nil {
-		panic(err) // the files are embedded, and the package's tests load them
+		panic(err) // cannot happen: the files are embedded, and the package's tests load them
 	}
 	return loaded
 })
 
 // URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
-// for "css/style.css". It panics if the name does not exist. Names are constants in the pages, so a
-// test that renders the page finds the mistake.
+// for "css/style.css". It panics if the file does not exist. The names in the pages are constants,
+// so a test that renders the page finds a wrong name.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {

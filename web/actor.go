@@ -10,8 +10,8 @@ import (
 
 type actorKey struct{}
 
-// actor adds the principal and the way of access to the request's context. No other code decides
-// who makes a request and how.
+// actor adds two facts to the request's context: the principal, and the way the request arrived. No
+// other code determines who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
@@ -24,7 +24,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// way returns how a request arrived. dlo's own command line identifies itself.
+// way returns the way a request arrived. dlo's own command line identifies itself in its requests.
 func way(r *http.Request) deadletter.Way {
 	switch {
 	case !forScripts(r):
@@ -35,8 +35,8 @@ func way(r *http.Request) deadletter.Way {
 	return deadletter.WayAPI
 }
 
-// principal returns who makes the request. Without an actor, it returns the zero Principal, which
-// may do nothing.
+// principal returns the principal that makes the request. If actor has not run, it returns the zero
+// Principal, which has no rights.
 func principal(r *http.Request) deadletter.Principal {
 	p, _ := r.Context().Value(actorKey{}).(deadletter.Principal)
 	return p

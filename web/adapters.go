@@ -11,15 +11,15 @@ import (
 	"github.com/a-h/templ"
 )
 
-// Handlers return values. These three adapters write the responses and are the only code for status
-// codes, errors and logging.
+// Handlers return values. The adapters page, act and api write the responses. Only they deal with
+// status codes, errors and logging.
 
-// movedError redirects the reader to another address instead of showing a page.
+// movedError is an error that redirects the reader to another address.
 type movedError struct{ to string }
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
-// againError shows a form again, with its mistakes.
+// againError is an error that shows a form again, with its mistakes.
 type againError struct {
 	form templ.Component
 	err  error
@@ -76,19 +76,20 @@ func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFu
 	}
 }
 
-// accepted is the response for work that continues: 202 with its address.
+// accepted is the response for work that continues after the response: status 202, with the address
+// of the work.
 type accepted struct {
 	value any
 	at    string
 }
 
-// created is the response for a new object: 201 with its address.
+// created is the response for a new object: status 201, with the object's address.
 type created accepted
 
-// gone is the response to a removal: 204.
+// gone is the response for a removed object: status 204.
 type gone struct{}
 
-// bare rejects parameters for a call that takes none.
+// bare wraps a call that takes no parameters. It rejects requests that have any.
 func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		if _, err := parameters(r); err != nil {
@@ -98,7 +99,7 @@ func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, erro
 	}
 }
 
-// reading decodes a call's JSON body.
+// reading wraps a call whose request body is JSON. It decodes the body into in.
 func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var in T
@@ -109,8 +110,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each maps a list to another list. The result is never nil, so that JSON has an empty list and not
-// null.
+// each applies of to every element of a list. The result is never nil, so that JSON shows an empty
+// list instead of null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
@@ -176,8 +177,8 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns to if it is a path on this server, and "/" otherwise. A local path has no
-// scheme and no host, nor anything that a browser would read as one.
+// localPath returns to if it is a path on this server, and "/" otherwise. A local path contains no
+// scheme and no host, and nothing that a browser would read as one of them.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||

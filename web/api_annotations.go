@@ -14,20 +14,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Annotator accepts what consumers report about their rejects.
+// Annotator accepts annotations, in which consumers report why they rejected messages.
 type Annotator interface {
 	Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error)
 }
 
 const (
 	annotationsPath = "/api/v1/annotations"
-	maxAnnotations  = 16 << 20 // bytes in one request
-	annotationsMany = 1000     // annotations in one request
+	maxAnnotations  = 16 << 20 // maximum bytes of one request
+	annotationsMany = 1000     // maximum number of annotations in one request
 )
 
-// apiAnnotate handles POST /annotations with one object or an array of them. It stores all
-// annotations or none. An error in an array names the index of its element. An annotation repeated
-// within the window is not stored again.
+// apiAnnotate handles POST /annotations with one object or an array of them. It stores either all
+// annotations or none. For an error in an array, the message contains the element's index. An
+// annotation that is repeated within the window is not stored again.
 func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	raw, err := rawAnnotations(r)
 	if err != nil {
@@ -91,8 +91,8 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	return out, nil
 }
 
-// annotationPlace fills in the missing broker and vhost of an annotation. It uses the first
-// configured broker that matches the rest.
+// annotationPlace fills in the broker and the vhost if an annotation lacks them. It uses the first
+// configured broker that matches the given values.
 func (w *Web) annotationPlace(a *deadletter.Annotation) error {
 	for _, b := range w.Brokers() {
 		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {
@@ -113,7 +113,7 @@ func failureOf(f *deadletter.Failure) *api.Failure {
 	return &api.Failure{By: f.By, Type: f.Type, Message: f.Message, Stack: f.Stack, Service: f.Service, Version: f.Version}
 }
 
-// hideFailure masks what a consumer reported.
+// hideFailure masks the values that a consumer reported in an annotation.
 func (w *Web) hideFailure(l *deadletter.Letter) bool {
 	if l.Annotation == nil {
 		return false

@@ -22,8 +22,8 @@ func apiAuditOf(a deadletter.Act) api.AuditEntry {
 	}
 }
 
-// audit handles GET /audit?q=&limit=&after=&format=, with one more parameter for each query field.
-// It returns one page as JSON, or all entries as CSV.
+// audit handles GET /audit?q=&limit=&after=&format=. Each query field is an additional parameter.
+// The response is one page as JSON, or all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	names := []string{"q", "limit", "after", "format"}
 	for _, p := range auditParameters {
@@ -56,7 +56,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// apiAuditQuery returns the query of a call, after it has checked the parameters.
+// apiAuditQuery checks the parameters of a call and returns the query.
 func (w *Web) apiAuditQuery(form url.Values) (query.Query, error) {
 	if text := form.Get("operation"); text != "" {
 		if _, err := deadletter.ParseOperationID(text); err != nil {

@@ -64,7 +64,7 @@ func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error)
 	return w.apiDecide(r, &in.Change, groups)
 }
 
-const maxDecided = 1000 // groups in one decision
+const maxDecided = 1000 // maximum number of groups in one decision
 
 // groupIDs parses group names such as G-418.
 func groupIDs(names []string) ([]deadletter.GroupID, error) {
@@ -92,8 +92,8 @@ func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.Grou
 	return groupsDecided(done), err
 }
 
-// apiMergeGroups handles POST /groups/{id}/merge {groups}. The groups are shown as this one from
-// now on.
+// apiMergeGroups handles POST /groups/{id}/merge {groups}. From then on, the listed groups and the
+// group {id} are shown as one.
 func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
 	return groupsDecided(done), err
 }
 
-// decidedSince is how far back decisions are listed.
+// decidedSince is the maximum age of listed decisions.
 const decidedSince = 7 * 24 * time.Hour
 
 // apiDecisions handles GET /groups/decisions: the last seven days, newest first, at most 200.

@@ -19,7 +19,7 @@ func (w *Web) apiDeploys(r *http.Request) (any, error) {
 }
 
 const (
-	maxService = 100 // bytes in a name or a version
+	maxService = 100 // maximum bytes of a service name or a version
 	maxLink    = 500
 )
 

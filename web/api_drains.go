@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drainer takes letters out of queues that are not inboxes, once and on request.
+// Drainer takes letters out of queues that are not inboxes. Each drain runs once, on request.
 type Drainer interface {
 	// Start starts a drain that continues after Start returns. Its error wraps ErrForbidden,
 	// ErrInvalid, ErrNotFound, ErrConflict or ErrUnavailable.
@@ -31,8 +31,8 @@ func (w *Web) drains() (Drainer, error) {
 	return w.Drains, nil
 }
 
-// apiDrains handles GET /queues/drains: running drains, and the newest of those that have ended
-// since dlo started.
+// apiDrains handles GET /queues/drains. It lists the running drains, and the most recent drains
+// that have ended since dlo started.
 func (w *Web) apiDrains(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -42,7 +42,7 @@ func (w *Web) apiDrains(r *http.Request) (any, error) {
 }
 
 // apiStartDrain handles POST /queues/drain {queue, broker, vhost, origin, count}. It returns 202
-// and the drain, which continues.
+// with the drain, which goes on after the response.
 func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	drains, err := w.drains()
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
 }
 
-// apiStopDrain handles POST /queues/drains/{id}/stop. Letters already taken are finished, and the
-// rest stay in their queue.
+// apiStopDrain handles POST /queues/drains/{id}/stop. Letters that were already taken are finished.
+// All others stay in their queue.
 func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {

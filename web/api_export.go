@@ -15,12 +15,12 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// exportVersion is the version of an exported line. An import rejects lines of another version and
-// names the version.
+// exportVersion is the version of the format of an exported line. An import rejects lines of
+// another version, with an error that names the version.
 const exportVersion = 1
 
-// exportedOf returns the exported line of a letter. With reveal, it includes masked values if by
-// may see them.
+// exportedOf returns the exported line of a letter. If reveal is set and the principal by may see
+// masked values, the line includes them.
 func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,
@@ -52,8 +52,8 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 	return out, err
 }
 
-// exactly returns the properties encoded as in AMQP. It returns nil if the JSON form reproduces
-// every byte.
+// exactly returns the properties in their AMQP encoding. It returns nil if the JSON form can
+// reproduce every byte.
 func exactly(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
@@ -97,7 +97,8 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 }
 
 // export handles GET /letters/export?q=&format=&reveal=. It streams every letter that matches a
-// query, newest received first. Each letter is read when it is written, so it reflects that moment.
+// query, most recently received first. A letter is read just before it is written, so it is
+// exported in its state at that moment.
 func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {
@@ -136,7 +137,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
 	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
-	if err != nil { // an error can still be reported here
+	if err != nil { // nothing is written yet, so an error can still be reported
 		w.fail(rw, r, err)
 		return
 	}
@@ -196,7 +197,7 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 	return nil
 }
 
-// exportCSV writes what lists show about letters.
+// exportCSV writes letters as CSV, with the columns that lists show.
 func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {

@@ -28,14 +28,14 @@ type Imports interface {
 }
 
 const (
-	importPath    = "/api/v1/letters/import" // the only request body of unlimited length
+	importPath    = "/api/v1/letters/import" // the only path with a request body of any length
 	importLetters = 200                      // per transaction
-	importBytes   = 4 << 20                  // of bodies per transaction; a larger body is stored alone
-	namedLines    = 1000                     // skipped lines named in a response; the others are only counted
+	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
+	namedLines    = 1000                     // skipped lines named in a response; further ones are only counted
 )
 
-// maxLine returns the length limit for a line of an import: the largest body that can be published,
-// in base64, and its headers.
+// maxLine returns the maximum length of a line in an import. A line contains the headers and the
+// base64 of a body, which may be as large as the largest that can be published.
 func (w *Web) maxLine() int {
 	body := w.MaxBody
 	if body <= 0 {
@@ -52,7 +52,7 @@ func (m *importer) skip(line int, letter deadletter.ID, reason string) {
 	}
 }
 
-// importer collects lines into transactions.
+// importer collects imported lines and stores them in transactions.
 type importer struct {
 	w     *Web
 	by    deadletter.Principal
@@ -62,8 +62,8 @@ type importer struct {
 	bytes int
 }
 
-// apiImportLetters handles POST /letters/import. The body is NDJSON as written by export, of any
-// length. Valid lines are stored. The response names the others, with the reason.
+// apiImportLetters handles POST /letters/import. The request body is NDJSON as written by export,
+// of any length. Valid lines are stored. The response names the invalid lines, with the reasons.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
@@ -110,7 +110,7 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.body.Read(b)
 }
 
-// run reads lines until the end of the request.
+// run reads lines until the request body ends.
 func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	limit := m.w.maxLine()
 	for number := 1; ; number++ {
@@ -135,8 +135,8 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 	}
 }
 
-// readLine returns the next line without its line break. If a line is longer than limit, the rest
-// is read and dropped. The last line comes with io.EOF.
+// readLine returns the next line without its line break. If a line is longer than limit, the excess
+// is read and dropped. The last line is returned with io.EOF.
 func readLine(in *bufio.Reader, limit int) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -198,17 +198,17 @@ func (m *importer) flush(ctx context.Context) error {
 }
 
 const (
-	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Origins come from headers, which may contain anything
+	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Headers, from which origins come, may hold anything
 	maxError = 2000 // bytes; classify keeps fewer
 )
 
 func tooLong(name string) bool { return len(name) > maxName }
 
-// read converts a line to a letter, or returns the reason why it is skipped.
+// read converts a line to a letter. If the line must be skipped, it returns the reason.
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	var in api.ExportedLetter
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // a line of a later version must not silently lose a field
+	d.DisallowUnknownFields() // an unknown field of a later version must not be lost silently
 	if err := d.Decode(&in); err != nil {
 		return l, "it cannot be read: " + deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
 	}

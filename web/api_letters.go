@@ -30,8 +30,8 @@ func apiRowOf(r deadletter.Row) api.Row {
 	}
 }
 
-// utc converts a time to UTC. It returns the zero time for times that RFC 3339 cannot represent,
-// because a header may contain any number of seconds.
+// utc converts a time to UTC. It returns the zero time for times that RFC 3339 cannot represent. A
+// header can contain such a time, because it may hold any number of seconds.
 func utc(t time.Time) time.Time {
 	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
 		return time.Time{}
@@ -166,7 +166,7 @@ const (
 )
 
 // apiHistogram handles GET /letters/histogram?q=&from=&to=&bars=. It counts received letters by
-// time and by what became of them.
+// time and by their current outcome.
 func (w *Web) apiHistogram(r *http.Request) (any, error) {
 	form, err := parameters(r, "q", "from", "to", "bars")
 	if err != nil {
@@ -240,8 +240,8 @@ func (w *Web) apiLetter(r *http.Request) (any, error) {
 	return w.wholeLetter(r, l, reveal)
 }
 
-// wholeLetter returns the complete letter. With reveal, masked values are shown and the access is
-// recorded.
+// wholeLetter returns the complete letter. If reveal is set, it shows masked values and records the
+// access.
 func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	ctx := r.Context()
 	attempts, err := w.Store.Attempts(ctx, l.ID)

@@ -28,11 +28,11 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 
 // Verdicts holds the store's methods that only the operations API needs.
 type Verdicts interface {
-	// NewFailures returns how many letters of the operation's groups were received since it was
-	// requested. Letters that came back do not count.
+	// NewFailures counts the letters of the operation's groups that were received since the
+	// operation was requested. Letters that came back do not count.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
-	// TwiceLetters returns the letters of an operation that may have been sent twice, oldest
-	// received first. It also returns the cursor of the next page.
+	// TwiceLetters returns the letters of an operation that may have been sent twice, starting with
+	// the one received first. It also returns the cursor of the next page.
 	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
 }
 
@@ -104,8 +104,8 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice selects the letters that may have been sent twice, whatever their result. It is used in
-// place of a result.
+// twice can be given in place of a result. It selects the letters that may have been sent twice,
+// whatever their result.
 const twice = "twice"
 
 // apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation and a
@@ -164,7 +164,8 @@ var lookedAt = []deadletter.Result{
 	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
 }
 
-// wantedResults parses results separated by commas. "" selects those that a person has to look at.
+// wantedResults parses a comma-separated list of results. An empty list selects the results that a
+// person has to look at.
 func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
@@ -196,10 +197,10 @@ func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
 }
 
-// steering changes how an operation continues.
+// steering is a call that pauses, resumes or cancels an operation.
 type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiSteer changes how the operation in the path continues, and returns the operation.
+// apiSteer applies a steering call to the operation in the path, and returns the operation.
 func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	id, err := w.steer(r, do)
 	if err != nil {
@@ -208,7 +209,7 @@ func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
 	return w.operationNow(r, id)
 }
 
-// steer changes how the operation in the path continues.
+// steer applies a steering call to the operation in the path.
 func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
 	id, err := pathOperation(r)
 	if err != nil {

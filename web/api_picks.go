@@ -64,7 +64,8 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns an empty pick for a letter, its group or its queue.
+// pickFor returns a pick without a type. whom says whether it applies to the letter, to the
+// letter's group or to its queue.
 func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 	switch whom {
 	case "", "letter":
@@ -121,8 +122,8 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	return w.Picker.AddPick(r.Context(), p)
 }
 
-// meant says how to give a type's full name. If it finds types with that short name, it suggests
-// them.
+// meant returns advice on giving a type's full name. It suggests types whose short name is the
+// given one.
 func (w *Web) meant(name string) string {
 	const named = 3
 	var like []string
@@ -137,10 +138,12 @@ func (w *Web) meant(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. Only principals that may
-// reveal can make such a pick. For one letter, pickReveals tries the type. It does not check all
-// letters of a group or a queue. If masks hide any part of bodies, such a pick always counts as
-// revealing.
+// pickReveals reports whether a pick may show values that are masked now. It returns an error if it
+// does and the principal has no right to reveal.
+//
+// For a pick of one letter, pickReveals decodes the letter as the picked type. It does not check
+// all letters of a group or a queue: such a pick counts as revealing whenever masks hide any part
+// of bodies.
 func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
 	d := w.Decoder()
 	if !d.HidesAny() {

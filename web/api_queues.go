@@ -26,8 +26,8 @@ func known(n int) *int {
 	return &n
 }
 
-// apiQueues handles GET /queues. It returns the queues that letters died in, what holds their
-// retries back, and the inboxes.
+// apiQueues handles GET /queues. It returns the inboxes and the queues that letters died in. For
+// each of these queues, it includes the reason why retries are held back, if they are.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
 	all, err := w.queueStates(r.Context())
 	if err != nil {
@@ -57,9 +57,9 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
 
-// apiPauseQueue handles POST /queues/pause {queue, broker, vhost, reason}, and apiResumeQueue POST
-// /queues/resume. The broker may be omitted if there is only one, and the vhost if the broker has
-// only one.
+// apiPauseQueue handles POST /queues/pause {queue, broker, vhost, reason}. apiResumeQueue handles
+// POST /queues/resume with the same fields. The broker may be omitted if there is only one. The
+// vhost may be omitted if the broker has only one.
 func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQueue(r, w.pause) }
 func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
 
@@ -79,7 +79,7 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 	return api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err
 }
 
-// apiPauseGroup handles POST /groups/{id}/pause {reason}, and apiResumeGroup POST
+// apiPauseGroup handles POST /groups/{id}/pause {reason}. apiResumeGroup handles POST
 // /groups/{id}/resume.
 func (w *Web) apiPauseGroup(r *http.Request) (any, error)  { return w.apiGuardGroup(r, w.pause) }
 func (w *Web) apiResumeGroup(r *http.Request) (any, error) { return w.apiGuardGroup(r, w.resume) }

@@ -67,7 +67,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
 }
 
-// apiEdit builds the new body.
+// apiEdit applies the requested edit and returns the new body.
 func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
@@ -83,7 +83,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()
-	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // an edit reports which properties it changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // the response reports which properties an edit changes
 	if waited := w.heavily(r.Context(), func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
@@ -120,7 +120,7 @@ func plainDiff(l payload.DiffLine) string {
 	return text
 }
 
-// editPlace returns where in the request's text the mistake of an edit is.
+// editPlace returns the position of an edit's mistake in the request's text.
 func editPlace(err error) (line, column int, path string, ok bool) {
 	var m *payload.EditError
 	if !errors.As(err, &m) {

@@ -41,7 +41,7 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
 	return v
 }
 
-const maxAttempts = 1_000_000 // limit for facts in a request
+const maxAttempts = 1_000_000 // maximum number of attempts in a request's facts
 
 func readFacts(in *api.Facts) (rules.Facts, error) {
 	f := rules.Facts{
@@ -62,9 +62,9 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 	return f, nil
 }
 
-// apiTestRules handles POST /rules/test {letter}, {facts} or {q, limit}, each with or without
-// {rules}. It returns which rule applies and why, or what each rule would do with the newest
-// letters of a query.
+// apiTestRules handles POST /rules/test. The request is {letter}, {facts} or {q, limit}, each
+// optionally with {rules}. For a letter or facts, the response is the matching rule and the reason.
+// For a query, the response is the decision of each rule on the query's newest letters.
 func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
@@ -85,8 +85,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return w.apiTestOne(r, set, &in)
 }
 
-// askedOnce returns an error unless a request asks exactly one question. If only rules are given,
-// it selects the usual query.
+// askedOnce returns an error unless a request gives exactly one of letter, facts and q. If it gives
+// only rules, askedOnce fills in the usual query.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
@@ -135,7 +135,7 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
 		if in.Letter != nil {
 			out.Decision.Delay = v.Delay.String()
-		} else { // the delay in Why is random for each letter
+		} else { // facts alone: leave out Why's delay, which is random for each letter
 			out.Decision.Why = "retry " + strconv.Itoa(v.number) + " of " + strconv.Itoa(v.retries)
 		}
 	}
@@ -143,8 +143,8 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 	return out, nil
 }
 
-// apiSteps returns what every rule requires of a letter and whether the letter meets it. It never
-// includes the letter's values.
+// apiSteps returns the conditions of every rule, and whether the letter meets each of them. It
+// never includes the letter's values.
 func apiSteps(steps []rules.Step) []api.RuleStep {
 	clause := func(c rules.Clause) api.Clause {
 		return api.Clause{Condition: api.Condition{Field: c.Field, Want: c.Want}, Fits: c.Fits}

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// request converts the body of a call to a request for the desk.
+// request converts the body of a call to a request for the operation desk.
 func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	var in api.OperationRequest
 	var out operation.Request
@@ -75,8 +75,9 @@ func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
 	return ids, nil
 }
 
-// apiStartOperation handles POST /operations. It returns 202 and the operation, or the plan with
-// dry_run. A repeated call with the same Idempotency-Key returns the same operation.
+// apiStartOperation handles POST /operations. It returns 202 with the operation. For a dry run, it
+// returns the plan instead. A repeated call with the same Idempotency-Key returns the same
+// operation.
 func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 	request, dry, err := w.request(r)
 	if err != nil {

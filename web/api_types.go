@@ -32,13 +32,13 @@ func (w *Web) schemas() (Schemas, error) {
 }
 
 const (
-	namedTypes = 1000 // types of a set that a response names; search finds the others
-	maxSearch  = 200  // bytes in a search word
+	namedTypes = 1000 // types of a set that a response names; search finds any other
+	maxSearch  = 200  // maximum bytes of a search word
 )
 
 // apiTypes handles GET /types?q=. It returns the sets with their versions, their problems, and the
-// number of letters of each type. With q, it adds the types and fields whose names contain that
-// word.
+// number of letters of each type. If q is given, it also returns the types and fields whose names
+// contain q.
 func (w *Web) apiTypes(r *http.Request) (any, error) {
 	form, err := parameters(r, "q")
 	if err != nil {

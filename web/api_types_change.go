@@ -18,7 +18,7 @@ const (
 	typesPath  = "/api/v1/types"
 	matchPath  = "/api/v1/types/match"
 	maxUpload  = 64 << 20
-	namedParts = 500 // per list in a response; the counts are complete
+	namedParts = 500 // entries per list in a response; the counts include all of them
 )
 
 func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
@@ -77,7 +77,7 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// readUpload reads the file of a request. It adds the form's parameters to those of the URL.
+// readUpload reads the file of a request. It merges the form's parameters into those of the URL.
 func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -140,8 +140,8 @@ func readFile(from io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// broken keeps an error that says that a body is too large. It turns any other error into an
-// invalid request with text.
+// broken returns err unchanged if it says that a body is too large. It replaces any other error
+// with one for an invalid request, with the given text.
 func broken(err error, text string) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {

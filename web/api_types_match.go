@@ -21,7 +21,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	decoder := w.Decoder()
 	doc := decoder.Decode(in.Body, h, nil)
 	ranking := doc.Ranking
-	if ranking.Types == 0 { // matching was skipped because the type was named
+	if ranking.Types == 0 { // decoding did not match types, because the request named one
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{
@@ -38,7 +38,7 @@ func matchOf(m payload.Match) api.Match {
 	return api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}
 }
 
-// decodedOf returns how a body was decoded.
+// decodedOf converts a decoded body to its JSON form.
 func decodedOf(doc *payload.Document) api.Decoded {
 	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, ShapeOnly: doc.ShapeOnly, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
 	if json.Valid([]byte(doc.JSON)) {

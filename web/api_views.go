@@ -24,7 +24,7 @@ type SavedViews interface {
 
 const maxViewName = 100 // bytes
 
-// pathNumber parses the number in the path. Anything else is reported as not found.
+// pathNumber parses the number in the path. If the path has none, it returns a "not found" error.
 func pathNumber(r *http.Request, kind string) (int64, error) {
 	n, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil || n <= 0 {

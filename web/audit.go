@@ -14,24 +14,24 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Audit is the record of what people did, and of what dlo did on its own.
+// Audit is the record of the actions of people, and of dlo's own actions.
 type Audit interface {
 	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
 	// the cursor of the next page, or "" at the end.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
-	// People returns the names of people who acted or to whom groups were assigned. Targets returns
-	// the targets of actions whose name contains part. Both lists are newest first.
+	// People returns the names of people who acted or to whom groups were assigned, most recent
+	// first. Targets returns the targets of actions whose names contain part, most recent first.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditParameters lists the parameters that each stand for one query term.
+// auditParameters lists the parameters that each add one term to the query.
 var auditParameters = []struct {
 	name  string
 	field query.Field
 }{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
 
-// auditText returns the query of a URL: one term for each parameter, followed by q.
+// auditText returns the audit query in a URL. It has one term for each parameter, followed by q.
 func auditText(form url.Values) string {
 	var terms []string
 	for _, p := range auditParameters {
@@ -74,7 +74,7 @@ func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	return view.Audit(p), nil
 }
 
-// restores reports whether letters that the action discarded are still discarded.
+// restores reports whether any letters that the action discarded can still be restored.
 func (w *Web) restores(ctx context.Context, a deadletter.Act) (bool, error) {
 	if a.Kind != string(deadletter.VerbDiscard) || a.Operation == 0 || a.Done == 0 {
 		return false, nil
@@ -88,7 +88,7 @@ func auditRow(a deadletter.Act) view.AuditRow {
 	return view.AuditRow{Act: a, Links: each(a.Targets, targetURL)}
 }
 
-// targetURL returns where a target of an action is shown; "" if nowhere.
+// targetURL returns the URL of the page that shows a target, or "" if there is none.
 func targetURL(t deadletter.Target) string {
 	switch t.Kind {
 	case deadletter.TargetLetter:
@@ -120,7 +120,7 @@ func (w *Web) hideActs(list []deadletter.Act) []deadletter.Act {
 	return list
 }
 
-// auditExport handles GET /audit/export, with the page's query: all its entries as CSV.
+// auditExport handles GET /audit/export. It returns all entries that match the page's query as CSV.
 func (w *Web) auditExport(rw http.ResponseWriter, r *http.Request) {
 	q, err := w.auditQuery(auditText(r.URL.Query()))
 	if err != nil {

@@ -29,7 +29,7 @@ func (w *Web) connect(r *http.Request, broker string) error {
 	return w.Connector.Connect(r.Context(), principal(r), broker)
 }
 
-// connectBroker handles POST /brokers/connect, the button in a banner.
+// connectBroker handles POST /brokers/connect, which a button in a banner sends.
 func (w *Web) connectBroker(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)

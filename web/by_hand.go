@@ -62,7 +62,8 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	return view.ByHand(p), nil
 }
 
-// sendable returns what a requeue of a letter sends, without the attempt's headers.
+// sendable returns the properties and the body that a requeue of a letter sends, without the
+// headers that each attempt adds.
 func sendable(l *deadletter.Letter) (deadletter.Properties, []byte) {
 	properties, body := l.Current()
 	clean := deadletter.Sanitise

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is what a person enters in a plan's form: the parts of the request that could be read, the
-// fields as typed, and their mistakes.
+// choice is the content of a plan's form: the request as far as it could be parsed, the fields as
+// typed, and their mistakes.
 type choice struct {
 	request  operation.Request
 	options  view.Options
@@ -24,8 +24,8 @@ type choice struct {
 
 const maxReasonText = 500 // bytes
 
-// choice parses the form of an action. An invalid action or letter selection is an error. An
-// invalid field is recorded as that field's mistake.
+// choice parses the form of an action. It returns an error for an invalid action or letter
+// selection. It records an invalid field as a mistake of that field.
 func (w *Web) choice(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
@@ -96,8 +96,8 @@ func (c *choice) order(r *http.Request) {
 	}
 }
 
-// pace parses how a requeue is sent. A form without these fields, such as the button on a letter's
-// page, gets the defaults.
+// pace parses the fields that set how a requeue sends letters. A form without these fields, such as
+// the button on a letter's page, gets the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)
@@ -143,8 +143,8 @@ func (c *choice) pace(r *http.Request) {
 	}
 }
 
-// due parses when letters are retried: a duration from now, or a time. A form without the field,
-// such as the button on a letter's page, gets one hour.
+// due parses the time of the retry, given as a duration from now or as a point in time. A form
+// without the field, such as the button on a letter's page, gets one hour.
 func (c *choice) due(r *http.Request, now time.Time) {
 	c.options.Due = "1h"
 	if r.PostForm.Has("due") {
@@ -164,7 +164,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 	}
 }
 
-// count parses a whole number as people write it. "" is 0.
+// count parses a whole number in the usual written forms. "" means 0.
 func (c *choice) count(name, text, of string) (int, bool) {
 	if text == "" {
 		return 0, true

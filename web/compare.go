@@ -18,14 +18,14 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// compared is a field of two letters and the part that it belongs to.
+// compared is a field as it appears in each of two letters.
 type compared struct {
 	part string // fact, property, header or body
 	payload.Comparison
 }
 
-// compare handles GET /letters/compare?a=&b=&q=: two letters, field by field. A list sends the
-// ticked letters' ids as id.
+// compare handles GET /letters/compare?a=&b=&q=. It shows two letters, field by field. A list sends
+// the ids of the two ticked letters as id instead of a and b.
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
@@ -81,9 +81,9 @@ func (w *Web) apiCompare(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// compareLetters compares two letters that the reader may see. If both are the same edited letter,
-// it compares the received version with the version to be sent. Only readers who may reveal both
-// letters learn whether masked values are equal.
+// compareLetters compares two letters that the reader may see. If both ids name the same edited
+// letter, it compares the received version with the version to be sent. It discloses whether masked
+// values are equal only to readers who may reveal both letters.
 func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
 	ctx, by := r.Context(), principal(r)
 	var letters [2]deadletter.Letter
@@ -125,7 +125,7 @@ func (w *Web) text(name, mask, value string) payload.Field {
 	return f
 }
 
-// texts returns fields from pairs of a name and a value. It leaves out empty values.
+// texts returns fields from alternating names and values. It leaves out fields with an empty value.
 func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -135,7 +135,7 @@ func (w *Web) texts(pairs ...string) (list []payload.Field) {
 	return list
 }
 
-// comparedFacts returns what a letter died of and what is known about it.
+// comparedFacts returns the cause of a letter's death and other facts about the letter.
 func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []payload.Field {
 	list := w.texts("error", l.Error)
 	if f := l.Annotation; f != nil {
@@ -145,7 +145,7 @@ func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []paylo
 	for _, fact := range [][2]string{
 		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
 	} {
-		if fact[1] != "" { // fields that lists can select by are not masked
+		if fact[1] != "" { // not masked, because lists can select letters by these fields
 			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
 		}
 	}
@@ -172,7 +172,7 @@ func (w *Web) comparedProperties(l *deadletter.Letter) (list []payload.Field) {
 	return list
 }
 
-// comparedHeaders returns a letter's headers without those that the broker and dlo added.
+// comparedHeaders returns a letter's headers, except the headers that the broker and dlo added.
 func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	p, _ := l.Current()
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {

@@ -34,9 +34,9 @@ func begun(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// byte at, each with the text before it. Field values come from the facets. Facets are not masked,
-// because lists select letters by them. The names and values of headers and body fields come from
-// the newest letters, with masks applied.
+// byte at, each together with the text before the word. Completions of field values come from the
+// facets, which are not masked because lists select letters by them. Completions for headers and
+// body fields come from the newest letters, with masks applied.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -110,13 +110,14 @@ func (w *Web) completeField(before, begun string, names map[string][]string) []v
 	return out
 }
 
-// fieldText returns a header or body field as written in a query, up to its value.
+// fieldText returns the part of a query term that names a header or body field, up to the value.
 func fieldText(name string) string {
 	text, _, _ := strings.Cut((query.Query{}).With(query.Field(name), "x").String(), ":x")
 	return text + ":"
 }
 
-// completeValue completes a field's value. The text before the value ends with the field's colon.
+// completeValue returns completions of a field's value. before is the query up to and including the
+// field's colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(before, value)
 	field := strings.ToLower(name)
@@ -144,8 +145,8 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues returns the completions for a value. The text before it ends with the field's colon. If
-// the value is a list, its last element is completed.
+// newValues starts collecting completions of a value. before is the query up to and including the
+// field's colon. If the value is a list, its last element is completed.
 func newValues(before, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		before, value = before+value[:comma+1], value[comma+1:]
@@ -153,7 +154,7 @@ func newValues(before, value string) *valueWords {
 	return &valueWords{before: before, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
 }
 
-// offer adds a value that contains the typed part.
+// offer adds v as a completion if it contains the typed text.
 func (w *valueWords) offer(v, label string) {
 	if strings.Contains(strings.ToLower(v), w.part) {
 		w.add(v, label)
@@ -179,7 +180,8 @@ func (w *valueWords) add(v, label string) {
 	}
 }
 
-// lastWord splits a query before its last word. Spaces within quotes do not end a word.
+// lastWord splits a query into its last word and the text before it. Spaces within quotes do not
+// end a word.
 func lastWord(text string) (before, word string) {
 	start, quoted := 0, false
 	for i := 0; i < len(text); i++ {

@@ -19,11 +19,11 @@ import (
 // Desk plans and starts operations. Each method checks permissions with deadletter.Allow.
 type Desk interface {
 	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
-	// Start starts an operation. If the principal has used the key before, it returns that
-	// operation.
+	// Start starts an operation. If the principal has used the request's key before, it returns the
+	// existing operation.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
-	// AcceptStore and HoldCopy record whether the store is current or an older copy.
+	// AcceptStore records that the store is current. HoldCopy records that it is an older copy.
 	AcceptStore(ctx context.Context, by deadletter.Principal) error
 	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
@@ -36,7 +36,7 @@ type Control interface {
 	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
 }
 
-// confirm handles POST /letters/confirm. It shows what an action would do to the chosen letters and
+// confirm handles POST /letters/confirm. It shows the effect of an action on the chosen letters and
 // changes nothing.
 func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	c, err := w.choice(r)
@@ -51,12 +51,12 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 	return view.Confirm(p), nil
 }
 
-// confirmPage returns the plan for a choice. An impossible redirect becomes a mistake of its field,
-// and the plan then uses the letters' own queues.
+// confirmPage returns the page with the plan for a choice. If a redirect is impossible, the page
+// shows a mistake beside its field, and the plan uses the letters' own queues.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."
-		c.request.Patch = []byte("[]") // for the plan, which does not read the patch
+		c.request.Patch = []byte("[]") // placeholder: a plan does not read the patch
 	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
@@ -115,8 +115,8 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits describes a queue's length limits, and says if the queue has no dead-letter exchange. It
-// returns "" if they are unknown.
+// limits describes a queue's length limits. It also mentions if the queue has no dead-letter
+// exchange. It returns "" if nothing is known.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
@@ -141,8 +141,8 @@ func restorable(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// startOperation handles POST /operations, the confirm page's button. Mistakes are shown in the
-// form again.
+// startOperation handles POST /operations, which the button on the confirm page sends. If there are
+// mistakes, it shows them in the form again.
 func (w *Web) startOperation(r *http.Request) (string, error) {
 	c, err := w.choice(r)
 	if err != nil {
@@ -218,8 +218,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection parses which letters a form selects: the ticked ones or, with scope=all, all letters
-// that q selects as of until, without except.
+// selection parses the letters that a form selects. These are the ticked letters or, with
+// scope=all, all letters that matched q at the time until, without the letters in except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

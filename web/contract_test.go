@@ -19,8 +19,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/web"
 )
 

@@ -8,13 +8,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes RFC 4180 rows that are safe to open. A spreadsheet reads no cell as a formula,
-// and nothing acts on a terminal.
+// csvWriter writes RFC 4180 rows that are safe to open: a spreadsheet reads no cell as a formula,
+// and no cell controls a terminal.
 type csvWriter struct{ out *bufio.Writer }
 
 func newCSV(out io.Writer) *csvWriter { return &csvWriter{bufio.NewWriter(out)} }
 
-// row buffers a row. flush returns its errors.
+// row adds a row to the buffer. Its errors are returned by flush.
 func (c *csvWriter) row(cells ...string) {
 	for i, cell := range cells {
 		if i > 0 {
@@ -27,9 +27,9 @@ func (c *csvWriter) row(cells ...string) {
 
 func (c *csvWriter) flush() error { return c.out.Flush() }
 
-// csvCell quotes a cell if necessary. A spreadsheet treats a cell that begins with =, +, -, @, a
-// tab or a line break as a formula, quoted or not. A leading apostrophe makes it text (OWASP, CSV
-// injection).
+// csvCell quotes a cell if necessary. A spreadsheet treats a cell as a formula if it begins with =,
+// +, -, @, a tab or a line break, even if it is quoted. csvCell puts an apostrophe before such a
+// cell, which makes it text (OWASP, CSV injection).
 func csvCell(text string) string {
 	shown := deadletter.Visible(text)
 	formula := text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0])

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// This file converts a payload.Document to view models. The page uses nothing else of the document.
+// The functions below convert a payload.Document to view models. Pages use the document only
+// through them.
 
 func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
@@ -68,7 +69,7 @@ type window payload.Range
 
 func (a window) empty() bool { return a.From >= a.To }
 
-// windowOf parses "12-34". Any other text gives an empty window.
+// windowOf parses a range such as "12-34". For any other text, it returns an empty window.
 func windowOf(text string) window {
 	from, to, _ := strings.Cut(text, "-")
 	first, err1 := strconv.Atoi(from)
@@ -79,8 +80,8 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt shows the beginning of a body. If the window lies further back, it starts a little before
-// the window. The window is marked.
+// hexAt returns a hex dump of a body with the window marked. The dump starts at the beginning of
+// the body. If the window lies too far back for that, the dump starts shortly before the window.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -91,8 +92,8 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 	return h
 }
 
-// candidates returns the types that the body matches. The type that it was decoded as is marked as
-// chosen. Near matches are listed in the steps of the Raw tab.
+// candidates returns the types that match the body. It marks the type that the body was decoded as.
+// Near matches are listed in the steps of the Raw tab.
 func candidates(d *payload.Document) []view.Candidate {
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
@@ -102,8 +103,8 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes copies a tree. marked is the first top-level field that contains a value quoted in the
-// error text.
+// nodes converts a tree of fields for the page. marked is the first field in fields that is quoted
+// in the error text or contains such a field.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -152,8 +153,9 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes: its innermost content, or one of the layers around it, out to what
-// was received. If something in the content is masked, the layers are left out.
+// raw returns the body as bytes. layer selects the innermost content or one of the encodings around
+// it, of which the outermost is the body as received. If something in the content is masked, only
+// the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -207,8 +209,8 @@ func kindName(d *payload.Document) string {
 	return "Inside"
 }
 
-// layerSpans describes what the body is and how it is wrapped: " protobuf", or " base64, 157 B
-// protobuf inside".
+// layerSpans describes the body and its encodings: " protobuf", or " base64, 157 B protobuf
+// inside".
 func layerSpans(d *payload.Document) []view.Span {
 	word := " " + strings.ToLower(kindName(d))
 	switch d.Kind {
@@ -226,7 +228,8 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom names the header that contains the error text; nil if none does.
+// errorFrom returns the name of the header that the error text was taken from, or nil if none
+// matches.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil
@@ -234,8 +237,8 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 	best := ""
 	for name, value := range l.Arrived.Headers {
 		text, ok := value.(string)
-		// The source is the longest header that the error text contains. If several have the same
-		// length, the first by name wins, so that the page does not vary.
+		// The source is the longest header value that appears in the error text. If several have
+		// the same length, the first by name wins, so that the page does not vary.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
 			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
 				best = name

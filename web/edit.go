@@ -24,9 +24,9 @@ import (
 // Reviser stores edited versions of letters and requeues them. It checks permissions with
 // deadletter.Allow.
 type Reviser interface {
-	// Edit saves r as the newest revision of l. With send, it requeues it immediately. Repeating
-	// the key returns the earlier revision and requeue. An error with operation 0 means that the
-	// revision was stored but not sent.
+	// Edit saves r as the newest revision of l. If send is set, it also requeues the letter
+	// immediately. A call with the same key returns the earlier revision and requeue. An error with
+	// operation 0 means that the revision was stored but not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
@@ -35,18 +35,21 @@ type Revisions interface {
 	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
 }
 
-// maxEdit is the size limit of an edit request. It contains the body as text or as base64.
+// maxEdit is the size limit of an edit request, whose body contains the edited body as text or as
+// base64.
 const maxEdit = 24 << 20
 
-// editURL reports whether a path belongs to an edit.
+// editURL reports whether path is the URL of a letter's edit.
 func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis returns a request's letter and the version that an edit starts from: the newest revision,
-// or the received version if from is 0. Masked values can only be edited by those who may reveal.
-// If the key has already made a revision, both return values are as they were before that revision.
-// A repeated request therefore has the same result.
+// basis returns the letter in a request and the version that the edit starts from. It returns an
+// error if the principal may not edit the letter. The version is the newest revision, or the
+// received version if from is 0.
+//
+// If a request with the same key has already made a revision, both are returned as they were before
+// that revision. A repeated request therefore has the same result.
 func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
@@ -68,8 +71,8 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind undoes the revision that a key made of a letter, and everything after it. The letter could
-// be edited at that time.
+// rewind restores l to its state before the revision that was made with key. At that time the
+// letter could be edited. Later revisions are ignored too.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -91,8 +94,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal checks the additional right to edit a letter with masked values. An edit of values that
-// a person cannot see would disclose them.
+// mayReveal returns an error unless the principal may edit a letter with masked values, which takes
+// the right to reveal. Editing values that a person cannot see would disclose them.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -100,7 +103,8 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
 }
 
-// heavily runs work on bodies, at most maxHeavy at a time. It waits for its turn until ctx ends.
+// heavily runs work that handles bodies. At most maxHeavy such calls run at a time; the others wait
+// for their turn, or until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
 	if err != nil {
@@ -171,7 +175,7 @@ func syntax(k payload.Kind) string {
 	return "JSON"
 }
 
-// groupOf fills in a letter's group, and how many other letters in it can be requeued.
+// groupOf fills in a letter's group and the number of its other letters that can be requeued.
 func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPage) error {
 	title, err := w.Store.GroupTitle(ctx, l.Group)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -187,13 +191,14 @@ func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPag
 	return err
 }
 
-// othersOf returns the query for the group's letters that the edit can also be applied to.
+// othersOf returns the query for the other letters of the group, to which the edit can also be
+// applied.
 func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit handles POST /letters/{id}/edit. do is check, format, send, or group, which applies the
-// change to the letter's group.
+// sendEdit handles POST /letters/{id}/edit. The parameter do is check, format, send or group. With
+// group, the change is applied to the letter's group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -262,7 +267,8 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// sent stores and requeues an edit without mistakes, and redirects the reader to the operation.
+// sent handles an edit without mistakes. It stores the edit, requeues the letter, and redirects the
+// reader to the operation.
 func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
@@ -290,7 +296,7 @@ func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *pa
 	return nil, movedError{view.OperationURL(op)}
 }
 
-// sameChange shows what the change would do to the group's other letters.
+// sameChange shows the effect of the change on the other letters of the group.
 func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
 	r.PostForm = url.Values{
 		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},
@@ -317,7 +323,8 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// Bytes of a diff that a page shows: for a single edited letter, and for each of several.
+// These limit the bytes of a diff on a page. diffOfOne applies to a single edited letter, and
+// diffOfMany to each of several letters.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

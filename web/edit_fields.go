@@ -85,7 +85,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // about what was received: the edit finds what is still wrong
+	delete(p.Mistakes, "headers") // on the received headers: the edit finds remaining mistakes
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}
@@ -134,7 +134,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	return e, kept
 }
 
-// fieldMistakes puts each rejection beside its field.
+// fieldMistakes shows each field error beside its field.
 func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 	for _, m := range refused {
 		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."

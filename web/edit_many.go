@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// checkPatch rejects anything that is not an RFC 6902 patch, as it would fail for each letter.
+// checkPatch rejects a patch that is not valid RFC 6902: it would fail for every letter.
 func checkPatch(patch []byte) error {
 	var ops []struct {
 		Op    string          `json:"op"`
@@ -36,8 +36,8 @@ func checkPatch(patch []byte) error {
 
 const sampled = 5 // letters for which a patch is previewed
 
-// samples shows what a patch does to the newest letters of a selection. A mistake in the patch
-// itself is a mistake of its field.
+// samples shows the effect of a patch on the newest letters of a selection. A mistake in the patch
+// itself is shown beside its field.
 func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {

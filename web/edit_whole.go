@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	headerLine    = 500 // largest header that has a form field, bytes
-	headersEdited = 50  // headers with a field
+	headerLine    = 500 // bytes; longer header values have no form field
+	headersEdited = 50  // maximum number of headers with a form field
 	headersWhole  = 30  // headers without a field, largest first; the page says how many more exist
 )
 
-// oneLine returns a header's value as shown in a form field. It returns false for values that have
-// several lines, are long or are not plain. It also does so if a form would not return the name
-// unchanged.
+// oneLine returns a header's value as shown in a form field. It returns false if the value has
+// several lines, is long or is not plain text. It also returns false if a form would change the
+// name.
 func oneLine(name string, v any) (string, bool) {
 	text, ok := deadletter.HeaderText(v)
 	return text, ok && len(text) <= headerLine && !strings.ContainsAny(text+name, "\r\n") && utf8.ValidString(name) && !strings.Contains(name, "\x00")
 }
 
-// wholeHeader describes a header that can only be kept, removed or, if it is text, cut.
+// wholeHeader describes a header without a form field. Such a header can be kept or removed. If it
+// is text, it can also be cut.
 func wholeHeader(name string, v any) view.WholeHeader {
 	text, isText := v.(string)
 	size := len(text)
@@ -35,7 +36,7 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
 }
 
-// fewer limits the headers to what a page shows, and counts the rest.
+// fewer limits the headers to the number that a page shows, and counts the omitted ones.
 func fewer(p *view.EditPage) {
 	if over := len(p.Headers) - headersEdited; over > 0 {
 		p.Headers, p.More = p.Headers[:headersEdited], p.More+over
@@ -46,7 +47,7 @@ func fewer(p *view.EditPage) {
 	}
 }
 
-// typedWhole reads what the form does to headers without a field.
+// typedWhole reads the form's changes to headers without a form field.
 func typedWhole(r *http.Request, p *view.EditPage, properties deadletter.Properties, e *deadletter.PropertyEdit) {
 	for i := range p.Whole {
 		h := &p.Whole[i]

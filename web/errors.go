@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// statusError is a plain HTTP error.
+// statusError is an error that consists only of an HTTP status.
 type statusError int
 
 func (e statusError) Error() string { return strings.ToLower(http.StatusText(int(e))) }
@@ -54,8 +54,8 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// sentence returns the text of an error for people. It returns all of it if they can do something
-// about it. It returns "" for internal errors, whose chain goes to the log.
+// sentence returns the text of an error that people can do something about. It returns "" for
+// internal errors, whose details go only to the log.
 func sentence(err error, code int) string {
 	var status statusError
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
@@ -83,8 +83,8 @@ func isBare(text string) bool {
 	return false
 }
 
-// fail responds with an error: a page for people, problem+json for scripts. Only fail logs the
-// error.
+// fail responds to a request with an error: with a page for people, and with problem+json for
+// scripts. Errors are logged only here.
 func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	name := newKey()[:8]
@@ -108,9 +108,9 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// turnAway responds to a request that is rejected before anything is known about it, because of a
-// foreign host or another site. Whoever sent the request reads the response. It therefore contains
-// only the status in words, without shell, counts or problems, and the store is not read.
+// turnAway responds to a request that is rejected early, because it comes from a foreign host or
+// another site. Anybody may have sent the request and may read the response. The response therefore
+// contains only the status in words, without shell, counts or problems. The store is not read.
 func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {
@@ -145,12 +145,12 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	json.NewEncoder(rw).Encode(p) // the status has been sent; a disconnected client needs no report
 }
 
-// noSuch returns the error that nothing of this kind has the id in the URL.
+// noSuch returns the error for an id in the URL that does not exist.
 func noSuch(kind, id string) error {
 	return deadletter.NoSuch("%s %s", kind, deadletter.Visible(deadletter.Cut(id, 60)))
 }
 
-// noSuchAddress returns the error that nothing exists at a request's URL.
+// noSuchAddress returns the error for a URL that does not exist.
 func noSuchAddress(r *http.Request) error {
 	if forScripts(r) {
 		return noSuch("call", r.Method+" "+r.URL.Path)
@@ -158,7 +158,7 @@ func noSuchAddress(r *http.Request) error {
 	return noSuch("page", r.URL.Path)
 }
 
-// invalid returns the error for an invalid request, with an explanation.
+// invalid returns the error for an invalid request. Its text explains the mistake.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", deadletter.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -11,19 +11,21 @@ import (
 )
 
 const (
-	eventTick = 500 * time.Millisecond // how often a stream looks for changes
+	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
 	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
-// eventsPath is the path of the event stream, under / and under the API. Only dlo's own pages and
-// programs may read it.
+// eventsPath is the path of the event stream, both for pages and under the API. Only dlo's own
+// pages and programs may read the stream.
 const eventsPath = "/events"
 
-// events handles GET /events?since=. Its server-sent events say what kind of thing changed, never
-// the content: "letters" and "operation" after any transaction, "status" when a connection or a
-// trial changed. A page then fetches itself again and replaces the affected parts. An event's id is
-// the store's position. since, or Last-Event-ID after a reconnect, is the position that the page
-// has seen.
+// events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
+// that changed, but never its content: "letters" and "operation" after any transaction, "status"
+// when a connection or a trial changed. A page that receives an event fetches itself again and
+// replaces the affected parts.
+//
+// An event's id is the store's position. since, or Last-Event-ID after a reconnect, is the position
+// that the page has seen.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -42,7 +44,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
-	stream.SetReadDeadline(time.Time{}) // already read; a read deadline would end the stream
+	stream.SetReadDeadline(time.Time{}) // request is read; a read deadline would end the stream
 	send := func(format string, args ...any) bool {
 		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer has no deadline, the server's applies
 		_, err := fmt.Fprintf(rw, format, args...)
@@ -84,8 +86,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameStatus compares what a page shows about a connection. It ignores the time of the next
-// attempt, as the banner would otherwise change all the time.
+// sameStatus compares the facts that a page shows about a connection. It ignores the time of the
+// next attempt, which would otherwise change the banner all the time.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })

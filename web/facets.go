@@ -27,8 +27,8 @@ type facetField struct {
 	closed bool
 }
 
-// facetsOf turns counts into buttons that each switch one value. Vhost and broker become facets
-// only if there is more than one value.
+// facetsOf converts counts to buttons, each of which switches one value on or off. Vhost and broker
+// become facets only if they have more than one value.
 func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 	counts, sampled := map[query.Field][]deadletter.FacetValue{}, map[query.Field]int{}
 	for _, f := range counted.Fields {
@@ -64,7 +64,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 			}
 			add(v)
 		}
-		for _, c := range append(slices.Clone(chosen), excluded...) { // in the query, but without letters
+		for _, c := range append(slices.Clone(chosen), excluded...) { // values in the query that have no letters
 			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
 				add(deadletter.FacetValue{Value: c})
 			}

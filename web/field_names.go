@@ -13,21 +13,21 @@ import (
 
 const (
 	namedLetters = 20               // newest letters whose fields are offered; also limits types
-	namedBytes   = 1 << 20          // total size of their bodies
+	namedBytes   = 1 << 20          // maximum total size of the letters' bodies
 	namesHold    = 30 * time.Second // repeated requests while a person types use the same result
 	namedValues  = 20               // per field
 )
 
-// fieldNames caches which headers and body fields letters have, and some of their values, with
-// masks applied.
+// fieldNames caches the names of the headers and body fields that letters have. It also caches some
+// of their values, with masks applied.
 type fieldNames struct {
 	mu    sync.Mutex
 	at    time.Time
 	known map[string][]string // header.NAME, body.PATH -> distinct values
 }
 
-// fieldNamesNow returns the headers and fields of the newest letters, and of the newest letter of
-// each of the most frequent types.
+// fieldNamesNow returns the headers and body fields of the newest letters. It also includes the
+// newest letter of each of the most frequent types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()

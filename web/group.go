@@ -32,16 +32,16 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 	return view.Group(p), err
 }
 
-// people returns the names that are offered for assigning groups: the current principal, and names
-// used before.
+// people returns the names offered as assignees of groups: the current principal and names used
+// before.
 func (w *Web) people(r *http.Request) ([]string, error) {
 	names, err := w.Store.People(r.Context())
 	me := principal(r).Name
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
-// groupView fills in what is shown about a group. A whole page also gets the newest letter, and how
-// the group's letters differ from those that stayed quiet.
+// groupView fills in the facts shown about a group. If whole is set, it adds the newest letter, and
+// the differences between the group's letters and letters that stayed quiet.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
 	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
@@ -62,8 +62,8 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 	return v, err
 }
 
-// newestLetter returns a letter of a group, decoded. It returns nil if the letter no longer exists
-// or the caller may not see it.
+// newestLetter returns the decoded letter with the given id for a group's page. It returns nil if
+// the letter no longer exists or the caller may not see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
 	l, err := w.letterFor(r.Context(), principal(r), id)
 	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {
@@ -78,6 +78,6 @@ func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage,
 	}
 	w.hide(&l)
 	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decoded(doc, &l, window{})}
-	p.Decoded.Bytes = nil // the letter's own page shows them
+	p.Decoded.Bytes = nil // only the letter's own page shows the bytes
 	return p, nil
 }

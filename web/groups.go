@@ -12,20 +12,21 @@ import (
 
 // Groups holds the store's methods for groups.
 type Groups interface {
-	// Groups returns a page of groups, and the cursor of the next page or "" at the end.
+	// Groups returns a page of groups. It also returns the cursor of the next page, or "" at the
+	// end.
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
 	Standing(ctx context.Context) (deadletter.Standing, error)
 	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
-	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last one sent; zero = none
-	// SettledByPeople counts letters received between from and to that are quiet after a person
-	// requeued them.
+	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last notice sent; zero = none
+	// SettledByPeople counts the letters received between from and to that a person requeued and
+	// that have stayed quiet since.
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound
-	// Decide records a decision about groups. Undo reverts it for groups that have not changed
-	// since.
+	// Decide records a decision about groups. Undo reverts a decision for the groups that have not
+	// changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
 }
@@ -35,25 +36,25 @@ type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
 	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first one after that time; nil = none
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // first deploy after that time; nil = none
 }
 
 // Digester creates digests and sends them on request.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                               // for the time since the last one was due
-	Size(ctx context.Context) (groups int, err error)                                 // of that digest, possibly slightly outdated
-	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends that digest, whatever the time
-	Next() (at time.Time, channels []string)                                          // when and where the next one goes; zero: never
-	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // last one sent; ErrNotFound before the first
+	Now(ctx context.Context) (deadletter.Digest, error)                               // digest for the time since the last one was due
+	Size(ctx context.Context) (groups int, err error)                                 // groups in that digest; may be slightly outdated
+	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends the digest, whether or not it is due
+	Next() (at time.Time, channels []string)                                          // time and channels of the next digest; zero = none
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // last digest sent; ErrNotFound before the first
 }
 
-// hideGroup masks what is shown about a group.
+// hideGroup masks the texts that are shown about a group.
 func (w *Web) hideGroup(g *deadletter.GroupRow) {
 	g.Title, _ = w.Header("", g.Title)
 	g.Error, _ = w.Header("", g.Error)
 }
 
-// hideDecision masks what is shown about a decision.
+// hideDecision masks the title that is shown for a decision.
 func (w *Web) hideDecision(d *deadletter.Decided) { d.Title, _ = w.Header("", d.Title) }
 
 // decisions returns recent decisions, masked.

@@ -16,7 +16,7 @@ type Health interface {
 	Changes() int64                 // counts commits
 }
 
-// pinger pings the store at most once a second, however many probes arrive. Each ping costs a
+// pinger pings the store for health probes, but at most once a second. Each ping costs a
 // transaction.
 type pinger struct {
 	mu  sync.Mutex
@@ -91,8 +91,8 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 	return v
 }
 
-// readyz responds with 200 while the store responds and at least one broker is connected, and with
-// 503 otherwise. It lists the store and each broker, with reasons.
+// readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
+// it responds with 503. The response lists the state of the store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	out := w.readiness(r.Context())
 	rw.Header().Set("Content-Type", "application/json")

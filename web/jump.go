@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// jump handles GET /jump?to=. It leads to the page of whatever has that name. If there is none, it
-// treats the text as a query and leads to its letters. G-9 always means a group, even if that group
-// does not exist.
+// jump handles GET /jump?to=. It redirects to the page of the object that the text names. If there
+// is no such object, it treats the text as a query and redirects to the matching letters. G-9
+// always means a group, even if that group does not exist.
 func (w *Web) jump(r *http.Request) (string, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
 	if id, ok := groupWritten(to); ok {
@@ -41,9 +41,9 @@ func operationWritten(text string) (deadletter.OperationID, bool) {
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// named returns the page of what a text names: a letter by its full or short id, a group or an
-// operation. A short id of several letters leads to a list of them. Nothing is found if the named
-// object does not exist.
+// named returns the page of the object that a text names. The text may be a letter's full or short
+// id, a group or an operation. If several letters share a short id, the page is a list of them.
+// found is false if the object does not exist.
 func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {
@@ -68,7 +68,7 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 	return view.LettersURL(q.String(), "", ""), true, nil
 }
 
-// there returns the page, unless err says that its object was not found.
+// there returns the page and true, or false if err says that the page's object does not exist.
 func there(page string, err error) (string, bool, error) {
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return "", false, nil

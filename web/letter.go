@@ -21,11 +21,11 @@ import (
 type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
 	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
-	// Neighbours returns the letters before and after id among those that q selects, in the given
-	// order. It returns "" at the ends.
+	// Neighbours returns the letters immediately before and after id in the list that q selects, in
+	// the given order. It returns "" if there is no such letter.
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
-	// Ahead counts the letters before id among those that q selects, up to limit. It also reports
-	// whether q selects id.
+	// Ahead counts the letters before id in the list that q selects, up to limit. It also reports
+	// whether the list contains id.
 	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
@@ -44,7 +44,8 @@ func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)
 	return id, err
 }
 
-// readLetter reads the letter in the path, if the request's principal may see it.
+// readLetter reads the letter in the path. It returns an error if the request's principal may not
+// see it.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
@@ -53,7 +54,7 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter, if by may see it.
+// letterFor reads a letter. It returns an error if the principal by may not see it.
 func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -62,8 +63,8 @@ func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadlet
 	return l, deadletter.Allow(by, deadletter.VerbView, l.Origin)
 }
 
-// letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list that it was
-// opened from.
+// letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list from which the
+// letter was opened.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	l, err := w.readLetter(r)
 	if err != nil {
@@ -72,7 +73,8 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage returns a letter's page, with one masked value revealed if shown names one.
+// letterPage returns a letter's page. If shown contains a revealed value, the page shows that value
+// unmasked.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, shown)
 	if err != nil {
@@ -142,10 +144,10 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	return p, nil
 }
 
-const aheadTo = 1000 // the most letters counted before this one
+const aheadTo = 1000 // maximum number of preceding letters that are counted
 
-// position fills in a letter's position in the list that it was opened from. It leaves the position
-// out if very many letters come before it or there was no list.
+// position fills in a letter's position in the list from which it was opened. It leaves the
+// position out if there was no list, or if very many letters precede the letter.
 func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {
 		return nil
@@ -162,8 +164,8 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 	return err
 }
 
-// errMaskedBody is the error for a request for the bytes of a letter with masked values that does
-// not ask to reveal them.
+// errMaskedBody is the error for a request for a letter's bytes that lacks the reveal parameter,
+// although the letter may have masked values.
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
@@ -186,8 +188,8 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 	rw.Write(l.Body) // a disconnected client needs no report
 }
 
-// mayHaveBody returns an error unless the bytes of a letter may be returned. If values in them are
-// masked, the request must ask to reveal them.
+// mayHaveBody returns an error unless the request may get the bytes of a letter. If values in the
+// bytes are masked, the request must ask to reveal them.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

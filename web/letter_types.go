@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// typeChoice returns which types people picked for a letter, and whether another type can be
+// typeChoice returns the types that people picked for a letter, and whether another type can be
 // picked.
 func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload.Document) (view.TypeChoice, error) {
 	c := view.TypeChoice{Readable: doc.Reading().Readable()}

@@ -16,29 +16,29 @@ import (
 
 // Lists holds the store's methods for the list of letters.
 type Lists interface {
-	// Letters returns a page without bodies, and the cursors of the adjacent pages or "" at the
-	// ends.
+	// Letters returns a page of letters without bodies. It also returns the cursors of the adjacent
+	// pages, which are "" at the ends of the list.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
 	// Count returns how many letters q selects, counting up to limit. With limit 0, the count is
 	// exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, most letters first. A field's own terms do not
-	// narrow its values.
+	// Facets returns the values of each field, the value with the most letters first. The terms in
+	// q that concern a field do not narrow that field's own values.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
-	Unindexed(ctx context.Context) (int, error) // letters not yet visible to text search
-	AsOf(now time.Time) time.Time               // the time of a selection that is read next
+	Unindexed(ctx context.Context) (int, error) // letters that text search cannot find yet
+	AsOf(now time.Time) time.Time               // the time as of which the next selection is read
 }
 
 const (
 	countedTo  = 10_000
 	pageRows   = 50
 	histogram  = 48  // bars
-	linkedTo   = 200 // longest query, in bytes, for which the histogram's bars are links
+	linkedTo   = 200 // bytes; the histogram's bars are links unless the query is longer
 	facetTaken = 40  // values per facet; chosen values are always included
 )
 
-// letters handles GET /letters?q=&after=&before=. Without q, it shows what needs a person. See
-// narrow for the parameters that change q.
+// letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
+// person. Further parameters, which change q, are described at narrow.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
@@ -134,8 +134,8 @@ func states(q query.Query) []deadletter.State {
 	return each(q.Values(query.State), func(s string) deadletter.State { return deadletter.State(s) })
 }
 
-// orderOf returns the order of a list: the one in q, if any. By default, scheduled letters are
-// ordered by due time, earliest first, and other lists by time of receipt, newest first.
+// orderOf returns the order of a list. If q sets no order, scheduled letters are ordered by due
+// time, earliest first, and other lists by time of receipt, newest first.
 func orderOf(q query.Query) deadletter.Order {
 	if order := q.Order(); order != "" {
 		return order
@@ -160,7 +160,7 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf defines what "all that match" means on a page as of now.
+// allOf defines which letters "all that match" stands for on a page that is shown now.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: now}
@@ -206,7 +206,7 @@ func widened(q query.Query) string {
 	return view.LettersURL(wide.String(), "", "")
 }
 
-// histogram counts the letters of a list by time. Each bar links to its part of the list.
+// histogram counts the letters of a list by time. Each bar links to the letters that it counts.
 func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view.Histogram, error) {
 	to := r.To
 	if to.IsZero() {

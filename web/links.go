@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	aroundDeath  = 5 * time.Minute // {from} and {to} are this long before and after the death
-	maxLinkValue = 500             // bytes; a longer value is ignored
+	aroundDeath  = 5 * time.Minute // {from} is this long before the death, {to} this long after it
+	maxLinkValue = 500             // bytes; a longer value counts as missing
 )
 
-// linksOf returns the configured links for which a letter has all values. hidden is the letter with
-// masks applied.
+// linksOf returns the configured links for which a letter has every value. hidden is the letter
+// after masking.
 func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
 		if to, ok := filled(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
@@ -33,8 +33,8 @@ func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	return list
 }
 
-// filled inserts values into a link's URL, escaped so that each stays in its place. It returns
-// false if a value is missing or would lead up in the path.
+// filled inserts values into a link's URL. It escapes each value, so that no value can change
+// another part of the URL. It returns false if a value is missing or would lead up in the path.
 func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {
@@ -53,7 +53,7 @@ func filled(parts []config.LinkPart, value func(name string) string) (string, bo
 		return "", false
 	}
 	for _, step := range strings.Split(u.EscapedPath(), "/") {
-		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve these steps, even if escaped
+		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve . and .., even if escaped
 			return "", false
 		}
 	}
@@ -116,8 +116,9 @@ func traced(pattern *regexp.Regexp, header string) string {
 	return m[1]
 }
 
-// headerValue returns a header as text if it is text, a number or a boolean. It prefers the exact
-// name, and otherwise takes the first header whose name differs only in case.
+// headerValue returns a header's value as text if it is text, a number or a boolean. It prefers a
+// header with exactly the given name. Otherwise it takes the first header whose name differs only
+// in case.
 func headerValue(headers deadletter.Table, name string) string {
 	value, ok := headers[name]
 	if !ok {

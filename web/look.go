@@ -25,10 +25,11 @@ func errLookOrder(t query.Term) error {
 	return invalid("body.%s is not indexed, so it is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
-// look reads the letters that a query selects, newest first from a cursor on. It keeps letters
-// whose decoded body matches the terms, with masks applied. It stops after at least limit matches,
-// at the end, or at its bounds. next is the cursor for continuing, or "" at the end. Only one look
-// runs at a time, and it pauses between batches for as long as a batch took, at most 50 ms.
+// look searches the letters that a query selects, newest first, starting at the cursor after. It
+// returns the letters whose decoded body, with masks applied, matches the terms. It stops after at
+// least limit matches, at the end, or when it reaches its bounds. next is the cursor for
+// continuing, or "" at the end. Only one look runs at a time. Between batches it pauses for the
+// duration of the last batch, at most 50 ms.
 func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
@@ -88,8 +89,9 @@ func (w *Web) having(ctx context.Context, rows []deadletter.Row, terms []query.T
 	return slices.DeleteFunc(rows, func(r deadletter.Row) bool { return !has[r.ID] }), nil
 }
 
-// lookedFor returns the page of a list that no index covers. It leaves out whatever could act on
-// more letters than it shows. It also leaves out counts: facets and the histogram.
+// lookedFor returns the list page for a query that no index covers. The page offers no action that
+// could affect more letters than it shows. It also has no facets and no histogram, because these
+// count letters.
 func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
 	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
 	if err != nil {
@@ -100,6 +102,6 @@ func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, 
 	}
 	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
 	p.Order = deadletter.OrderReceived
-	p.Live = false // a live page would reload for each new letter, and this takes seconds
+	p.Live = false // a live page would repeat this search, which takes seconds, for each new letter
 	return view.Letters(p), nil
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// hide masks the properties and headers of a letter at any depth, so that no later code can show
-// them. The stored letter is not changed. hide reports whether anything was masked.
+// hide masks the properties and headers of a letter at any depth, so that later code cannot show
+// the masked values. It does not change the stored letter. It reports whether anything was masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// Text written before a mask was configured is masked when it is read.
+	// The summary may have been written before a mask was configured, so it is masked when it is
+	// read.
 	summary, summarised := w.Header("", l.Summary)
 	text, told := w.Header("", l.Error)
 	l.Summary, l.Error = summary, text
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions returns what the meaning of a query depends on besides its text.
+// queryOptions returns the settings, besides a query's text, on which the query's meaning depends.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
 
-// lookOptions returns queryOptions for lists, which look through letters for terms without an
-// index.
+// lookOptions returns the queryOptions for lists. They also allow terms without an index, for which
+// lists search through the letters.
 func (w *Web) lookOptions() query.Options {
 	o := w.queryOptions()
 	o.Look = true
@@ -54,7 +55,7 @@ func (w *Web) maskedField(field string) bool {
 	return hidden
 }
 
-// hideRows masks what lists show.
+// hideRows masks the values that lists show.
 func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	for i := range rows {
 		rows[i].Summary, _ = w.Header("", rows[i].Summary)
@@ -63,10 +64,10 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	return rows
 }
 
-// bytesMasked reports whether the bytes of a body must not be returned.
+// bytesMasked reports whether a body's bytes must not be returned because of masks.
 func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
 
-// property is one of AMQP's text properties.
+// property is one of the AMQP properties that contain text.
 type property struct {
 	name  string
 	value *string
@@ -98,7 +99,8 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	return masked || hidden
 }
 
-// hideTable masks names and values. inside is the name of the header whose value the table is.
+// hideTable masks the names and values in a table. inside is the name of the header whose value is
+// the table.
 func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
 	masked := false
 	table := make(deadletter.Table, len(t))
@@ -108,7 +110,7 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 		if inside != "" {
 			shown, hidden = w.hideField(inside, value)
 		}
-		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // lists select letters by these
+		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // lists select letters by these fields
 			shown, hidden = w.hideField(key, value)
 		}
 		if !hidden {
@@ -121,7 +123,7 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 }
 
 // namesMasked reports whether the bytes of an unreadable header may contain the name of a masked
-// header: a length, the name, and a type letter.
+// header. It looks for a length, the name, and a type letter.
 func (w *Web) namesMasked(field []byte) bool {
 	for i, n := range field {
 		end := i + 1 + int(n)

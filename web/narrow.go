@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// narrow returns the query that a button of the list leads to, and whether it differs from q. Each
-// button is one parameter besides q. add appends text. toggle and exclude switch a term with one
-// value. range is a preset, from and to are times, and between is an interval. With neither q nor
-// add, the query selects what needs a person.
+// narrow returns the query that a button of the list leads to. It also reports whether that query
+// differs from q. Each button sends one parameter besides q: add appends text, toggle and exclude
+// switch a term with one value, range is a preset, from and to are times, and between is an
+// interval. Without q and add, the query selects the letters that need a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
 	if !form.Has("q") && !form.Has("add") {
@@ -57,8 +57,8 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	return between(q, moment(from), moment(to)).String(), true
 }
 
-// moment parses a time from a form, in UTC if no zone is given. It returns the zero time if text is
-// not a time.
+// moment parses a time from a form. A time without a zone is in UTC. If text is not a time, moment
+// returns the zero time.
 func moment(text string) time.Time {
 	for _, layout := range []string{view.MinuteLayout, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -68,8 +68,9 @@ func moment(text string) time.Time {
 	return time.Time{}
 }
 
-// switched returns q with the one value of t switched on or, if it was on, off. With not, it
-// switches the value's exclusion. A value is never both chosen and excluded.
+// switched returns q with the value of t switched on, or switched off if it was on. t has one
+// value. If not is set, switched changes the value's exclusion instead. A value is never both
+// chosen and excluded.
 func switched(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]
 	had := false // the value was already on

@@ -16,22 +16,23 @@ import (
 // Operations holds the store's methods for the pages of operations.
 type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
-	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before 0: from the newest
-	// OperationLetters returns the letters of an operation with one of the results. It also returns
-	// the cursor of the next page, or "" at the end.
+	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before = 0 starts with the newest
+	// OperationLetters returns the letters of an operation that have one of the given results. It
+	// also returns the cursor of the next page, or "" at the end.
 	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
-	// BackGroups returns the groups that letters of an operation came back to, most letters first.
-	// OperationGroups returns the groups of its letters. A merged group is replaced by its head.
+	// BackGroups returns the groups that an operation's letters came back to, most letters first.
+	// OperationGroups returns the groups of all letters of an operation. Both replace a merged
+	// group with its head.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // newest unfinished operation of each group
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // neither finished nor only watched
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // waiting for a person, oldest first
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // group -> its newest unfinished operation
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations neither finished nor only watched
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations waiting for a person, oldest first
 }
 
 const (
 	recentOperations = 5
-	backGroups       = 10      // groups that letters came back to
+	backGroups       = 10      // maximum number of groups shown that letters came back to
 	undoableCounted  = 100_000 // letters
 )
 
@@ -41,8 +42,8 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 }
 
 // operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
-// result that a person should look at first. from is the list that the operation was started from.
-// With look, the page reloads without scripts.
+// letters with the result that a person should look at first. from is the list from which the
+// operation was started. With look, the page reloads without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -99,8 +100,8 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	return p, err
 }
 
-// undoable counts up to limit letters that are still in the state that the operation put them in.
-// It returns 0 if the action cannot be undone.
+// undoable counts the letters that are still in the state in which the operation left them, up to
+// limit. It returns 0 if the action cannot be undone.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
 	state, ok := left[action]
@@ -111,8 +112,8 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf says why letters of an operation cannot be sent now. It reports the largest queue whose
-// broker is disconnected.
+// awayOf returns the reason why letters of an operation cannot be sent now, or "" if there is none.
+// The reason concerns the largest queue whose broker is disconnected.
 func (w *Web) awayOf(op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""
@@ -127,7 +128,8 @@ func (w *Web) awayOf(op deadletter.Operation) string {
 	return ""
 }
 
-// outcome fills in the groups that letters came back to, and the groups to continue with.
+// outcome fills in the groups that letters came back to. It also fills in the groups that a person
+// may continue with.
 func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
@@ -145,8 +147,8 @@ func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	return err
 }
 
-// shownResult returns the result whose letters are listed: the requested one, or otherwise the
-// first that has any letters.
+// shownResult returns the result whose letters are listed. That is the requested result, or
+// otherwise the first result with any letters.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {
@@ -161,7 +163,7 @@ func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	return ""
 }
 
-// resultLetters reads a page of an operation's letters with a result.
+// resultLetters reads a page of the operation's letters that have the result r.
 func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string) ([]deadletter.OperationLetter, string, error) {
 	switch r {
 	case "":
@@ -213,7 +215,8 @@ func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 	}
 }
 
-// rateOperation handles POST /operations/{id}/rate. An invalid rate is shown in its field again.
+// rateOperation handles POST /operations/{id}/rate. If the rate is invalid, the form is shown again
+// with the mistake.
 func (w *Web) rateOperation(r *http.Request) (string, error) {
 	id, err := pathOperation(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 const (
 	topGroups       = 10
-	overviewDeploys = 50 // deploy marks in the chart
+	overviewDeploys = 50 // maximum number of deploy marks in the chart
 )
 
 // spans maps the preset ranges to their durations and the number of bars in their chart. For
@@ -28,8 +28,8 @@ var spans = map[string]struct {
 	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
 }
 
-// The default range is a day. It is an hour while all letters arrived within the last hour, since a
-// day's chart would show them only as a thin line at its end.
+// The default range is a day. If all letters arrived within the last hour, the default is an hour,
+// because a day's chart would show the letters only as a thin line at its end.
 const (
 	usualSpan = "24h"
 	firstSpan = "1h"
@@ -78,7 +78,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	chosen := spans[p.Range]
-	// One more bar is needed, because the first and the last bar usually cover only part of a step.
+	// Ask for one bar more, because the first and the last bar usually cover only part of a step.
 	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	return err
 }
 
-// heldBack names the queues and groups whose retries are held back because almost all of them came
-// back. Their letters wait and do not count as dead.
+// heldBack lists the queues and groups whose retries are held back because almost all of them came
+// back. The letters of these queues and groups wait and do not count as dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string
 	for _, g := range guards {

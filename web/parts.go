@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// liveHeader names what has changed, for example "letters operation". An open page sends it, and
-// the response contains only the affected parts.
+// liveHeader is the header in which an open page names the kinds of changes, for example "letters
+// operation". The response then contains only the affected parts of the page.
 const liveHeader = "Dlo-Live"
 
 // liveKinds returns the kinds in a request's header; nil if the whole page is requested.
@@ -22,7 +22,7 @@ func liveKinds(r *http.Request) []string { return strings.Fields(r.Header.Get(li
 func liveParts(page []byte, kinds []string) []byte {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))
-	for inside := 0; ; { // counts open elements in the part being copied
+	for inside := 0; ; { // inside is the number of open elements in the part being copied
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			return out.Bytes()
@@ -41,7 +41,7 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// marked reports whether a part begins with this tag.
+// marked reports whether tag t begins a part that changes with one of the kinds.
 func marked(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {

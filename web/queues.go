@@ -34,15 +34,15 @@ type Guardian interface {
 }
 
 const (
-	askedQueues = 100             // most queues per page or call for which the management API is asked
+	askedQueues = 100             // queues per page or call that the management API is asked about
 	askedAtOnce = 4               // concurrent requests
-	askedFor    = 2 * time.Second // for all requests together
+	askedFor    = 2 * time.Second // time limit for all requests of one page or call
 	askedAgain  = 5 * time.Second // how long a result is reused; the management API updates its counts every 5 s
-	queuesShown = 30              // queues on one page
+	queuesShown = 30              // maximum number of queues on one page
 )
 
-// depths asks brokers about queues. Neither a slow management API nor many readers can make a page
-// hang.
+// depths asks brokers about queues. It limits and shares the requests, so that neither a slow
+// management API nor many readers can make a page hang.
 type depths struct {
 	mu    sync.Mutex
 	known map[deadletter.Origin]depth
@@ -53,8 +53,8 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns what is known about each queue, and how many queues were left out. Queues that were
-// left out or whose request timed out are deadletter.UnknownQueue.
+// of returns the facts known about each queue, and the number of queues that were left out. For a
+// queue that was left out or whose request timed out, the facts are deadletter.UnknownQueue.
 func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -128,7 +128,8 @@ type queueState struct {
 	facts  deadletter.QueueFacts
 }
 
-// queueStates lists all such queues by broker, vhost and name, without facts.
+// queueStates lists the queues that letters died in or whose retries are held back. They are sorted
+// by broker, vhost and name, and their facts are not filled in.
 func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
@@ -146,12 +147,12 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	}
 	for _, g := range guards {
 		i, ok := at[g.Origin]
-		if !ok { // its letters are gone, but its retries are still held back
+		if !ok { // the queue has no letters left, but its retries are still held back
 			i = len(all)
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0: // for a group, a person's pause comes first
+		case g.Group != 0: // of a group's guards, a person's pause comes first and is kept
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
@@ -169,13 +170,13 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried reports whether a queue can be left out because it is the trial queue and no trial letter
-// is left in it.
+// tried reports whether q is the trial queue and has no trial letter left. It can then be left out
+// of lists.
 func tried(q deadletter.QueueCounts) bool {
 	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
-// guards lists what holds retries back, with masks applied.
+// guards lists the guards that hold retries back, with masks applied.
 func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	guards, err := w.Store.Guards(ctx)
 	for i := range guards {
@@ -184,15 +185,15 @@ func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return guards, err
 }
 
-// inboxState is an inbox with what its broker reports about it.
+// inboxState is an inbox with the facts that its broker reports about it.
 type inboxState struct {
 	broker deadletter.BrokerStatus
 	inbox  deadletter.InboxStatus
 	facts  deadletter.QueueFacts
 }
 
-// askFacts asks for the facts of all inboxes and of the given queues. It returns the inboxes, and
-// how many queues were left out.
+// askFacts asks the brokers for the facts of all inboxes and of the given queues. It returns the
+// inboxes, and the number of queues that were left out.
 func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
 	var inboxes []inboxState
 	var ask []deadletter.Origin
@@ -209,8 +210,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// If a broker has left the configuration or has another vhost now, the request would be
-		// about a different queue.
+		// A broker that has left the configuration, or that has another vhost now, must not be
+		// asked: the answer would be about a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -274,7 +275,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	return p, nil
 }
 
-// keptBack ranks a queue by what holds its retries back.
+// keptBack ranks a queue by the reason why its retries are held back.
 func keptBack(q queueState) int {
 	switch {
 	case q.guard.State != "":
@@ -300,8 +301,8 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue handles POST /queues/pause, and resumeQueue POST /queues/resume. Mistakes are shown on
-// the page.
+// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. Both show
+// mistakes on the page.
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 
@@ -326,7 +327,7 @@ func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 	return backTo(r, "/queues"), err
 }
 
-// pauseGroup handles POST /groups/{id}/pause, and resumeGroup POST /groups/{id}/resume.
+// pauseGroup handles POST /groups/{id}/pause. resumeGroup handles POST /groups/{id}/resume.
 func (w *Web) pauseGroup(r *http.Request) (string, error)  { return w.guardGroup(r, w.pause) }
 func (w *Web) resumeGroup(r *http.Request) (string, error) { return w.guardGroup(r, w.resume) }
 
@@ -346,7 +347,7 @@ func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
-// pause and resume explain a conflict with the current state.
+// pause pauses retries, and resume resumes them. Both explain a conflict with the current state.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping
@@ -369,8 +370,8 @@ func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.
 	return err
 }
 
-// groupGuard returns the state of retries for a list that shows a single group; nil for other
-// lists.
+// groupGuard returns the state of a group's retries, if a list shows a single group. For other
+// lists, it returns nil.
 func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
 	groups := q.Values(query.Group)
 	if len(groups) != 1 || len(rows) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addOverride handles POST /rules/overrides. Mistakes are shown in their fields.
+// addOverride handles POST /rules/overrides. It shows mistakes beside their fields.
 func (w *Web) addOverride(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)

@@ -20,24 +20,24 @@ type Recorder interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// asked names what to reveal in a letter: a body field by its path or its position in the tree, or
-// a header or property by its name.
+// asked names the value of a letter to reveal. The value is a body field, given by its path or its
+// position in the tree, or a header or property, given by its name.
 type asked struct {
 	Field  string
 	Node   string
 	Header string
 }
 
-// revealed is a single revealed value.
+// revealed is one revealed value of a letter.
 type revealed struct {
 	node   *payload.Node // of a field
 	at     payload.Position
-	header string // its name as in the letter
+	header string // the header's name as in the letter
 	value  string
 }
 
-// record records that somebody sees a masked value. It is called first: a value is not shown if the
-// access cannot be recorded.
+// record records that somebody sees a masked value. Call it before the value is shown: if the
+// access cannot be recorded, the value must not be shown.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
 		return err
@@ -197,8 +197,9 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing parses the reveal parameter of a GET request. Such a request is recorded, so only dlo's
-// own pages and programs may send it: sameOrigin has already rejected links from other sites.
+// revealing parses the reveal parameter of a GET request. Only dlo's own pages and programs may
+// send such a request, because each one is recorded. sameOrigin has already rejected requests from
+// other sites.
 func revealing(text string) (bool, error) {
 	switch text {
 	case "", "0":

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// routes defines all routes. Every request passes these handlers, outermost first: headers,
-// recovery, host, cross-origin protection, size, actor. Up to and including the cross-origin
-// protection, nothing reads the store.
+// routes defines all routes. Every request passes through these handlers, outermost first: headers,
+// recovery, host, cross-origin protection, size, actor. The handlers up to and including the
+// cross-origin protection do not read the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
@@ -85,8 +85,8 @@ func (w *Web) routes() chi.Router {
 		r.Get(eventsPath, w.events)
 	})
 
-	// The API for scripts and the command line. openapi.yaml describes it, and a test compares the
-	// two.
+	// This is the API for scripts and the command line. openapi.yaml describes it, and a test
+	// compares the description with these routes.
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(w.actor)
 		r.Get("/openapi.yaml", openAPI)
@@ -167,7 +167,7 @@ func (w *Web) routes() chi.Router {
 // forScripts reports whether a request expects problem+json instead of a page.
 func forScripts(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
-// placePages returns the handlers of the pages in the navigation.
+// placePages returns the handler for each section in the navigation.
 func (w *Web) placePages() map[view.Section]func(*http.Request) (templ.Component, error) {
 	return map[view.Section]func(*http.Request) (templ.Component, error){
 		view.SectionOverview:   w.overview,

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// rules handles GET /rules?rule=&whatif=&letter=, or ?facts= with queue, reason, type, error,
-// exchange, key, attempts and headers. It changes nothing.
+// rules handles GET /rules?rule=&whatif=&letter=. It also handles ?facts= with queue, reason, type,
+// error, exchange, key, attempts and headers. It changes nothing.
 func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	p, err := w.rulesPage(r)
 	if err != nil {
@@ -87,8 +87,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions returns the clauses of each rule of a set. It uses Explain for a letter without known
-// facts.
+// conditions returns the clauses of each rule in a set. It gets them from Explain, called for a
+// letter without known facts.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)
@@ -135,7 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords says where letters wait, if not in the store, and what to consider there.
+// waiterWords describes where letters wait if they do not wait in the store, and what people must
+// know about that place.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
 	if retry.Count() == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// confirmApply handles POST /rules/apply/confirm. It shows what the rules in use would change for
-// waiting letters. It changes nothing and has no time limit.
+// confirmApply handles POST /rules/apply/confirm. It shows how the rules in use would change the
+// decisions on waiting letters. It changes nothing and has no time limit.
 func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -33,8 +33,8 @@ func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyWaiting handles POST /rules/apply, the button on that page. Mistakes are shown in the form
-// again.
+// applyWaiting handles POST /rules/apply, which the button on the confirmation page sends. It shows
+// mistakes in the form again.
 func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -58,7 +58,8 @@ func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyQuery parses which letters are selected. A mistake is shown in the form on the Rules page.
+// applyQuery parses the query for the letters to apply the rules to. If it has a mistake,
+// applyQuery returns the Rules page with the mistake in the form.
 func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return query.Query{}, nil, formError(err)
@@ -76,8 +77,8 @@ func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) 
 	return q, view.Rules(p), mistake
 }
 
-// applyMistakes returns the form's mistakes by field, and why nothing is done; nil if there are
-// none.
+// applyMistakes returns the mistakes in the form, by field. They include the reason why nothing can
+// be done. It returns nil if there are none.
 func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
 	mistakes := map[string]string{}
 	if len(reason) > maxReasonText {
@@ -106,8 +107,8 @@ func (w *Web) rulesLoaded() time.Time {
 	return w.Rules.Set().Loaded
 }
 
-// applyPage applies the rules in use, or finds out what that would change, and returns the page
-// with the result.
+// applyPage applies the rules in use, or only determines the changes that this would cause. It
+// returns the page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),

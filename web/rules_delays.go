@@ -10,8 +10,8 @@ import (
 
 const delaysSaid = 6 // per rule; a single further delay is also listed, instead of "1 more"
 
-// delaysOf returns one line that says when a rule of a set retries letters that died for a reason.
-// Each delay includes its jitter, and the line ends with the final outcome: "9 s to 11 s, 1 h, then
+// delaysOf describes in one line when a rule retries letters that died for the given reason. Each
+// delay includes its jitter, and the line ends with the final outcome: "9 s to 11 s, 1 h, then
 // dead: page".
 func delaysOf(set *rules.Set, rule *rules.Rule, reason string) string {
 	if rule.Discard {

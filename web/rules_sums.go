@@ -13,19 +13,20 @@ import (
 
 const (
 	fateExamples = 3
-	fateNamed    = 100 // most letters that a query names by id
+	fateNamed    = 100 // maximum number of letters that a query names by id
 )
 
-// sums counts what rules would have done with letters.
+// sums counts the outcomes that rules would have had for letters.
 type sums struct {
 	set, use *rules.Set
-	rules    []view.RuleCount // of set, the default last
-	at       map[string]int   // their positions in rules
+	rules    []view.RuleCount // rules of set, with the default last
+	at       map[string]int   // rule name -> index in rules
 	totals   map[deadletter.State]*view.RuleTotal
 	fates    map[[2]view.Decided]*fate
 }
 
-// fate is what became of letters and what would have become of them, with the letters' ids.
+// fate counts the letters that have one real outcome and one outcome under the tried rules. It also
+// holds the letters' ids.
 type fate struct {
 	view.Fate
 	ids []deadletter.ID
@@ -43,7 +44,7 @@ func newSums(set, use *rules.Set) *sums {
 	return s
 }
 
-// add counts a letter under the decision of the set's rules.
+// add counts a letter, for which the tried rules made decision d.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	n := &s.rules[s.at[d.Rule]]
 	n.Letters++
@@ -73,8 +74,8 @@ func oneMore(of map[deadletter.RuleOutcome]int, o deadletter.RuleOutcome) map[de
 	return of
 }
 
-// was returns what became of a letter. If its rule is still in use, it includes the rule's current
-// delays.
+// was returns the real outcome of a letter. If the letter's rule is still in use, the outcome
+// includes the rule's current delays.
 func (s *sums) was(l *deadletter.Letter) view.Decided {
 	v := view.Decided{State: l.State, Rule: l.Rule}
 	if l.State == deadletter.StateDead {
@@ -86,7 +87,7 @@ func (s *sums) was(l *deadletter.Letter) view.Decided {
 	return v
 }
 
-// would returns what the tried rules do with a letter.
+// would returns the outcome that the tried rules have for a letter.
 func (s *sums) would(l *deadletter.Letter, d rules.Decision) view.Decided {
 	v := view.Decided{Rule: d.Rule, Outcome: d.Outcome}
 	if d.Outcome == deadletter.RuleDead {
@@ -104,8 +105,8 @@ func asItIs(was, would view.Decided) bool {
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the totals to out: changed outcomes first, most letters first. q is the query that
-// selected the letters.
+// fill writes the totals to out. Changed outcomes come first, and among them the most frequent
+// first. q is the query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {
@@ -113,7 +114,7 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 			out.Totals = append(out.Totals, *t)
 		}
 	}
-	alike := map[view.Decided]int{} // fates with this state and rule
+	alike := map[view.Decided]int{} // number of fates with the same state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++
 	}
@@ -136,5 +137,5 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	})
 }
 
-// stateAndRule keeps only what a query can select: the state and the rule.
+// stateAndRule keeps only the values of an outcome that a query can select: the state and the rule.
 func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }

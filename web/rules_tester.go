@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts returns the unmasked facts of a stored letter that rules look at. It decodes the body, and
-// waits for its turn until ctx ends.
+// facts returns the facts of a stored letter that rules use, without masks. It decodes the letter's
+// body. For that, it waits for its turn until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
@@ -44,12 +44,12 @@ func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, err
 	return f, nil
 }
 
-// ruling is a rule set's decision on some facts.
+// ruling is the decision of a rule set on given facts.
 type ruling struct {
 	rules.Decision
 	steps     []rules.Step
 	number    int           // number of the retry, from 1
-	retries   int           // how many the rule has
+	retries   int           // number of retries that the rule grants
 	low, high time.Duration // bounds of the retry's delay
 }
 
@@ -88,7 +88,8 @@ func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text s
 	return nil
 }
 
-// letterNamed reads a letter that the caller may see, by its id or by the 8 digits that pages show.
+// letterNamed reads a letter by its id, or by the 8 digits that pages show. The caller must be
+// allowed to see the letter.
 func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
 	id, err := deadletter.ParseID(text)
 	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {
@@ -112,7 +113,7 @@ func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, erro
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterNotes lists what decides about a letter besides the rules.
+// letterNotes lists reasons, other than the rules, that decide a letter's fate.
 func letterNotes(l *deadletter.Letter) []string {
 	var notes []string
 	if l.Undecodable() {

@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tryRules handles POST /rules/try. It shows what rules in a text would have done with stored
-// letters. It changes and stores nothing. Mistakes are shown beside the text.
+// tryRules handles POST /rules/try. It shows the effect that the rules in a text would have had on
+// stored letters. It changes and stores nothing. Mistakes are shown beside the text.
 func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -58,7 +58,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	return nil
 }
 
-// mistakesIn returns mistakes with the lines of text that contain them.
+// mistakesIn returns the mistakes, each with the line of text that contains it.
 func mistakesIn(text string, wrong *config.Error) []view.RuleMistake {
 	lines := strings.Split(text, "\n")
 	return each(wrong.Mistakes, func(m config.Mistake) view.RuleMistake {

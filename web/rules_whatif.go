@@ -16,9 +16,9 @@ const (
 	whatIfTime  = 2 * time.Second // afterwards, the result says what was not examined
 )
 
-// whatIf tries rules, in use or not, on the newest letters of a query. It examines up to most
-// letters for up to whatIfTime. For each letter, it compares what the rules would have done at its
-// last death with what really happened. It changes nothing.
+// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. It
+// examines up to most letters for up to whatIfTime. For each letter, it compares the decision that
+// the rules would have made at the letter's last death with the real outcome. It changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
 	q, err := query.Parse(text, w.queryOptions())
@@ -69,8 +69,9 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 	return rows, err
 }
 
-// wouldBe tries rules on a letter that by may see, until ctx ends. A letter that has crashed dlo
-// too often is dead without a rule.
+// wouldBe returns the decision that the rules would make on a letter. It stops when ctx ends. The
+// principal by must be allowed to see the letter. A letter that has crashed dlo too often is dead
+// without a rule.
 func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
@@ -90,8 +91,8 @@ func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.S
 	return l, set.Decide(f), nil
 }
 
-// factsThen returns a letter's facts as of its last death. Its age is the age at that death, and
-// attempts that have not come back do not count as used.
+// factsThen returns a letter's facts as of its last death. The letter's age is its age at that
+// death. Attempts that have not come back do not count as used.
 func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	f, err := w.facts(ctx, l)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// written parses rules to be tried, and returns notes about what the text leaves out. It waits for
-// its turn until ctx ends, because a hostile text can take a second.
+// written parses the text of rules to try. It also returns notes about settings that the text
+// leaves out. It waits for its turn until ctx ends, because parsing a hostile text can take a
+// second.
 func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, error) {
 	done, err := w.turn(ctx)
 	if err != nil {
@@ -39,8 +40,8 @@ func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, e
 	return &p.Rules, notes, nil
 }
 
-// leftOut names the rules in use that are missing from a text, because the text would replace all
-// of them.
+// leftOut names the rules in use that a text does not contain. They would be lost, because the text
+// would replace all rules.
 func leftOut(inUse, written []rules.Rule) string {
 	const named = 5
 	var names []string
@@ -59,13 +60,13 @@ func leftOut(inUse, written []rules.Rule) string {
 	return text + strings.Join(names, ", ") + "."
 }
 
-// writtenError says what is wrong with rules to be tried. Only their author sees it. The log
-// contains nothing of it, because the text may contain anything.
+// writtenError describes mistakes in the text of rules to try. Only the text's author sees them.
+// They are not logged, because the text may contain anything.
 type writtenError struct{ error }
 
 func (e writtenError) Unwrap() []error { return []error{deadletter.ErrInvalid, e.error} }
 
-// LogValue returns what the log contains instead.
+// LogValue returns the text that is logged in place of the mistakes.
 func (e writtenError) LogValue() slog.Value {
 	return slog.StringValue("mistakes in rules that were to be tried")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// allYAML returns the rules as the part of a file, for pasting.
+// allYAML returns the rules in the form of a configuration file's section, ready for pasting.
 func allYAML(set *rules.Set) string {
 	var b strings.Builder
 	if len(set.Rules) > 0 {
@@ -76,8 +76,8 @@ func retryYAML(retry *rules.Retry) string {
 	return text + "}"
 }
 
-// dedented moves the YAML of one mapping to the left margin and removes a list dash, whatever its
-// position in the file was.
+// dedented moves the YAML of one mapping to the left margin and removes its list dash. The mapping
+// may have had any position in the file.
 func dedented(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
@@ -88,7 +88,7 @@ func dedented(text string) string {
 		lines = lines[1:]
 	}
 	first := strings.TrimLeft(lines[0], " ")
-	margin, inside := -1, -1 // indents of later lines: the smallest, and the next line's
+	margin, inside := -1, -1 // smallest indent of later lines; indent of the first of them
 	for _, line := range lines[1:] {
 		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // comments may have any indent
 			continue

@@ -17,21 +17,22 @@ import (
 // Readings holds the store's methods for the page of schemas.
 type Readings interface {
 	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
-	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // how common each type is on a queue, 0 to 1
+	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // frequency of each type in a queue, 0 to 1
 	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
-	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters have but their types do not
+	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters contain but their types do not define
 	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
 	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema
-	Oldest(ctx context.Context, q query.Query) (time.Time, error) // when q's first letter was received; zero if none
+	Oldest(ctx context.Context, q query.Query) (time.Time, error) // receipt time of q's first letter; zero if none
 }
 
 const (
-	typedShown = 20 // queues on one page
-	addedShown = 8  // fields missing from types
+	typedShown = 20 // maximum number of queues on one page
+	addedShown = 8  // maximum number of fields shown that are missing from types
 )
 
 // schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. bind, key
-// and as prefill the binding form. bound and used name what was just changed.
+// and as prefill the form for a binding. bound names a binding that was just made. used names the
+// version of a set that was just uploaded.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))
@@ -97,7 +98,8 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.sets(ctx, &p)
 }
 
-// placed selects the letters of a queue. With several, it also selects by broker and vhost.
+// placed returns the query for a queue's letters. If several is set, the query also includes the
+// broker and the vhost.
 func placed(broker, vhost, queue string, several bool) query.Query {
 	var q query.Query
 	if several {

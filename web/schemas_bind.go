@@ -30,7 +30,8 @@ func (w *Web) addBinding(r *http.Request) (string, error) {
 	return "/schemas?bound=" + strconv.FormatInt(picked.ID, 10), err
 }
 
-// boundWords says what the binding with an id has changed; "" if there is no such binding.
+// boundWords describes the effect of the binding with the given id, or returns "" if there is no
+// such binding.
 func boundWords(picks []deadletter.Pick, id string) string {
 	for _, p := range picks {
 		if strconv.FormatInt(p.ID, 10) == id {

@@ -31,8 +31,8 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	return c
 }
 
-// typedQueues lists the letters' queues with their types and how the types were chosen, most
-// letters first. It leaves out links.
+// typedQueues lists the queues of letters, with their types and how the types were chosen. The
+// queue with the most letters comes first. Links are not filled in.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
@@ -75,8 +75,8 @@ func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pi
 	return list
 }
 
-// boundTo finds the first binding for a queue. Bindings by people come before those from the
-// configuration.
+// boundTo fills in the first binding that applies to a queue. Bindings made by people take
+// precedence over configured bindings.
 func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []view.TypeBinding) {
 	for i, p := range picks {
 		if p.Letter == "" && p.Group == 0 && (payload.Binding{Queue: p.Queue}).Fits(q.Queue, "") {

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// sets fills in the descriptor sets and where they come from.
+// sets fills in the descriptor sets and their sources.
 func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 	status := w.Schemas.Status()
 	p.Directory, p.Servers, p.Problems = status.Directory, status.Servers, schemaProblems(status)
@@ -32,7 +32,7 @@ func (w *Web) sets(ctx context.Context, p *view.SchemasPage) error {
 	return err
 }
 
-// schemaProblems lists which schemas cannot be read, and why.
+// schemaProblems lists the schemas that cannot be read, with the reasons.
 func schemaProblems(s deadletter.SchemaStatus) []string {
 	problems := slices.Clone(s.Problems)
 	for _, server := range s.Servers {
@@ -47,7 +47,7 @@ func versionOf(s descriptor.Set) view.SchemaVersion {
 	return view.SchemaVersion{Name: s.Name, Version: s.Version, Source: s.Source, Detail: s.Detail, By: s.By, At: s.CurrentAt, Types: len(s.Types), Files: s.Files, Current: s.Current}
 }
 
-// setDetail returns the details of a set.
+// setDetail returns the details of the set with the given name.
 func (w *Web) setDetail(name string) *view.SetDetail {
 	d := &view.SetDetail{Name: name}
 	types := w.Decoder().Types

@@ -20,8 +20,8 @@ const (
 	unmatchedTime  = 2 * time.Second // for all queues; the page says what was not examined by then
 )
 
-// unmatched lists the queues with letters that no type was found for, and what each queue's newest
-// letters look like.
+// unmatched lists the queues with letters for which no type was found. It describes the newest
+// letters of each queue.
 func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
 	var all view.UnmatchedQueues
 	at := map[deadletter.Origin]int{}
@@ -61,7 +61,7 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 	return all, nil
 }
 
-// lookAt fills in what the newest letters of a queue look like.
+// lookAt fills in the description of a queue's newest letters.
 func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
 	q := placed(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
 	u.Link = view.LettersURL(q.String(), "", "")
@@ -92,8 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes caches what letters look like until types or bindings change. A live page asks for this
-// again and again.
+// shapes caches descriptions of letters until types or bindings change. A live page requests the
+// descriptions again and again.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder
@@ -103,11 +103,11 @@ type shapes struct {
 }
 
 const (
-	shapesHold  = time.Minute // a letter may have been edited
+	shapesHold  = time.Minute // limited, because a letter may be edited
 	shapesKnown = 500
 )
 
-// of returns the cached shape of a letter. It clears the cache once it may be outdated.
+// of returns the cached shape of a letter. If the cache may be outdated, it clears the cache first.
 func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

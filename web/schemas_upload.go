@@ -15,8 +15,8 @@ import (
 
 const uploadPath = "/schemas/upload"
 
-// previewUpload handles POST /schemas/upload. It shows what a file would change and changes
-// nothing. The file is kept for the second step.
+// previewUpload handles POST /schemas/upload. It shows the changes that a file would make, but
+// makes none. The file is kept for useUpload.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		schemas, err := w.schemas()
@@ -41,8 +41,8 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// useUpload handles POST /schemas/upload/use, the button on that page. If the set has changed
-// since, it shows the page again.
+// useUpload handles POST /schemas/upload/use, which the button on the preview page sends. If the
+// set has changed since the preview, it shows the preview again.
 func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -84,7 +84,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 // errNotKept is the error if the file is no longer kept.
 var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
 
-// uploadPage returns the page that shows what a file would change.
+// uploadPage returns the page that shows the changes that a file would make.
 func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
 	done, err := w.loading.turn(r.Context())
 	if err != nil {
@@ -105,8 +105,8 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 	return p, nil
 }
 
-// uploadAgain returns the page of schemas, with the mistake beside the upload form. For an internal
-// error, it returns only the error.
+// uploadAgain returns the schemas page with the mistake beside the upload form. An internal error
+// is returned without a page.
 func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Component, error) {
 	text := sentence(wrong, statusOf(wrong))
 	var large *http.MaxBytesError
@@ -124,8 +124,8 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters the removal of a
-// set affects, and changes nothing.
+// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters are affected if a
+// set is removed. It changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	name, e, err := w.removeSet(r, true)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	return view.SchemaRemove(view.SchemaRemovePage{Shell: w.shell(r, "Remove a set", view.SectionSchemas), Set: name, Types: e.Types, Letters: e.Letters}), nil
 }
 
-// removeSchemas handles POST /schemas/remove, the button on that page.
+// removeSchemas handles POST /schemas/remove, which the button on the confirmation page sends.
 func (w *Web) removeSchemas(r *http.Request) (string, error) {
 	_, _, err := w.removeSet(r, false)
 	return "/schemas", err

@@ -37,8 +37,8 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	})
 }
 
-// recover turns a panic into a 500 response and logs the stack. If a handler aborts, net/http
-// closes the connection as usual.
+// recover turns a handler's panic into a 500 response and logs the stack. If a handler aborts with
+// http.ErrAbortHandler, net/http closes the connection as usual.
 func (w *Web) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -55,8 +55,9 @@ func (w *Web) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Hosts returns the allow list for the Host header: the configured values or, if there are none,
-// the hosts of listen and public_url. A loopback address allows all loopback names with its port.
+// Hosts returns the allow list for the Host header. It contains the configured values. If there are
+// none, it contains the hosts of listen and public_url. If one of these is a loopback address, all
+// loopback names with its port are allowed.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured
@@ -82,9 +83,9 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed rejects a Host that is not on the list with 421. An attacker's DNS can point another
-// name at this address (DNS rebinding). An entry without a port allows every port. The liveness
-// probe is exempt, because probes use an IP address.
+// hostAllowed rejects a request with 421 if its Host header is not on the allow list. An attacker's
+// DNS can point another name at this address (DNS rebinding). An entry without a port allows every
+// port. The liveness probe is exempt, because probes use an IP address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -114,8 +115,8 @@ func allowedHost(hosts []string, host string) bool {
 // maxRequest is the size limit for request bodies. A selection of 10,000 ids takes 400 KB.
 const maxRequest = 1 << 20
 
-// sized limits request bodies. It rejects compressed ones, because they could expand beyond the
-// limit.
+// sized limits the size of request bodies. It rejects compressed bodies, because they could expand
+// beyond the limit.
 func (w *Web) sized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
@@ -123,7 +124,7 @@ func (w *Web) sized(next http.Handler) http.Handler {
 			return
 		}
 		switch {
-		case r.URL.Path == importPath: // reads line by line
+		case r.URL.Path == importPath: // the import has no limit, because it reads line by line
 		case editURL(r.URL.Path):
 			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
 		case r.URL.Path == typesPath || r.URL.Path == uploadPath:
@@ -139,10 +140,10 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin rejects requests from other sites' pages. It rejects unsafe requests, and the GETs
-// that only dlo's own pages and programs may send: event streams and requests that reveal masked
-// values. It also rejects any GET that does not come from following a link. The other page cannot
-// read the response, but it could measure its timing.
+// sameOrigin rejects requests that come from pages of other sites. It rejects all their unsafe
+// requests. It also rejects GETs that only dlo's own pages and programs may send: event streams and
+// requests that reveal masked values. Any other GET from another site is rejected unless somebody
+// followed a link. The other page could not read the response, but it could measure its timing.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
@@ -158,14 +159,14 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 }
 
 // ownPage reports whether a GET request comes from one of dlo's own pages or programs.
-// CrossOriginProtection only checks unsafe methods.
+// CrossOriginProtection does not tell, because it checks only unsafe methods.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// followed reports whether a browser will show the response in a tab, because somebody followed a
-// link.
+// followed reports whether the request comes from a followed link, so that the browser will show
+// the response in a tab.
 func followed(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

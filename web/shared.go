@@ -15,31 +15,32 @@ import (
 )
 
 const (
-	sharedOf     = 60      // newest letters to read
-	sharedBytes  = 1 << 20 // total size of their bodies
-	sharedFields = 400     // fields per letter
+	sharedOf     = 60      // maximum number of newest letters to read
+	sharedBytes  = 1 << 20 // maximum total size of the letters' bodies
+	sharedFields = 400     // maximum number of fields per letter
 	sharedShown  = 12
-	sharedValue  = 80 // bytes of a value; longer ones are not compared
+	sharedValue  = 80 // bytes; longer values are not compared
 )
 
-// values counts, for some letters, how many have each value of each field.
+// values counts, for a number of letters, how often each field has each value.
 type values struct {
 	counts map[string]map[string]int
 	of     int // letters
 }
 
-// inGroup selects the letters of a group that need a person.
+// inGroup returns the query for the letters of a group that need a person.
 func inGroup(id deadletter.GroupID) query.Query {
 	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 }
 
-// quietIn selects the letters of a queue that stayed quiet after they were requeued or retried.
+// quietIn returns the query for the letters of a queue that stayed quiet after a requeue or a
+// retry.
 func quietIn(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
 }
 
-// valuesIn reads the newest letters that q selects, with masks applied. It stops at the limit for
-// the total size of bodies.
+// valuesIn reads the values of the newest letters that q selects, with masks applied. It stops when
+// the letters' bodies reach the limit for their total size.
 func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	v := values{counts: map[string]map[string]int{}}
 	done, err := w.turn(ctx)
@@ -71,9 +72,9 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 	return v, nil
 }
 
-// shared returns what the newest letters of a group have in common: body fields, headers and
-// properties. With different, it also returns how they differ from letters of the queue that stayed
-// quiet.
+// shared returns the values that the newest letters of a group have in common, in body fields,
+// headers and properties. If different is set, it also returns the differences between these
+// letters and letters of the same queue that stayed quiet.
 func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
 	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}
@@ -85,8 +86,8 @@ func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (v
 	return v, err
 }
 
-// commonest returns the fields with a value that at least half of the letters share, most common
-// first.
+// commonest returns the fields in which at least half of the letters have the same value, most
+// common first.
 func commonest(in values) []view.Shared {
 	var list []view.Shared
 	for field, counts := range in.counts {
@@ -107,9 +108,10 @@ func commonest(in values) []view.Shared {
 }
 
 // differences returns the values that are much more frequent, or much rarer, here than among quiet
-// letters. It returns one value per field, greatest difference first. The value is "" for a field
-// that is set here but rarely otherwise and has many values. It is also "" for a field that is
-// missing here.
+// letters. It returns at most one value for each field, the greatest difference first.
+//
+// If the presence of the whole field differs most, the value is "". Such a field is missing here,
+// or is set here with many values but rarely set among quiet letters.
 func differences(here, quiet values) []view.Different {
 	var list []view.Different
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
@@ -143,8 +145,8 @@ func differences(here, quiet values) []view.Different {
 	return list[:min(len(list), sharedShown)]
 }
 
-// aboutDeath reports whether a field is a header that says how a letter died or how often it was
-// tried. A difference in such a header is no news.
+// aboutDeath reports whether a field is a header about a letter's death or its attempts. A
+// difference in such a header is expected.
 func aboutDeath(field string) bool {
 	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
 	return header && slices.ContainsFunc([]string{"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver"}, func(word string) bool {
@@ -152,7 +154,7 @@ func aboutDeath(field string) bool {
 	})
 }
 
-// minGap is the smallest reported difference between two shares.
+// minGap is the smallest difference between two shares that is reported.
 const minGap = 0.2
 
 func total(counts map[string]int) (n int) {
@@ -162,21 +164,22 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// gap returns the difference between the two shares, 0 to 1.
+// gap returns the difference between the two shares that d describes, 0 to 1.
 func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
-// telling reports whether a difference is not just sampling noise. It must be large, and at least
-// two and a half times the standard error of the difference between the two shares.
+// telling reports whether a difference is more than sampling noise. The difference must be large.
+// It must also be at least two and a half times the standard error of the difference between the
+// two shares.
 func telling(d view.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
 }
 
-// valuesOf returns a letter's values: body fields named as in a search, headers as header.NAME, and
-// the properties that publishers choose.
+// valuesOf returns a letter's values. Body fields are named as in a search, headers as header.NAME.
+// It also includes the properties that publishers choose.
 func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 
 const themeCookie = "theme"
 
-// shell returns what surrounds a page. It leaves out whatever cannot be read now, because the shell
-// of an error page must not fail.
+// shell returns the frame around a page's content. It leaves out everything that cannot be read
+// now, because the shell of an error page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
 		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),
 		Seen: strconv.FormatInt(w.Store.Changes(), 10),
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.Path = "/schemas" // an upload's body must not be read for this
+		s.Path = "/schemas" // the default: an upload's body must not be read for the path
 		if r.URL.Path != uploadPath {
 			s.Path = localPath(r.PostFormValue("return"))
 		}
@@ -42,7 +42,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Brokers = append(s.Brokers, broker(b))
 	}
 	for _, p := range w.problems() {
-		if p.Kind != deadletter.ProblemBrokerAway { // has its own banner
+		if p.Kind != deadletter.ProblemBrokerAway { // an unavailable broker has its own banner
 			s.Problems = append(s.Problems, problem(p))
 		}
 	}
@@ -58,7 +58,8 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	return v
 }
 
-// problems returns what currently prevents dlo from working, at dlo itself and at its brokers.
+// problems returns the problems that currently prevent dlo from working. They include dlo's own
+// problems and its brokers'.
 func (w *Web) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, b := range w.Brokers() {
@@ -67,14 +68,15 @@ func (w *Web) problems() []deadletter.Problem {
 	return append(list, w.Problems()...)
 }
 
-// lettersOf maps problems to queries for the letters concerned.
+// lettersOf maps kinds of problems to queries for the affected letters.
 var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
 
 func problem(p deadletter.Problem) view.Problem {
 	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
 }
 
-// theme stores a theme in a cookie, so that the server can render it and no page flashes.
+// theme stores the chosen theme in a cookie. The server can then render pages in the theme, so that
+// no page flashes.
 func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

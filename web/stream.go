@@ -10,8 +10,8 @@ import (
 // exportPage is the number of rows of a stream that are read at a time.
 const exportPage = 500
 
-// stalled is how long a client may neither read nor send any part of a stream before it is
-// disconnected.
+// stalled is the time after which a client is disconnected if it reads or sends no part of a
+// stream.
 const stalled = 30 * time.Second
 
 // stream is a response of any length. Each part extends its deadline, so only a client that has
@@ -21,22 +21,24 @@ type stream struct {
 	control *http.ResponseController
 }
 
-// startStream sends the headers of a response that is a file.
+// startStream sends the headers of a response that is downloaded as a file.
 func startStream(rw http.ResponseWriter, kind, name string) stream {
 	h := rw.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	h.Set("Content-Security-Policy", bodyCSP)
 	s := stream{rw, http.NewResponseController(rw)}
-	s.control.SetReadDeadline(time.Time{}) // already read; a read deadline would end the stream
+	s.control.SetReadDeadline(time.Time{}) // request is read; a read deadline would end the stream
 	s.alive()
 	return s
 }
 
-// alive extends the deadline. If the writer has none, the server's applies.
+// alive extends the deadline for writing. If the writer does not support deadlines, the server's
+// applies.
 func (s stream) alive() { s.control.SetWriteDeadline(time.Now().Add(stalled)) }
 
-// Write sends a part in pieces, so that a slow client can take as long as it needs.
+// Write sends b in pieces and extends the deadline for each, so that a slow client can take as long
+// as it needs.
 func (s stream) Write(b []byte) (n int, err error) {
 	for len(b) > 0 && err == nil {
 		var written int
@@ -49,15 +51,15 @@ func (s stream) Write(b []byte) (n int, err error) {
 
 const piece = 64 << 10 // bytes
 
-// flush sends what was written. It reports whether the client is still connected.
+// flush sends the data written so far. It reports whether the client is still connected.
 func (s stream) flush() bool {
 	err := s.control.Flush()
 	s.alive()
 	return err == nil
 }
 
-// abort ends a stream that cannot be completed. It breaks the connection, so that the reader
-// notices.
+// abort ends a stream that cannot be completed. It closes the connection, so that the reader
+// notices that the stream is incomplete.
 func (w *Web) abort(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		w.Log.Error("a stream was broken off", "path", deadletter.Visible(r.URL.Path), "err", err)

@@ -28,8 +28,8 @@ func report(found ...topology.Finding) topology.Report {
 	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
 }
 
-// TestFaultsOfThePaths checks the list of faults on the page of queues: the most urgent first, equal
-// ones together, with the commands that cure them, and what could not be looked at.
+// TestFaultsOfThePaths checks the list of faults on the page of queues: the most urgent first,
+// equal ones together, with the commands that cure them, and what could not be looked at.
 func TestFaultsOfThePaths(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	triageRows   = 100 // groups per page
-	settledShown = 6   // operations and decisions since the last digest
+	triageRows   = 100 // maximum number of groups on a page
+	settledShown = 6   // maximum number of operations and decisions shown since the last digest
 )
 
-// triage handles GET /triage?tab=&q=&after=. It also accepts &done=&left= after a decision, and
-// &sent= after a digest was sent.
+// triage handles GET /triage?tab=&q=&after=. After a decision, the URL also has &done= and &left=.
+// After a digest was sent, it has &sent=.
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -110,8 +110,8 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	return view.Triage(p), err
 }
 
-// fixedByDeploys finds quiet groups with a deploy that may have fixed them. It returns the first
-// deploy after the last death.
+// fixedByDeploys finds the quiet groups that a deploy may have fixed. For each, it returns the
+// first deploy after the group's last death.
 func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine) (map[deadletter.GroupID]deadletter.Deploy, error) {
 	fixed := map[deadletter.GroupID]deadletter.Deploy{}
 	for _, l := range lines {
@@ -129,8 +129,8 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 	return fixed, nil
 }
 
-// done returns the decision that was just made. The URL only names it; the text comes from the
-// store.
+// done returns the decision that the reader has just made. The URL contains only the decision's id;
+// the text comes from the store.
 func (w *Web) done(r *http.Request) (*view.Done, error) {
 	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
@@ -148,7 +148,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
 		if id, err := deadletter.ParseGroupID(name); err == nil {
 			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
-			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // left alone by an undo
+			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // the undo left this group unchanged
 		}
 	}
 	if len(d.Groups) == 0 {
@@ -169,7 +169,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// doneAt returns the URL to go back to, extended by the decision.
+// doneAt returns the URL to go back to. It contains the decision's id.
 func doneAt(back string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(back))
 	if err != nil {
@@ -185,7 +185,7 @@ func doneAt(back string, d deadletter.Decided) string {
 	return u.String()
 }
 
-// decideForm handles POST /triage: a form's decision about the chosen groups.
+// decideForm handles POST /triage. It records the decision in a form for the chosen groups.
 func (w *Web) decideForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -236,7 +236,8 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
-		// Somebody else may meanwhile have changed values that this person left unchanged.
+		// Send only values that this person has changed. Somebody else may have changed the other
+		// values in the meantime.
 		if owner := value("owner"); owner != value("was_owner") {
 			d.Owner = &owner
 		}
@@ -253,7 +254,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 	return d, nil
 }
 
-// formSnooze parses when a snooze ends.
+// formSnooze parses the end of a snooze.
 func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	s := &deadletter.Snooze{Queue: r.PostFormValue("another_queue") != ""}
 	if text := strings.TrimSpace(r.PostFormValue("after_letters")); text != "" {
@@ -278,8 +279,8 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	return deadletter.Decision{Snooze: s}, nil
 }
 
-// morning returns when the next digest is due. Without a digest, it returns half past eight
-// tomorrow, in UTC.
+// morning returns the time at which the next digest is due. If there is no digest, it returns half
+// past eight tomorrow, in UTC.
 func (w *Web) morning(now time.Time) time.Time {
 	if w.Digests != nil {
 		if at, _ := w.Digests.Next(); !at.IsZero() {
@@ -306,8 +307,8 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	return doneAt(backTo(r, "/triage"), done), nil
 }
 
-// confirmGroups handles POST /triage/confirm. It shows the plan of an action on all letters of the
-// chosen groups that need a person.
+// confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the
+// chosen groups. The plan covers all letters that need a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)

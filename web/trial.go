@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trials send dlo's own letters the whole way.
+// Trials send dlo's own test letters through the broker and back.
 type Trials interface {
 	// Start starts a trial that continues after Start returns. Its error wraps ErrForbidden,
 	// ErrNotFound or ErrConflict.
@@ -17,7 +17,7 @@ type Trials interface {
 	Unable(broker string) string // why there can be none with this configuration; "" = there can
 }
 
-// TrialCounter holds the store's method for the first run.
+// TrialCounter holds the store's method that the first-run page needs.
 type TrialCounter interface {
 	Trials(ctx context.Context) (int, error) // letters created for trials, whatever became of them
 }
@@ -42,13 +42,13 @@ func (w *Web) newestTrial() deadletter.Trial {
 	return deadletter.Trial{}
 }
 
-// tryForm handles POST /trial, the button of the first run.
+// tryForm handles POST /trial, which a button on the first-run page sends.
 func (w *Web) tryForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
 	_, err := w.try(r, r.PostFormValue("broker"))
-	return "/", err // no fragment: browsers do not reload a page on a redirect to one
+	return "/", err // without a fragment: a redirect to one would not reload the page
 }
 
 func apiTrialOf(t deadletter.Trial) api.Trial {

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// tried fills in what became of the letter, second by second, if the operation requeued a single
-// letter. It asks the broker about the queue while the letter may still be in it.
+// tried applies to an operation that requeued a single letter. It fills in the letter's history
+// since then, second by second. While the letter may still be in its queue, it asks the broker
+// about the queue.
 func (w *Web) tried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// uploads keeps files between the two steps of an upload. They are not kept in the second step's
-// form. A form cannot choose a file again on its own, and it would send the file back a third
-// larger. The server can also be sure that it uses the file that was previewed.
+// uploads keeps files on the server between the two steps of an upload. The second step's form
+// could carry the file instead, but a form cannot choose a file again on its own, and the encoded
+// file would be a third larger. The server can also be sure that it uses the file that was
+// previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload
 }
 
-// upload is a file whose effect was previewed.
+// upload is a file whose changes were previewed.
 type upload struct {
 	by, name, fileName string
 	file               []byte
@@ -24,7 +25,7 @@ type upload struct {
 const (
 	uploadHeld  = 10 * time.Minute
 	uploadsKept = 4         // files,
-	uploadBytes = maxUpload // and their total size in bytes
+	uploadBytes = maxUpload // maximum total size of the files, in bytes
 )
 
 // keep stores a file and returns its key. If there is no room, it drops the oldest files.
@@ -59,7 +60,7 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// of returns a file by its key, if it belongs to by.
+// of returns the file with the given key, if the person named by has uploaded it.
 func (u *uploads) of(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

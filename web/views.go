@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addView handles POST /views with q and a name. Without a name, the view is named after its query.
+// addView handles POST /views. The form contains q and a name. If the name is empty, the view is
+// named after its query.
 func (w *Web) addView(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -45,7 +46,7 @@ func (w *Web) removeView(r *http.Request) (string, error) {
 	return backTo(r, "/letters"), w.Store.RemoveView(r.Context(), id, principal(r).Name)
 }
 
-// backTo returns the local path from which a form says it came, or other if it names none.
+// backTo returns the local path that a form names as its origin, or other if it names none.
 func backTo(r *http.Request, other string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to

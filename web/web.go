@@ -1,6 +1,7 @@
 // Package web is dlo's HTTP interface: the pages, the JSON API, live events and health checks. It
-// turns requests into calls to the store and the operation desk, and values into view models and
-// JSON. It decides nothing about letters, holds no broker connection and knows no SQL.
+// turns requests into calls to the store and the operation desk, and turns the results into view
+// models and JSON. It makes no decisions about letters, holds no broker connection and contains no
+// SQL.
 package web
 
 import (
@@ -65,7 +66,7 @@ type Options struct {
 	Drains    Drainer                                           // nil: no queue can be drained by request
 	Decoder   func() *payload.Decoder                           // current decoder of bodies; nil: no types
 	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
-	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: none
+	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: all are allowed
 	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
 	Trials    Trials                                            // nil: no trials
 	Topology  Topology                                          // nil: dlo does not look at dead-letter paths
@@ -74,7 +75,7 @@ type Options struct {
 	Setup     Setup                                             // for the first run
 	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
 	Metrics   http.Handler                                      // /metrics; nil: 404
-	Links     []config.Link                                     // from a letter's page to other tools
+	Links     []config.Link                                     // links from letters' pages to other tools
 	Fields    []string                                          // body paths that queries can name
 	MaxBody   int                                               // maximum bytes of a published body; 0: 16 MiB
 	Restore   time.Duration                                     // how long discarded letters can be restored; 0: not shown
@@ -90,18 +91,18 @@ type Options struct {
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
 }
 
-// Setup describes where letters come from, for the first run: the broker, its dead-letter exchange
-// ("" = none is declared), the first inbox, and their vhost.
+// Setup names the source of letters for the example on first run: the broker, its dead-letter
+// exchange, the first inbox, and the vhost of both. Exchange is "" if dlo declares none.
 type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
 	router  chi.Router
-	heavy   places        // for bodies being decoded
-	lists   places        // for queries that may read many letters
-	loading places        // for schema uploads
-	looks   places        // for searches through letters
+	heavy   places        // limits the bodies that are decoded at a time
+	lists   places        // limits queries that may read many letters
+	loading places        // limits schema uploads
+	looks   places        // limits searches through letters
 	streams chan struct{} // one place per open event stream
 	drained chan struct{} // closed by Drain
 	drain   sync.Once
@@ -113,13 +114,13 @@ type Web struct {
 }
 
 const (
-	maxLists   = 2   // half of the store's readers; the rest serve lookups by id
+	maxLists   = 2   // half of the store's readers; the other half serves lookups by id
 	maxHeavy   = 4   // memory is limited per body, so pages use at most this many times that
 	maxLoading = 1   // schema uploads are compiled one at a time, and no page waits for them
-	maxStreams = 128 // open event streams
+	maxStreams = 128 // maximum number of open event streams
 )
 
-// New returns the handlers for o.
+// New returns a Web that serves requests with the options o.
 func New(o Options) *Web {
 	if o.Decoder == nil {
 		none := &payload.Decoder{}

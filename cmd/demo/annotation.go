@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// annotation returns the annotation that explains why a message from queue was rejected.
+// annotation builds the annotation that explains why message m was rejected from the given queue.
 func annotation(queue string, m amqp.Delivery, why string) ([]byte, error) {
 	body := sha256.Sum256(m.Body)
 	token, _ := m.Headers[deadletter.HeaderToken].(string)

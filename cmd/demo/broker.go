@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// names holds the names of what dlo declares on the broker.
+// names holds the names of the exchange and queues that dlo declares on the broker.
 type names struct{ exchange, inbox, annotations string }
 
 // broker is the demo's RabbitMQ: a private node, or an existing broker that the user named.
@@ -117,9 +117,9 @@ func (b *broker) stop() {
 	}
 }
 
-// tidy removes what the demo created on an existing broker. Call it after dlo has ended. It opens a
-// new connection, so it does not depend on the services' connection. The notes beside the store in
-// folder name the queues that dlo used.
+// tidy removes everything that the demo created on an existing broker. Call it after dlo has ended.
+// It opens a new connection, so it does not depend on the services' connection. It finds the queues
+// that dlo used in the notes beside the store in folder.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// control is the content of the file through which `demo fix` finds a running demo. The file is in
+// control is the content of the file that `demo fix` reads to find a running demo. The file is in
 // the demo's folder.
 type control struct {
 	URL       string // on loopback
-	Token     string // prevents calls from pages in a browser
+	Token     string // keeps web pages in a browser from calling the demo
 	Dashboard string
 }
 
@@ -34,8 +34,8 @@ func readControl(folder string) (control, error) {
 	return c, json.Unmarshal(text, &c)
 }
 
-// serveControl accepts fix and break requests until ctx ends. It writes the file that holds its
-// address. deploy returns the sentence to send as the response.
+// serveControl accepts fix and break requests until ctx ends. It writes its address to the control
+// file. The sentence that deploy returns is sent as the response.
 func serveControl(ctx context.Context, folder, dashboard string, deploy func(fixed bool) string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,7 +24,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	if err != nil {
 		return err
 	}
-	keep := false // keep the folder if dlo's log in it explains the failure
+	keep := false // set if dlo's log in the folder explains a failure
 	defer func() {
 		if keep {
 			p.say("dlo's log: " + f.path + "/dlo.log")
@@ -86,8 +86,7 @@ const (
 	fixedVersion  = "1.4.1"
 )
 
-// perform runs the services and prints what there is to see. It returns when ctx ends or a part
-// fails.
+// perform runs the services and prints their progress. It returns when ctx ends or a part fails.
 func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -124,7 +123,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 		return err
 	}
 	p.say(story(b, o))
-	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // ends with the terminal
+	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // ends when the terminal closes
 	go p.teller.run(running)
 
 	work := make(chan error, 1)
@@ -149,12 +148,12 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	cancel(nil)
 	select {
 	case <-work:
-	case <-time.After(10 * time.Second): // the broker does not respond on a channel
+	case <-time.After(10 * time.Second): // a channel is still waiting for the broker's response
 	}
 	return failure
 }
 
-// story returns the text that says what the user sees and what to try.
+// story returns the text printed at the start. It describes the demo and the steps to try.
 func story(b *broker, o *office) string {
 	return fmt.Sprintf(`
   Dashboard    %s

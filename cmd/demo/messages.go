@@ -9,25 +9,25 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Values that the services cannot handle before the fix.
+// These values make the services fail until the fix is deployed.
 const (
 	missingTemplate = "welcome_v3"
 	unknownTenant   = 48213
-	smsColumn       = 160 // width of the sms service's column, characters
+	smsColumn       = 160 // characters; width of the column in the sms service
 )
 
 // smsProvider is the longest text, in characters, that the provider of text messages accepts. The
 // demo's fix does not change that, so a person has to shorten a longer text.
 const smsProvider = 480
 
-// kind is a kind of message that the shop sends.
+// kind selects one of the messages that the shop can send.
 type kind int
 
 const (
 	registered        kind = iota // fan-out; every service accepts it
 	registeredBadMail             // fan-out; the email service has no such template
 	registeredLongSMS             // fan-out; the text is longer than the column of the sms service
-	registeredTenant              // fan-out; neither service knows the tenant: two letters of one event
+	registeredTenant              // fan-out; neither service knows the tenant: one event, two letters
 	mail                          // only to the email service
 	mailBadTemplate               //
 	sms                           // only to the sms service
@@ -138,8 +138,8 @@ func (s samples) message(n int, k kind) (message, error) {
 	return message{requestsExchange, mailKey, p}, err
 }
 
-// burst returns the kinds of messages that the shop sends first. Before the fix they cause 60
-// letters; the services accept the other messages.
+// burst returns the kinds of the messages that the shop sends first. Before the fix, these messages
+// cause 60 letters. The services accept all other messages of the burst.
 func burst() []kind {
 	var list []kind
 	for _, part := range []struct {

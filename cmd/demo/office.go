@@ -19,7 +19,7 @@ import (
 	_ "embed"
 )
 
-// defaultListen is dlo's listen address, unless that port is in use.
+// defaultListen is dlo's listen address. If its port is in use, another port is chosen.
 const defaultListen = "127.0.0.1:8672"
 
 //go:embed dlo.yaml
@@ -176,7 +176,8 @@ func (o *office) draining() error {
 	return nil
 }
 
-// deployed marks a deploy of the shop's services, as the last step of a deployment would.
+// deployed tells dlo about a deploy of the shop's services, as the last step of a real deployment
+// would.
 func (o *office) deployed(ctx context.Context, version string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))
 	if err != nil {

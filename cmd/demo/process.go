@@ -10,8 +10,8 @@ import (
 // process is a child process that does not outlive this process, however this process ends.
 type process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed once the child is gone
-	err   error         // how it ended; valid after ended
+	ended chan struct{} // closed when the child ends
+	err   error         // how the child ended; set before ended is closed
 }
 
 // start starts cmd as the leader of its own process group. Ctrl-C in a terminal then reaches only
@@ -36,7 +36,8 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// stop asks the child to end and waits up to limit. It then kills the child's whole process group.
+// stop asks the child to end and waits up to limit. If the child is still running, stop kills its
+// whole process group.
 func (p *process) stop(limit time.Duration) {
 	select {
 	case <-p.ended:

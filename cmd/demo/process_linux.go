@@ -11,8 +11,8 @@ import (
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
 // launcher returns the process id of the `go run` or `make` that started the demo. It returns 0 if
-// the demo was started in another way. Those two do not forward SIGTERM, so the demo has to notice
-// when they end.
+// the demo was started in another way. `go run` and `make` do not forward SIGTERM, so the demo has
+// to notice when they end.
 func launcher() int {
 	parent := os.Getppid()
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))

@@ -121,7 +121,7 @@ func (f fields) number(name protoreflect.Name) uint64 {
 	return v.Uint()
 }
 
-// message returns a field that is itself a message, for reading its fields.
+// message returns the fields of a nested message.
 func (f fields) message(name protoreflect.Name) fields {
 	v, ok := f.value(name)
 	if !ok {

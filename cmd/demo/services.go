@@ -18,7 +18,7 @@ const messages = 2000
 type shop struct {
 	connection  *amqp.Connection
 	types       schemas
-	annotations string // queue for annotations; messages published before it exists are dropped
+	annotations string // queue for annotations; annotations sent before it exists are dropped
 	fixed       atomic.Bool
 	tell        *teller
 }
@@ -44,9 +44,9 @@ func (s *shop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// consume gives each message of a queue to its worker, and acks it or rejects it without requeue.
-// dlo requires no more of a consumer. Before a reject, consume publishes the reason, which is
-// optional (docs/consumers.md).
+// consume passes each message of a queue to its worker, and then acks it or rejects it without
+// requeue. dlo requires nothing else of a consumer. Before it rejects a message, consume also
+// publishes the reason, which is optional (docs/consumers.md).
 func (s *shop) consume(ctx context.Context, queue string, work worker) error {
 	ch, err := s.connection.Channel()
 	if err != nil {
@@ -150,7 +150,8 @@ func (s *shop) send(ctx context.Context) error {
 	return nil
 }
 
-// stopped drops err if ctx has ended, because the error is then only a consequence.
+// stopped returns nil if ctx has ended, because err is then only a consequence. Otherwise it
+// returns err.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// weight ranks what the workers report. If there are several reports in one second, the last one
-// with the highest weight is printed.
+// weight ranks the workers' reports. If there are several reports in one second, the last one with
+// the highest weight is printed.
 type weight int
 
 const (
@@ -23,9 +23,9 @@ const (
 type teller struct {
 	mu     sync.Mutex
 	out    io.Writer
-	line   string // about the workers, printed at the next tick
+	line   string // the workers' report that is printed at the next tick
 	weight weight
-	more   int // reports not shown in line
+	more   int // number of further reports that line omits
 }
 
 // say prints a line immediately.

@@ -29,9 +29,9 @@ const (
 
 var queues = []string{emailQueue, smsQueue, billingQueue}
 
-// declare creates the shop's exchanges, queues and bindings. If deadLetterExchange is set, the
-// queues name it in an argument. Real applications use a policy instead. The argument is therefore
-// used only if there is no management API to set a policy with.
+// declare creates the shop's exchanges, queues and bindings. If deadLetterExchange is set, each
+// queue names it in an argument. Real applications use a policy instead, so the demo uses the
+// argument only if it has no management API to set a policy with.
 func declare(c *amqp.Connection, deadLetterExchange string) error {
 	ch, err := c.Channel()
 	if err != nil {
@@ -114,12 +114,13 @@ func await(ctx context.Context, ask func() error) error {
 	}
 }
 
-// errTaken means that the broker already has a queue that the demo would create, and that the queue
-// does not belong to the demo.
+// errTaken means that a queue that the demo would create already exists on the broker and does not
+// belong to the demo.
 var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
 
-// checkFree returns an error if the demo would mix with real queues on an existing broker. Queues
-// that an earlier demo left behind belong to the demo. Their inbox identifies them.
+// checkFree returns an error if the demo would use the same queues as real applications on an
+// existing broker. Queues left behind by an earlier demo are allowed. The inbox shows that they
+// belong to the demo.
 func checkFree(c *amqp.Connection, inbox string) error {
 	_, ours, err := inspect(c, inbox)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// worker handles one message of a queue. It returns what the message was for and, if it cannot
+// worker handles one message of a queue. It returns a description of the message and, if it cannot
 // handle the message, the reason. fixed reports whether the fix is deployed.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 

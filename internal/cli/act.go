@@ -80,7 +80,7 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace converts the flags that set how letters are sent.
+// pace builds the part of a request that sets how letters are sent.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
@@ -177,8 +177,8 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan prints what a request would do. With ask, it also asks whether to continue, and narrows the
-// request to the letters that it showed.
+// plan prints what a request would do. If ask is set, it then asks whether to continue and limits
+// the request to the letters that it showed.
 func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
@@ -193,7 +193,7 @@ func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationR
 		return true, err
 	}
 	out := p.Stdout
-	if ask { // stdout may be a file, for the final output
+	if ask { // to stderr, because stdout may be a file that receives the final output
 		out = p.Stderr
 	}
 	if err := shown.print(out, verb); err != nil || !ask {
@@ -245,7 +245,7 @@ func parsed(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// plan adds command-line output to a dry run.
+// plan is the response to a dry run, with methods that print it.
 type plan struct{ api.Plan }
 
 // going returns the number of letters that an operation would act on.
@@ -256,8 +256,8 @@ func (a plan) going() int {
 	return a.Eligible
 }
 
-// where names the labels of the brokers that an operation would act on. It returns "" if none has a
-// label.
+// where returns the labels of the brokers that an operation would act on. It returns "" if none has
+// a label.
 func (a plan) where() string {
 	var labels []string
 	for _, q := range a.Queues {
@@ -302,7 +302,7 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	return nil
 }
 
-// paceWords describes how the letters would be sent.
+// paceWords describes the pace at which the letters would be sent.
 func (a plan) paceWords(verb deadletter.Verb) string {
 	var parts []string
 	if a.Pace.Hold > 0 && verb.Irreversible() {

@@ -33,7 +33,7 @@ type annotationsAddCmd struct {
 	VHost      string `name:"vhost" help:"The vhost; the broker's if omitted."`
 }
 
-// annotatedWords describes what happened to the annotations.
+// annotatedWords describes the result of adding annotations.
 func annotatedWords(r api.Annotated) string {
 	text := fmt.Sprintf("%d annotations stored", r.New)
 	if r.Again > 0 {

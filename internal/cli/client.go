@@ -82,8 +82,9 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 	return nil
 }
 
-// send sends a request and returns the response body, which the caller must close. Both bodies may
-// have any length. A timeout of 0 means no timeout. headers alternates between names and values.
+// send sends a request and returns the response body, which the caller must close. Request and
+// response may have any length. A timeout of 0 means no timeout. headers alternates between names
+// and values.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -142,7 +143,8 @@ func refusal(answer *http.Response) error {
 	return errors.New(text)
 }
 
-// misread holds the mistakes that the server found in a file of rules, and the file's name.
+// misread is the error for a rules file in which the server found mistakes. It holds the file's
+// name and the mistakes.
 type misread struct {
 	name     string
 	mistakes []api.Mistake
@@ -161,7 +163,8 @@ func (m misread) Error() string {
 
 func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
-// refused is the server's message about an invalid request or about something that does not exist.
+// refused is the error for a request that the server rejected as invalid, or that named something
+// that does not exist. It holds the server's message.
 type refused struct {
 	text string
 	kind error

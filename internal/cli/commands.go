@@ -19,7 +19,7 @@ type command struct {
 	flags []*kong.Flag
 }
 
-// tree builds the command tree of a parser.
+// tree builds the description of a command and its subcommands from the parser.
 func tree(n *kong.Node, path string) command {
 	c := command{path: path, help: n.Help, usage: n.Summary(), args: n.Positional}
 	for _, f := range n.Flags {

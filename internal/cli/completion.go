@@ -28,7 +28,8 @@ func (c completionCmd) Run(p *Program, parser *kong.Kong) error {
 	return err
 }
 
-// wordsOf returns the part that bash and zsh share: stateless functions that print words.
+// wordsOf returns the part of the completion script that bash and zsh share: stateless shell
+// functions that print words.
 func wordsOf(root command) string {
 	var commands, flags, words, fields strings.Builder
 	root.each(func(c command) {
@@ -131,7 +132,7 @@ else
 fi
 `
 
-// fishCompletion returns one line for each command, flag and query field.
+// fishCompletion returns fish's completion script: one line for each command, flag and query field.
 func fishCompletion(root command) string {
 	var paths []string
 	var b strings.Builder

@@ -60,7 +60,7 @@ func (c configCheckCmd) Run(p *Program) error {
 	return nil
 }
 
-// askBrokers prints what each broker permits dlo to do.
+// askBrokers asks each broker what dlo is permitted to do there, and prints the results.
 func askBrokers(p *Program, cfg config.Config) error {
 	list, err := p.Ask(p.Ctx, cfg)
 	if err != nil {
@@ -100,9 +100,9 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 	return answer.Queues, err
 }
 
-// unknownQueues returns a warning for each queue pattern of a rule that matches none of the known
-// queues, in the order of the rules. If a rule names a broker or a vhost, only queues there count.
-// A broker also matches by its former names.
+// unknownQueues returns a warning for each queue pattern in a rule that matches no known queue, in
+// the order of the rules. If a rule names a broker or a vhost, only the queues there are compared.
+// A broker's former names also match.
 func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
@@ -119,9 +119,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker of the known queues that is missing from brokers,
-// under its current or a former name, if it has letters left. Nobody would send those letters any
-// more.
+// leftBehind returns a warning for each broker that still has letters on the server but is no
+// longer configured, neither under its current name nor under a former one. Nobody would send those
+// letters.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

@@ -43,7 +43,7 @@ type groupsListCmd struct {
 func (c groupsListCmd) Run(p *Program) error {
 	order := c.Order
 	if order == string(deadletter.ByUrgency) {
-		order = "" // resolved groups are then sorted by when they were resolved
+		order = "" // the default order: resolved groups are sorted by when they were resolved
 	}
 	list := listing[api.Group]{
 		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
@@ -149,7 +149,7 @@ type groupActFlags struct {
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
-// letters returns the flags for the same action on the letters of the groups that need a person.
+// letters returns the flags that select the groups' dead and held letters for the same action.
 func (c groupActFlags) letters() (actFlags, error) {
 	ids, err := parsedGroups(c.IDs)
 	names := make([]string, len(ids))

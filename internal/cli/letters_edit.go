@@ -118,7 +118,8 @@ func printEdited(out io.Writer, a *api.Edited) {
 	}
 }
 
-// given returns the text of a flag. After an @, the flag names a file to read; - is standard input.
+// given returns the text that a flag specifies. Text that begins with @ names a file that contains
+// the text; @- is standard input.
 func given(p *Program, text string) ([]byte, error) {
 	name, is := strings.CutPrefix(text, "@")
 	switch {

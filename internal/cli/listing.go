@@ -12,7 +12,7 @@ import (
 // listing prints a list from the API, page by page.
 type listing[T any] struct {
 	path   string
-	key    string // of the list in a response
+	key    string // JSON key of the list in a response
 	values url.Values
 	limit  int  // maximum number of rows; 0 = all
 	whole  bool // the response is not paged
@@ -50,7 +50,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			return fmt.Errorf("the answer from %s cannot be read: %w", f.shown(), err)
 		}
 		left -= len(rows)
-		if f.Output == "jsonl" { // printed page by page, as the list may be long
+		if f.Output == "jsonl" { // printed page by page, because the list may be long
 			if err := printLines(p.Stdout, rows); err != nil {
 				return err
 			}

@@ -25,10 +25,10 @@ type operationsCmd struct {
 	Rate   operationsRateCmd   `cmd:"" help:"Change how fast an operation sends."`
 }
 
-// operation adds command-line output to an operation.
+// operation is an api.Operation with methods that print it.
 type operation struct{ api.Operation }
 
-// count returns the total of the counts for results.
+// count returns the number of letters with any of the given results.
 func (o operation) count(results ...deadletter.Result) int {
 	return countOf(o.Counts, results...)
 }
@@ -41,7 +41,7 @@ func countOf(counts map[string]int, results ...deadletter.Result) int {
 	return n
 }
 
-// words describes an operation's state and what it has done.
+// words describes an operation's state and results.
 func (o operation) words() string {
 	state := string(o.State)
 	if o.State == deadletter.OperationRunning {
@@ -72,8 +72,8 @@ func (o operation) print(out io.Writer) error {
 	return err
 }
 
-// outcome returns nil if all letters have gone well so far. Otherwise its error says how many have
-// not.
+// outcome returns an error if the operation stopped or if any letter has not gone well so far.
+// Otherwise it returns nil.
 func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
 	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
@@ -89,7 +89,8 @@ func (o operation) outcome(server string) error {
 	return nil
 }
 
-// over reports whether watching an operation can end. A stopped operation waits for a person.
+// over reports whether the command can stop watching an operation. That includes a stopped
+// operation, which waits for a person.
 func (o operation) over() bool {
 	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
@@ -102,7 +103,7 @@ func (o operation) over() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // without a response: operations survive a restart of dlo
+	watchBlind = 2 * time.Minute // longest silence: operations survive a restart of dlo
 )
 
 // watch polls an operation until the verdict on every letter is known, and prints it.

@@ -23,13 +23,13 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string
-	Check   func(config.Config) error                                               // returns what the server's parts reject in a valid configuration; nil skips this
-	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // returns what the brokers of a configuration permit dlo to do
+	Check   func(config.Config) error                                               // reports errors of the server's parts in a valid configuration; nil skips the check
+	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker of a configuration permits dlo to do
 	// Look reads vhosts of a broker through the management API at a URL. No vhosts means all.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
 }
 
-// Commands are the commands that talk to a running server, and those that need no server.
+// Commands are the commands that do not run the server. Most of them talk to a running server.
 type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
@@ -57,8 +57,8 @@ var errUsage = errors.New("usage")
 // errPartly means that only some of the work was done.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. commands is a pointer to a struct of commands for kong, which includes
-// Commands. further holds what the other commands in it need, besides a context.Context.
+// Run runs one command. commands points to a struct of kong commands that embeds Commands. further
+// holds the arguments, besides a context.Context, for the struct's other commands.
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))

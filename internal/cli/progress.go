@@ -8,21 +8,21 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// progress shows how far an operation has got. On a terminal it is a bar that is redrawn. Otherwise
-// it is a line for each change worth reporting.
+// progress shows the progress of an operation. On a terminal it redraws a bar. Otherwise it prints
+// a line for each change worth reporting.
 type progress struct {
 	out   io.Writer
 	bar   bool
-	width int    // of the text on the bar's line
+	width int    // width of the text on the bar's line
 	last  string // phase and state last printed
-	tenth int    // last printed tenth of the letters
+	tenth int    // tenth of the letters that was last printed
 }
 
 func newProgress(out io.Writer) *progress { return &progress{out: out, bar: terminal(out), tenth: -1} }
 
 const (
 	barWidth  = 24
-	lineWidth = 76 // plus an ellipsis: a line that wraps cannot be overwritten
+	lineWidth = 76 // without the ellipsis; a line that wraps cannot be overwritten
 )
 
 func (g *progress) show(o operation) {
@@ -46,7 +46,7 @@ func (g *progress) show(o operation) {
 	g.width = len(line)
 }
 
-// end moves to the line after the bar.
+// end moves the cursor to the line after the bar.
 func (g *progress) end() {
 	if g.bar && g.width > 0 {
 		fmt.Fprintln(g.out)

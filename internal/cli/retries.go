@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesWords returns one line that says what holds automatic retries back.
+// retriesWords describes in one line why automatic retries are held back.
 func retriesWords(r api.Retries, now time.Time) string {
 	text := r.State
 	if r.State == string(deadletter.GuardPaused) {
@@ -29,8 +29,8 @@ func retriesWords(r api.Retries, now time.Time) string {
 	return text
 }
 
-// queueRetries says what holds the automatic retries of a queue back. The queue's own guard comes
-// first, then its broker.
+// queueRetries describes why a queue's automatic retries are held back. The queue's own guard takes
+// precedence over its broker's.
 func queueRetries(q api.Queue, now time.Time) string {
 	if q.Away != "" && q.Retries.By == "" && q.Retries.Since.IsZero() {
 		return q.Away

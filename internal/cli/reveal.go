@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// revealFlag also requests masked values.
+// revealFlag requests masked values in plain text.
 type revealFlag struct {
 	Reveal bool `name:"reveal" help:"Include masked values; it needs the right to reveal, and is recorded in the audit log."`
 }

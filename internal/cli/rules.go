@@ -79,7 +79,7 @@ func printRules(out io.Writer, rules []api.Rule) error {
 	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
 
-// source says where the rules were read from.
+// source describes where and when the rules were read.
 func source(file string, at time.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
@@ -94,7 +94,7 @@ func loaded(at time.Time) string {
 	return ", loaded " + ago(at, time.Now())
 }
 
-// whenWords says which letters a rule applies to.
+// whenWords describes the letters that a rule applies to.
 func whenWords(r api.Rule, last bool) string {
 	if last {
 		return "everything else"
@@ -109,8 +109,8 @@ func whenWords(r api.Rule, last bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// severityWords returns the severity of a rule's dead letters. A rule without its own severity uses
-// the default's.
+// severityWords returns the severity of a rule's dead letters. A rule without a severity uses the
+// default rule's severity.
 func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	switch {
 	case r.Discard:

@@ -24,7 +24,7 @@ type rulesApplyCmd struct {
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 
-// applied adds command-line output to the result of applying rules.
+// applied is the result of applying rules, with methods that print it.
 type applied struct{ api.Applied }
 
 func decidedWords(d api.Decided) string { return d.Rule + ": " + string(d.Outcome) }

@@ -74,7 +74,7 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	return err
 }
 
-// uploadText describes what a set changes, one line per type.
+// uploadText describes, one line per type, what an uploaded set changes.
 func uploadText(a *api.Upload) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -131,8 +131,8 @@ const (
 	maxSchemaFiles = 10_000
 )
 
-// schemaFile reads a file, standard input, or a directory as a zip file. It also returns the name
-// to send to the server.
+// schemaFile reads a file, standard input, or a directory, which it returns as a zip file. It also
+// returns the name to send to the server.
 func schemaFile(stdin io.Reader, name string) ([]byte, string, error) {
 	if name == "-" {
 		b, err := readSome(stdin)

@@ -24,7 +24,7 @@ func pickedFor(p *api.Pick) string {
 	return boundQueue(p.Queue, p.Key)
 }
 
-// boundQueue says which letters a binding applies to.
+// boundQueue describes the letters that a binding applies to.
 func boundQueue(queue, key string) string {
 	if key != "" {
 		return "queue " + queue + " with key " + key
@@ -32,7 +32,8 @@ func boundQueue(queue, key string) string {
 	return "queue " + queue
 }
 
-// pickWords describes a pick. Its number is the argument of types unbind.
+// pickWords describes a pick. It includes the pick's number, which `dlo types unbind` takes as an
+// argument.
 func pickWords(p api.Pick) string {
 	return fmt.Sprintf("binding %d: %s is read as %s", p.ID, pickedFor(&p), p.Type)
 }

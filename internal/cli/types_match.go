@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// bodyFlags hold a body and what a letter would say about it.
+// bodyFlags give a body and the properties of the letter that it would belong to.
 type bodyFlags struct {
 	answerFlags
 	File            string `arg:"" name:"file" help:"The body; - reads it from the standard input."`
@@ -23,7 +23,7 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// read asks the server to match the body; see fetch.
+// read asks the server which type matches the body. printed is as in fetch.
 func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
 	in, err := opened(p, f.File)
 	if err != nil {

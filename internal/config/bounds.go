@@ -12,16 +12,17 @@ import (
 type bounds struct {
 	mistakes int // maximum kept
 	left     int // out
-	steps    int // left for comparing rules with each other
+	steps    int // number of steps left for comparing rules
 }
 
 const (
 	maxMistakes    = 50
 	maxMistakeText = 500         // bytes
-	maxCompared    = 300_000_000 // steps; ordinary rules of 64 KiB take less than half
+	maxCompared    = 300_000_000 // steps; comparing ordinary rules of 64 KiB takes less than half
 )
 
-// full reports whether no more mistakes are kept. If so, it counts the omitted one.
+// full reports whether the maximum number of mistakes has been kept. If so, it counts one more
+// omitted mistake.
 func (b *bounds) full(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false
@@ -53,9 +54,8 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - lighter(n, maxWeight)
 }
 
-// compare uses up the steps for comparing two rules of the given weights. It returns false if no
-// steps are left. In that case, as for many other rules, it is not known whether one of them can
-// ever be reached.
+// compare uses up the steps needed to compare two rules of the given weights. It returns false if
+// no steps are left. The comparison is then skipped, so an unreachable rule may go unnoticed.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true
@@ -64,9 +64,9 @@ func (b *bounds) compare(one, other int) bool {
 	return b.steps > 0
 }
 
-// lighter subtracts a node from a weight and returns the rest. Each value costs one byte plus its
-// length, with aliases expanded. lighter stops below 0, so it never takes more steps than the
-// weight.
+// lighter subtracts the size of a node from left and returns the difference. Each value counts as
+// one byte plus its length, with aliases expanded. lighter stops once the difference is negative,
+// so it never takes more steps than left.
 func lighter(n *yaml.Node, left int) int {
 	n = resolve(n)
 	left -= 1 + len(n.Value)

@@ -14,15 +14,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes holds the positions in the file of the values that are checked once all brokers are
-// read. A node is nil if the entry does not set the value.
+// brokerNodes holds the positions of values that can be checked only after all brokers are read. A
+// node is nil if the entry does not set its value.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
-// originNodes holds the two sides of one line of origins and their values.
+// originNodes holds an inbox and its origin queue, as read from one line of origins, with their
+// positions.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string
@@ -84,7 +85,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 	}
 }
 
-const maxBrokerLabel = 30 // characters; it appears in page titles and on phones
+const maxBrokerLabel = 30 // characters; labels appear in page titles and on phones
 
 // brokerLabel reads a broker's display name.
 func (d *decoder) brokerLabel(n *yaml.Node, into *string) {
@@ -108,8 +109,8 @@ func colours() []string {
 	return names
 }
 
-// origins reads the map from inboxes to the queues in which their letters failed. Its names are
-// checked against the inboxes once all brokers are read.
+// origins reads the map from each inbox to the queue in which its letters failed. The inbox names
+// are checked once all brokers are read.
 func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 	b.Origins = nil
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -230,8 +231,8 @@ func (b *Broker) Place() string {
 	return net.JoinHostPort(host, port) + " " + vhost
 }
 
-// checkBrokers compares the brokers with each other. Two entries may point to one broker and vhost
-// with different users, but not to one inbox: each would lock the other out.
+// checkBrokers compares the brokers with each other. Two entries may point to the same broker and
+// vhost with different users, but they must not share an inbox: each would lock the other out.
 func (d *decoder) checkBrokers(brokers []Broker) {
 	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry, place and exchange -> name
 	for i := range brokers {
@@ -319,8 +320,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 	}
 }
 
-// checkEarlierNames checks that no earlier name of a broker is also another broker's name or
-// earlier name, because the letters of a name belong to one broker.
+// checkEarlierNames checks that no earlier name of a broker is a name or an earlier name of another
+// broker. All letters of one name must belong to one broker.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
 	taken := map[string]string{} // earlier name -> broker that has it
 	for i := range brokers {
@@ -347,7 +348,7 @@ func (d *decoder) checkEarlierNames(brokers []Broker) {
 	}
 }
 
-// earlierNames returns the earlier names of the brokers, by current name.
+// earlierNames maps each broker's current name to its earlier names.
 func earlierNames(brokers []Broker) map[string][]string {
 	var was map[string][]string
 	for i := range brokers {
@@ -361,8 +362,8 @@ func earlierNames(brokers []Broker) map[string][]string {
 	return was
 }
 
-// nodes returns the positions of the i-th broker in the file. They are empty if there is no file or
-// if it does not list its own brokers.
+// nodes returns the positions of the i-th broker's values in the file. They are empty if there is
+// no file or the file lists no brokers.
 func (d *decoder) nodes(i int) brokerNodes {
 	if i < len(d.entries) {
 		return d.entries[i]

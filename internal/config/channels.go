@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Channel is a way to notify people. Exactly one of its kinds is set.
+// Channel is a way to notify people. Exactly one of Slack, PagerDuty, Alertmanager, SMTP and
+// Webhook is set.
 type Channel struct {
 	Name         string
 	Slack        *Slack
@@ -31,10 +32,10 @@ type Slack struct{ URL string }
 // proxies; if it is empty, PagerDuty's own URL is used.
 type PagerDuty struct{ Key, URL string }
 
-// Alertmanager is the address of an Alertmanager.
+// Alertmanager is a channel that sends notices to an Alertmanager.
 type Alertmanager struct{ URL string }
 
-// SMTP is a mail server and its recipients.
+// SMTP is a channel that sends mail to recipients through a mail server.
 type SMTP struct {
 	Host     string
 	Port     int
@@ -44,7 +45,8 @@ type SMTP struct {
 	To       []string
 }
 
-// Webhook is a receiver of JSON signed according to the Standard Webhooks scheme.
+// Webhook is a channel that sends JSON to a receiver. Requests are signed according to the Standard
+// Webhooks scheme.
 type Webhook struct{ URL, Secret string }
 
 var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$`)
@@ -154,7 +156,7 @@ func (d *decoder) smtp(n *yaml.Node) *SMTP {
 	return s
 }
 
-// needs reports the keys that are missing from a mapping.
+// needs reports a mistake for each given key that is missing from a mapping.
 func (d *decoder) needs(n *yaml.Node, names ...string) {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -188,7 +190,7 @@ func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	}
 }
 
-// filled reads a secret that must not be empty.
+// filled reads a secret and reports a mistake if it is empty.
 func (d *decoder) filled(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	if d.secret(n, into); *into == "" && len(d.mistakes) == before {
@@ -196,7 +198,7 @@ func (d *decoder) filled(n *yaml.Node, into *string) {
 	}
 }
 
-// secretLink reads a URL that is itself a secret. Error messages never repeat the file's content.
+// secretLink reads a URL that is itself a secret. Its error messages never repeat the URL.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filled(n, into)
@@ -224,14 +226,14 @@ func (d *decoder) secret(n *yaml.Node, into *string) {
 	*into = strings.TrimRight(string(text), "\r\n")
 }
 
-// mention is a place in the file that names a channel.
+// mention is a channel name and its position in the file.
 type mention struct {
 	node *yaml.Node
 	name string
 }
 
-// notified reads a list of channel names. Whether the channels exist is checked at the end of the
-// file.
+// notified reads a list of channel names. They are checked at the end of the file, when all
+// channels are known.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil
 	seen := map[string]bool{}

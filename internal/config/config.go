@@ -1,6 +1,6 @@
 // Package config reads dlo's single YAML file. It reports all mistakes together, each with its line
-// and column. A key is accepted only once the feature that uses it exists. Keys reserved for later
-// versions are rejected with an explanation.
+// and column. A key is accepted only if this version has the feature that uses it. Keys reserved
+// for later versions are rejected with an explanation.
 package config
 
 import (
@@ -44,11 +44,11 @@ type Config struct {
 
 // Search says how letters can be found.
 type Search struct {
-	Text   bool     // by the words of bodies
+	Text   bool     // whether letters can be found by words in their bodies
 	Fields []string // body paths that queries can use, as body.PATH
 }
 
-// Retention says how long letters are kept in a state before they are purged. 0 means forever.
+// Retention sets how long letters in each state are kept before they are purged. 0 means forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
 // Disk says when dlo stops accepting letters.
@@ -71,12 +71,12 @@ type Broker struct {
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue in which its letters failed
 	RequeueTo     []string
-	Rates         []rules.Rate // of automatic retries; the first matching queue wins, else requeue.rate
+	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, else requeue.rate
 	AcceptLimited []string
 	Annotations   string // queue in which consumers say why they rejected; "" = none
 }
 
-// Ingest limits the windows.
+// Ingest limits the size of the windows in which letters are read.
 type Ingest struct {
 	Letters     int
 	Bytes       int64
@@ -107,24 +107,24 @@ type Nack struct {
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses the retries of a group in a queue when too many of its letters come back. It then
-// tries again with a few letters.
+// Breaker pauses a group's retries in a queue when too many of its letters come back. It then
+// probes the queue with a few letters.
 type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
-	Of       int     // minimum number of letters to judge
+	Of       int     // smallest number of letters that the breaker judges
 	Window   time.Duration
 	Probe    int           // retries sent as a probe
-	GiveUp   time.Duration // held-back letters die this long after their retries should have ended; 0 = never
+	GiveUp   time.Duration // age after the end of their retries at which held-back letters die; 0 = never
 }
 
-// Schemas says where types come from.
+// Schemas sets where dlo gets types from.
 type Schemas struct {
 	Directory  string
 	Reflection []string // gRPC servers, host:port
 	Bindings   []Binding
 }
 
-// Binding ties queues to a type.
+// Binding assigns a type to the letters of matching queues.
 type Binding struct{ Queue, Key, Type string }
 
 // Defaults returns the configuration of an empty file.
@@ -161,7 +161,7 @@ func defaultBroker() Broker {
 
 // Mistake is one error in the file.
 type Mistake struct {
-	Line, Column int // 0 if it has no place in the file
+	Line, Column int // 0 if the mistake has no position in the file
 	Text         string
 }
 
@@ -171,7 +171,8 @@ type Error struct {
 	Mistakes []Mistake
 }
 
-// failed returns the mistakes found so far in the order of the file, or nil if there are none.
+// failed returns the mistakes found so far as an *Error, in the order of the file. It returns nil
+// if there are none.
 func (d *decoder) failed(path string) error {
 	if len(d.mistakes) == 0 {
 		return nil
@@ -239,7 +240,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	return c, d.failed(path)
 }
 
-// check compares values with each other.
+// check reports mistakes that concern several values together.
 func (d *decoder) check(c *Config) {
 	if c.Requeue.Lease <= c.Requeue.ConfirmTimeout {
 		d.mistake(d.at["requeue.lease"], "requeue.lease %s must be above requeue.confirm_timeout %s", c.Requeue.Lease, c.Requeue.ConfirmTimeout)
@@ -255,14 +256,14 @@ func (d *decoder) check(c *Config) {
 
 // decoder walks the nodes of the file and collects mistakes.
 type decoder struct {
-	from     string // path of the file
+	from     string // path of the configuration file
 	mistakes []Mistake
-	lines    []string // of the file, with line endings
+	lines    []string // lines of the file, including line endings
 	at       map[string]*yaml.Node
-	entries  []brokerNodes // positions of the brokers, one each; empty without a file
+	entries  []brokerNodes // positions of each broker's values; empty without a file
 	mirrors  []mirror
 	mentions []mention // of channels
-	bounds   *bounds   // for a text from an untrusted source; nil = no limits
+	bounds   *bounds   // limits for a text from an untrusted source; nil = no limits
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
@@ -281,8 +282,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// noYAML says why and where a file is not valid YAML. It does not repeat the file's text: an
-// apparent anchor may be a password that begins with a star.
+// noYAML explains why and where a file is not valid YAML. It does not repeat the file's text: an
+// apparent anchor may be a password that begins with an asterisk.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}
@@ -303,7 +304,7 @@ func (d *decoder) noYAML(err error) Mistake {
 	return m
 }
 
-// document returns the content of a YAML text, or nil if the text is empty or invalid.
+// document returns the root node of a YAML text, or nil if the text is empty or invalid.
 func (d *decoder) document(text string) *yaml.Node {
 	d.at, d.lines = map[string]*yaml.Node{}, splitLines(text)
 	var doc, more yaml.Node
@@ -330,7 +331,7 @@ func (d *decoder) file(text string, c *Config) {
 	}
 }
 
-// settings returns the keys of a file with the given root.
+// settings returns the readers for the keys at the top level of the file.
 func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 	return keys{
 		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },

@@ -11,16 +11,16 @@ import (
 // TimeOfDay is a local time in minutes after midnight.
 type TimeOfDay int
 
-// QuietHours says when notices of severity notify are held back. Without days there are no quiet
-// hours.
+// QuietHours sets when notices of severity notify are held back. If Days is empty, there are no
+// quiet hours.
 type QuietHours struct {
 	From, To TimeOfDay
-	Zone     string         // such as Europe/Berlin
-	Days     []time.Weekday // days on which they begin
+	Zone     string         // time zone, such as Europe/Berlin
+	Days     []time.Weekday // days on which quiet hours begin
 }
 
-// Digest says when and where the morning digest is sent. Without channels it appears only on the
-// page.
+// Digest sets when and to which channels the morning digest is sent. Without channels, the digest
+// appears only on the page.
 type Digest struct {
 	At     TimeOfDay
 	Days   []time.Weekday
@@ -28,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems says who is notified of problems with dlo itself. Without channels, every channel that a
-// rule with severity page names is notified.
+// Problems sets which channels are notified of problems with dlo itself. If it names none, every
+// channel named by a rule with severity page is notified.
 type Problems struct {
 	Notify []string
 }

@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 )
 
-// File says how the command line names the configuration file, as parsed by kong.
+// File holds the configuration file's name from the command line, as parsed by kong.
 type File struct {
 	Argument string `arg:"" name:"file" optional:"" help:"The configuration file, as --config names it."`
 	Flag     string `name:"config" help:"The configuration file; without one the defaults hold ($DLO_CONFIG)."`
 }
 
-// Path returns the file named by an argument or by --config, or else by DLO_CONFIG. It returns ""
-// if none is named, and an error if the argument and --config name two different files.
+// Path returns the configuration file's name from the argument, from --config or from DLO_CONFIG,
+// in this order. It returns "" if none of them is set, and an error if the argument and --config
+// name different files.
 func (f File) Path(getenv func(string) string) (string, error) {
 	if f.Argument != "" && f.Flag != "" && !samePath(f.Argument, f.Flag) {
 		return "", fmt.Errorf("the configuration is %s as an argument and %s with --config; name one of them", f.Argument, f.Flag)

@@ -13,7 +13,7 @@ import (
 // Link is a link from a letter to another tool: a URL with placeholders.
 type Link struct {
 	Name  string
-	Parts []LinkPart // of the URL, in order
+	Parts []LinkPart // parts of the URL, in order
 }
 
 // LinkPart is a part of a Link's URL: literal text, or a placeholder for a value of the letter.
@@ -60,7 +60,7 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 	})
 }
 
-// linkURL reads a link's URL. Placeholders may only follow the host, so that no letter can decide
+// linkURL reads a link's URL. Placeholders must come after the host, so that no letter can decide
 // where the link leads.
 func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	text, ok := d.scalar(n, "a URL with placeholders")
@@ -103,7 +103,7 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind reports whether the text contains the complete host of a URL.
+// hostBehind reports whether text, the start of a URL, contains the complete host.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

@@ -8,12 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masking says what must not be shown, in addition to fields with the option debug_redact.
+// Masking lists the values that must not be shown. Fields with the option debug_redact are masked
+// in addition.
 type Masking struct {
-	Headers  []string // names, in lower case
+	Headers  []string // header names, in lower case
 	Patterns []*regexp.Regexp
 	Fields   []deadletter.MaskedField
-	JSON     []deadletter.FieldPath // in JSON bodies, starting at the outermost value
+	JSON     []deadletter.FieldPath // paths in JSON bodies, starting at the outermost value
 }
 
 var typeGlob = regexp.MustCompile(`^[A-Za-z0-9_.*?]+$`)
@@ -77,7 +78,7 @@ func (d *decoder) pattern(n *yaml.Node, m *Masking) {
 	m.Patterns = append(m.Patterns, pattern)
 }
 
-// path parses a path into bodies. It returns nil if the path is invalid.
+// path parses a body path. It returns nil if the path is invalid.
 func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 	v, ok := d.scalar(n, "a path such as customer.email")
 	if !ok {

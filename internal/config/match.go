@@ -38,14 +38,14 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 	d.mapping(n, "rules.match", known)
 }
 
-// patterns reads a glob, or a list of globs of which one must match.
+// patterns reads a glob, or a list of globs. At least one of them must match.
 func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 	var list rules.Patterns
 	d.oneOrMore(n, "a text, in which * stands for any text,", func(n *yaml.Node, v string) { list = append(list, v) })
 	return list
 }
 
-// named reads names, each with the patterns for its value.
+// named reads a mapping from names to the patterns that their values must match.
 func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		d.mistake(n, "give %s with what it must be, for example %s", what, example)
@@ -68,7 +68,7 @@ func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	return list
 }
 
-// comparisons reads a comparison, or a list of comparisons of which one must hold.
+// comparisons reads a comparison, or a list of comparisons. At least one of them must hold.
 func (d *decoder) comparisons(n *yaml.Node, value func(text string) (int64, error)) rules.Comparisons {
 	var list rules.Comparisons
 	d.oneOrMore(n, "a comparison", func(n *yaml.Node, v string) {
@@ -98,7 +98,7 @@ func nanoseconds(text string) (int64, error) {
 	return int64(age), nil
 }
 
-// oneOrMore reads a text or a list of at least one text.
+// oneOrMore reads a text, or a list that contains at least one text.
 func (d *decoder) oneOrMore(n *yaml.Node, want string, item func(n *yaml.Node, v string)) {
 	one := func(n *yaml.Node) {
 		if v, ok := d.scalar(n, want); ok {

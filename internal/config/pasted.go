@@ -5,24 +5,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxPasted is the maximum length in bytes of a text of rules: some 500 rules. The cost of
-// comparing rules with each other grows with its square.
+// MaxPasted is the maximum length, in bytes, of rules given as text. It allows some 500 rules. The
+// cost of comparing rules with each other grows with the square of the length.
 const MaxPasted = 64 << 10
 
-const maxWeight = 2 * MaxPasted // with aliases expanded
+const maxWeight = 2 * MaxPasted // bytes, with aliases expanded
 
-// Pasted contains rules that somebody wrote to see what they would do.
+// Pasted contains rules that somebody wrote to see their effect.
 type Pasted struct {
 	Rules rules.Set
 	Kept  []string // "rules" or "default": what the text does not have, and is as in use
-	Other []string // settings in the text other than rules; they were ignored
+	Other []string // other settings in the text, which were ignored
 }
 
-// ReadRules reads rules from a text: a list of rules, one rule, the rules and default of a
-// configuration file, or a whole configuration file. It reports mistakes in an *Error, as for a
-// file. The text may come from anybody: ReadRules reads only the rules and the default, opens no
-// files and limits its cost. Whatever the text leaves out is taken from the rules in use, or from
-// dlo's defaults if the text is a whole file.
+// ReadRules reads rules from a text. The text may be a list of rules, one rule, the rules and
+// default of a configuration file, or a whole configuration file. Mistakes are returned in an
+// *Error, as for a file.
+//
+// The text may come from an untrusted source. ReadRules therefore reads only the rules and the
+// default, opens no files and limits its own cost. Whatever the text leaves out is taken from the
+// rules in use, or from dlo's defaults if the text is a whole file.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
 	var p Pasted
@@ -44,9 +46,9 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	return p, d.failed(pastedName)
 }
 
-const pastedName = "rules" // prefix of the positions of mistakes
+const pastedName = "rules" // stands for the file name in the positions of mistakes
 
-// pasted reads a text of acceptable size.
+// pasted reads rules from a text that is small enough.
 func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	c := Defaults()
 	c.Rules.Seed, c.Rules.Was, c.Rules.Channels = use.Seed, use.Was, use.Channels
@@ -57,7 +59,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // every rule has a name; no file has this key
+	case d.has(root, "name"): // one rule: every rule has a name, and no file has this key
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:

@@ -19,9 +19,9 @@ const (
 
 // backOff is a back-off as written in the file.
 type backOff struct {
-	at     map[string]*yaml.Node // the keys that are set
+	at     map[string]*yaml.Node // positions of the keys that are set
 	delays []delayAt             // all explicit delays
-	grown  rules.Retry           // from first, attempts, factor and max
+	grown  rules.Retry           // computed from first, attempts, factor and max
 	wrong  bool                  // invalid, so its growth cannot be checked
 }
 
@@ -63,7 +63,7 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	})
 	own := d.delays(n, &b, r)
 	b.wrong = len(d.mistakes) > before
-	if r.Waiter.Broker() { // only checked now, as waiter may follow the delays
+	if r.Waiter.Broker() { // checked after all keys, because waiter may follow the delays
 		d.checkWaits(&b, r)
 	}
 	return own
@@ -71,7 +71,7 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 
 // delays fills in the times of the retries and reports whether the file sets them.
 func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
-	var growing []string // the keys that are set
+	var growing []string // the set keys that describe growing delays
 	for _, key := range []string{"attempts", "first", "factor", "max"} {
 		if b.at[key] != nil {
 			growing = append(growing, key)
@@ -109,7 +109,8 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 	}
 }
 
-// checkWaits reports delays and jitter that a waiter in the broker does not support.
+// checkWaits reports a mistake for each delay or jitter that a waiter in the broker does not
+// support.
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {
@@ -139,7 +140,7 @@ func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	}
 }
 
-// checkWaitQueues counts the wait queues that a back-off needs.
+// checkWaitQueues checks the number of wait queues that a back-off needs.
 func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	delays := slices.Clone(r.Delays)
 	for n := range b.grown.Count() {

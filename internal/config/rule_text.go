@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleText returns the i-th rule of a list exactly as it is in the file. For a block list these are
-// whole lines, starting with the line of the dash; for a list in brackets it is the text between
-// the commas. Comments inside the rule belong to it, comments above it do not. end is the line
-// after the list.
+// ruleText returns the i-th rule of a list exactly as written in the file. In a block list, a rule
+// consists of whole lines, starting with the line of its dash. In a list in brackets, it is the
+// text between the commas. Comments inside the rule belong to it; comments above it do not. end is
+// the line after the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	if d.lines == nil { // no caller needs it
 		return ""
@@ -36,7 +36,7 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the line of the i-th item's dash, which is the item's own line or one above it.
+// dash returns the line with the i-th item's dash. It is the item's own line or an earlier one.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {
@@ -51,8 +51,8 @@ func (d *decoder) dash(list *yaml.Node, i int) int {
 	return list.Content[i].Line
 }
 
-// outside reports whether a line after a rule does not belong to it: the line is empty, or a
-// comment indented no further than the dash.
+// outside reports whether a line after a rule does not belong to the rule. This applies to an empty
+// line, and to a comment that is not indented deeper than the dash.
 func outside(line string, dash int) bool {
 	text := strings.TrimSpace(line)
 	return text == "" || text[0] == '#' && indentation(line) <= dash
@@ -65,7 +65,7 @@ func endsDocument(line string) bool {
 	return text == "..." || text == "---"
 }
 
-// splitLines splits a text into lines as YAML counts them and keeps the line endings.
+// splitLines splits a text into lines by YAML's rules and keeps the line endings.
 func splitLines(text string) []string {
 	var lines []string
 	for len(text) > 0 {
@@ -91,7 +91,7 @@ func trimBreak(text string) string {
 	return text
 }
 
-// flowText returns an item of a list in brackets.
+// flowText returns the text of an item in a list in brackets.
 func (d *decoder) flowText(n *yaml.Node) string {
 	if n.Line < 1 || n.Line > len(d.lines) {
 		return ""
@@ -105,11 +105,11 @@ func (d *decoder) flowText(n *yaml.Node) string {
 	return strings.TrimSpace(text[:flowEnd(text)])
 }
 
-// flowEnd returns the end of the value at the start of text, inside a list in brackets. The value
-// ends after its own closing bracket, or before the next comma or bracket.
+// flowEnd returns the end of the value at the start of text. The value is an item in a list in
+// brackets. It ends after its own closing bracket, or before the next comma or bracket.
 func flowEnd(text string) int {
 	depth := 0
-	fresh, quoted := true, false // a quote could start here; a quote has just ended
+	fresh, quoted := true, false // fresh: a quote could start here; quoted: a quote has just ended
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {

@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes holds the positions in the file that are needed once all rules are read.
+// ruleNodes holds the positions of one rule's values, which are needed once all rules are read.
 type ruleNodes struct {
 	entry, name *yaml.Node
-	clauses     map[string]*yaml.Node // by match key
+	clauses     map[string]*yaml.Node // positions of the match clauses by key
 	wrong       bool                  // invalid, so its matches cannot be compared
 	weight      int                   // size of entry, if the text has bounds
 }
@@ -62,7 +62,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
 	}
-	at.wrong = at.wrong || !matched && len(d.mistakes) > before // match may be the misspelt key
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before // the misspelt key may be match
 }
 
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
@@ -126,7 +126,8 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	}
 }
 
-// treatment returns the keys that rules and the default have in common, except retry.
+// treatment returns the readers for the keys that rules and the default have in common, except
+// retry.
 func (d *decoder) treatment(path string, r *rules.Rule) keys {
 	return keys{
 		"dead":     func(n *yaml.Node) { d.dead(n, path+".dead", r) },

@@ -19,7 +19,7 @@ const day = 24 * time.Hour
 // keys maps the keys of a mapping to their readers.
 type keys map[string]func(n *yaml.Node)
 
-// later lists the keys reserved for features that are not in this version, by the path of their
+// later lists the keys that are reserved for features of later versions, by the path of their
 // mapping.
 var later = map[string][]string{
 	"":             {"tls", "auth"},
@@ -95,7 +95,7 @@ func (d *decoder) list(n *yaml.Node, item func(n *yaml.Node)) {
 	}
 }
 
-// each calls fn for the items of a list that has already been read.
+// each calls fn for every item of a list.
 func (d *decoder) each(n *yaml.Node, fn func(n *yaml.Node)) {
 	if n.Kind == yaml.SequenceNode {
 		for _, e := range n.Content {
@@ -255,8 +255,8 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	*into = strings.TrimSuffix(v, "/")
 }
 
-// brokerURL parses a broker's URL. The error describes what is expected and repeats nothing of the
-// URL. An @ after the host marks the end of a password that contains a /.
+// brokerURL parses a broker's URL. Its error describes the expected form and repeats nothing of the
+// URL. It rejects an @ after the host, because that is the end of a password that contains a /.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
@@ -265,8 +265,8 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretURL reads a URL that may contain a password only if the password is not secret: the
-// broker's default one.
+// secretURL reads a URL that may contain a password. The only accepted password is the broker's
+// default one, which is not secret.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {

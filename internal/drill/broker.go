@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. The arguments in more are names and values by turns.
+// declare declares a durable queue. The values in more are alternating names and values of its
+// arguments.
 func (s *site) declare(ctx context.Context, name string, more ...any) error {
 	arguments := map[string]any{"x-queue-type": "classic"} // set explicitly, as the vhost's default may differ
 	for i := 0; i+1 < len(more); i += 2 {
@@ -27,7 +28,8 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 }
 
 // policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
-// priority, so that a cure always outranks it. A real site's policy could have any priority.
+// priority, so that the policy in a cure always outranks it. On a real site, the faulty policy
+// could have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
 	return s.Do(ctx, "PUT", s.at(kind, name), body, nil)
@@ -74,7 +76,8 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 	return err
 }
 
-// take takes at most n messages from a queue, like a worker that either handles or rejects each.
+// take takes at most n messages from a queue, like a worker. It acks them if handled is set and
+// rejects them otherwise.
 func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
 	mode := "reject_requeue_false"
 	if handled {

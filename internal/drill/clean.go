@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Left lists the names of vhosts and users left behind by earlier drills. A killed drill has no
-// time to remove them.
+// Left lists the names of the vhosts and users that earlier drills left behind. A killed drill
+// cannot remove its own.
 func Left(ctx context.Context, api API) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string
@@ -39,8 +39,8 @@ func Left(ctx context.Context, api API) ([]string, error) {
 // folderOf returns the folder of a drill.
 func folderOf(name string) string { return filepath.Join(os.TempDir(), name) }
 
-// Clean removes a drill's vhost and user, and its folder if that is on this machine. It refuses if
-// a drill is running there.
+// Clean removes a drill's vhost and user, and its folder if that is on this machine. It returns an
+// error if a drill is still using the vhost.
 func Clean(ctx context.Context, api API, name string) error {
 	s := &site{fence: &fence{api: api, vhost: name, user: name}, made: true, admin: true}
 	list, err := s.Connections(ctx)

@@ -1,7 +1,8 @@
-// Package drill causes, for real, the failures that dlo promises to report. It works in a vhost of
-// its own on a broker that is in use, and compares what Overview, /readyz and the pager report with
-// what they should report. It touches nothing else on that broker (fence.go). The dlo under test is
-// passed in. The drill speaks only HTTP, to that dlo and to the management API.
+// Package drill provokes the failures that dlo promises to report. The failures are real: the drill
+// works in its own vhost on a broker in use. It compares what Overview, /readyz and the pager
+// report with the expected reports. It changes nothing else on that broker (fence.go). The caller
+// supplies the dlo under test. The drill talks only to that dlo and to the management API, both
+// over HTTP.
 package drill
 
 import (
@@ -17,29 +18,30 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limit is the maximum time until a failure is reported, and until a cure takes effect.
+// Limit is the maximum time for a failure to be reported, and also for a cure to take effect.
 const Limit = 2 * time.Minute
 
-// Lasts is the time that all failures take together.
+// Lasts is the duration of a drill with all failures.
 const Lasts = "five minutes"
 
-// Options says where the drill works and with what.
+// Options holds the settings of a drill and its connections to the broker and to dlo.
 type Options struct {
 	API        API
-	Management url.URL // of the API, with the caller's user and password
-	AMQP       url.URL // of the broker; its user and vhost are not used
+	Management url.URL // URL of the management API, with the caller's user and password
+	AMQP       url.URL // URL of the broker; its user and vhost are not used
 	VHost      string  // an empty one that is there; "" makes one
 	Only       []string
 	Keep       bool // keep the vhost, its user and the folder
-	// Start starts a dlo with a configuration file and gives each of its brokers these URLs. If dlo
-	// refuses to start, the error has a method ExitCode.
+	// Start starts a dlo with the given configuration file. It gives each of the configured brokers
+	// these two URLs. If dlo refuses to start, the error has a method ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
-	// Lose loses the delivery of the first message in a queue the given number of times.
+	// Lose takes the first message in a queue and closes its connection before the message is
+	// acked. It does so as often as times says.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
 	Say  func(text string) // reports progress, one line at a time
 }
 
-// ground is the environment of one drill.
+// ground is the state of a running drill.
 type ground struct {
 	o      Options
 	site   *site
@@ -54,8 +56,8 @@ type ground struct {
 // ErrEnded is returned if the drill was stopped early.
 var ErrEnded = errors.New("the drill was ended")
 
-// Run causes the failures and returns what was reported for each. It removes everything it has
-// created, even if ctx ends. The error says why the drill could not run, or what could not be
+// Run causes the failures and returns the reports on each of them. It removes everything that it
+// has created, even if ctx ends. The error says why the drill could not run, or what could not be
 // removed.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	list, err := chosen(o.Only)
@@ -98,7 +100,8 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 	return append(g.waves(ctx, list), skipped...), nil
 }
 
-// chosen returns the failures with the given names, each once, or all failures if only is empty.
+// chosen returns the failures with the given names, without duplicates. If only is empty, it
+// returns all failures.
 func chosen(only []string) ([]Failure, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
@@ -108,7 +111,8 @@ func chosen(only []string) ([]Failure, error) {
 	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
 }
 
-// skipped returns rows for the failures that need an administrator, if the user is not one.
+// skipped returns a row for each failure that needs an administrator. If the user is an
+// administrator, it returns none.
 func (g *ground) skipped(list []Failure) (rows []Row) {
 	for _, f := range list {
 		if f.admin && !g.site.admin {
@@ -118,8 +122,8 @@ func (g *ground) skipped(list []Failure) (rows []Row) {
 	return rows
 }
 
-// waves causes the failures wave by wave, those of one wave concurrently. A failure could disturb
-// the failures of another wave.
+// waves runs the waves one after another and causes the failures of each wave concurrently.
+// Failures of different waves could disturb each other.
 func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	rows := make([]Row, len(list))
 	for wave := range lastWave + 1 {

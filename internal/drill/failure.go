@@ -7,20 +7,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Failure describes a failure: how it is caused, what must be reported, and what cures it. To add
-// one, add an entry to the failures in the file of its kind.
+// Failure describes a failure: its cause, its expected report and its cure. To add a failure, add
+// an entry to the list in the file for its kind.
 type Failure struct {
 	Name  string // for --only
-	Does  string // description of what is done
+	Does  string // description of the failure
 	wants sign
 	wave  int  // failures of one wave run concurrently
 	admin bool // requires an administrator of the broker
 
-	// What the main dlo, on which most failures are tested, is given for it.
+	// The main dlo is used for most failures. These fields add to its configuration.
 	inbox string // a further inbox
-	own   string // an inbox that dlo declares with its exchange, in its own broker entry
+	own   string // an inbox with its own broker entry; dlo declares the inbox and its exchange
 	work  string // a queue whose dead letters go to dlo
-	rule  string // rule for its letters, without name and match
+	rule  string // the rule for letters from work, without name and match
 
 	before func(ctx context.Context, g *ground) error // sets up the preconditions; not timed
 	make   func(ctx context.Context, g *ground) error // the failure itself
@@ -35,12 +35,12 @@ type sign struct {
 	severity deadletter.Severity
 	broker   string   // of the problem; "" = any
 	about    string   // its queue or inbox; "" = any
-	says     string   // a part of its title, text or cure
+	says     string   // a part of the problem's title, text or cure
 	also     []string // further parts
-	page     string   // a part of what Overview shows, if not the title
-	status   int      // of /readyz, if not 200
-	group    string   // instead of a problem, letters of this queue need people: Overview shows their group, the notice their queue
-	quiet    bool     // nobody may be notified, as dlo recovers on its own
+	page     string   // a part of the text that Overview shows, if it is not the title
+	status   int      // status of /readyz; 0 = 200
+	group    string   // queue whose letters need people, instead of a problem: Overview shows their group, the notice their queue
+	quiet    bool     // nobody may be notified, because dlo recovers on its own
 	exit     int      // dlo does not start: it exits with this code and a reason
 }
 
@@ -52,9 +52,10 @@ func (s *sign) at() string {
 	return s.office
 }
 
-// Waves run in this order: first all failures that concern one queue or one dlo; then those that
-// close connections, after which dlo checks everything immediately and not at its usual minute;
-// then the user's rights; then its password.
+// Waves run in this order. The first wave, 0, holds the failures that concern one queue or one dlo.
+// waveClosed closes connections, after which dlo checks everything immediately instead of waiting
+// for its next check, up to a minute later. waveRights takes rights from the user, and waveAway
+// changes the user's password.
 const (
 	waveClosed = 1
 	waveRights = 2
@@ -76,8 +77,8 @@ var NotMade = []struct {
 	{deadletter.ProblemStoreDamaged, "a store has to be broken, and stays so"},
 }
 
-// List returns the failures that a drill causes and the kind of problem reported for each; "" =
-// none.
+// List returns the failures that a drill causes. Kind is the kind of problem that dlo reports for
+// the failure, or "" if it reports none.
 func List() (list []struct{ Name, Does, Kind string }) {
 	for _, f := range failures {
 		list = append(list, struct{ Name, Does, Kind string }{f.Name, f.Does, string(f.wants.kind)})

@@ -15,14 +15,14 @@ type API interface {
 	Do(ctx context.Context, method, path string, body, into any) error
 }
 
-// fence allows only calls that concern the drill's vhost and user. Everything that the drill does
-// to the broker goes through it.
+// fence lets a call through only if it concerns the drill's vhost or user. All calls that the drill
+// makes to the management API go through it.
 type fence struct {
 	api         API
 	vhost, user string
 
 	mu          sync.Mutex
-	connections map[string]bool // of the vhost, by name
+	connections map[string]bool // names of the vhost's connections
 }
 
 // Do calls the API's Do if the fence allows the call.
@@ -62,7 +62,7 @@ func (f *fence) known(connection string) bool {
 	return f.connections[connection]
 }
 
-// connection is an AMQP connection as the API lists it.
+// connection is an AMQP connection in the form in which the API lists it.
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
@@ -73,7 +73,8 @@ type connection struct {
 }
 
 // Connections lists the client connections to the vhost and allows the drill to close them. It
-// omits the API's own connections, which are still listed minutes after they end (4.3.6).
+// omits connections that the API itself opened. The API still lists those minutes after they end
+// (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection
 	if err := f.Do(ctx, "GET", "/api/vhosts/"+url.PathEscape(f.vhost)+"/connections", nil, &list); err != nil {

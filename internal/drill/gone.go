@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// goneFailures delete things of dlo in the broker. A thing that dlo redeclares automatically stays
-// a problem for a day, so these failures count as cured once the thing exists again.
+// goneFailures delete queues, bindings and markers that dlo needs in the broker. If dlo redeclares
+// one of them automatically, the problem still lasts a day. Such a failure counts as cured once the
+// deleted object exists again.
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
@@ -46,7 +47,7 @@ var goneFailures = []Failure{
 	},
 }
 
-// byItself is the cure for failures that dlo mends on its own.
+// byItself is the cure for failures that dlo repairs on its own. It does nothing.
 func byItself(context.Context, *ground, problem) error { return nil }
 
 // reads reports whether the main dlo reads an inbox.
@@ -65,8 +66,8 @@ func (s *site) bound(ctx context.Context, inbox string) bool {
 	return s.Do(ctx, "GET", s.bindings(inbox), nil, &list) == nil && len(list) > 0
 }
 
-// deleteMarker deletes an inbox's marker and closes its session's connection, because only the next
-// session looks for the marker.
+// deleteMarker deletes an inbox's marker. It then closes the connection of the inbox's session,
+// because only the next session looks for the marker.
 func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	if err := s.dropNamed(ctx, deadletter.MarkerPrefix(inbox)); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s *site) deleteMarker(ctx context.Context, inbox string) error {
 	return s.cutNamed(ctx, "inbox "+inbox)
 }
 
-// dropNamed deletes the queues whose names begin with prefix. At least one must exist.
+// dropNamed deletes all queues whose names begin with prefix. It fails if there are none.
 func (s *site) dropNamed(ctx context.Context, prefix string) error {
 	list, err := s.queuesNamed(ctx, prefix)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nothingNeeded is what Overview must not show while a problem of severity page exists.
+// nothingNeeded is a sentence that Overview must not show while a problem of severity page exists.
 const nothingNeeded = "Nothing needs a person"
 
-// hold causes a failure, waits until everything is reported, cures it, and waits until the cure has
-// taken effect.
+// hold runs one failure: it causes the failure, waits for all reports, applies the cure, and waits
+// until the cure has taken effect.
 func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	row := Row{Name: f.Name, Does: f.Does, Page: unseen, Ready: unseen, Notice: unseen, Mended: unseen}
 	if err := g.try(ctx, f, &row); err != nil {
@@ -28,7 +28,7 @@ func (g *ground) hold(ctx context.Context, f *Failure) Row {
 	return row
 }
 
-// try does the work of hold. The error says why the row fails.
+// try does the work of hold. Its error becomes the row's reason for not passing.
 func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	began := time.Now()
 	err := f.make(ctx, g)
@@ -70,8 +70,8 @@ func (s *sign) refused(row *Row, err error, began time.Time) error {
 	return nil
 }
 
-// told waits until the page, /readyz and the pager have reported the failure, and records each
-// report. The error says which of them did not.
+// told waits until the page, /readyz and the pager have all reported the failure, and records each
+// report. If it waits too long, the error names the places without a report.
 func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
@@ -92,8 +92,8 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	return told, err
 }
 
-// read records what a look and the pager report about a failure, each only once, and the problem
-// itself.
+// read records the reports of a look and of the pager on a failure, each only the first time. It
+// also stores the problem in told.
 func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -110,7 +110,7 @@ func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time)
 	}
 }
 
-// answer returns the expected status of /readyz.
+// answer returns the status that /readyz is expected to have.
 func (s *sign) answer() int {
 	if s.status == 0 {
 		return 200
@@ -140,8 +140,8 @@ func (s *sign) fits(text string) bool {
 	return true
 }
 
-// on finds what Overview shows for the failure. If the failure's severity is page, a page that says
-// nothing needs a person does not count.
+// on finds the text that Overview shows for the failure. For a failure of severity page, it finds
+// none while Overview says that nothing needs a person.
 func (s *sign) on(p page, told problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false
@@ -172,7 +172,7 @@ func (s *sign) heard(h heard, told problem) bool {
 	return told.Title != "" && h.tells(told.Title)
 }
 
-// cure cures a failure as the problem describes, unless the failure has its own cure.
+// cure applies the cure in the problem's text, unless the failure defines its own cure.
 func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	if f.cure != nil {
 		return f.cure(ctx, g, told)
@@ -180,8 +180,8 @@ func (g *ground) cure(ctx context.Context, f *Failure, told problem) error {
 	return g.site.apply(ctx, told.Cure)
 }
 
-// mended reports whether a cure has taken effect: the problem is neither in /readyz nor on the
-// page.
+// mended reports whether a cure has taken effect: neither /readyz nor the page shows the problem
+// any more.
 func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
 	if f.mended != nil {
 		return f.mended(ctx, g)

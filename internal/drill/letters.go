@@ -16,7 +16,7 @@ const (
 	largest = 131_000
 )
 
-// letterFailures are failing workers and letters that cannot be sent.
+// letterFailures concern letters: workers that fail, and letters that cannot be sent.
 var letterFailures = []Failure{
 	{
 		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
@@ -70,13 +70,14 @@ var letterFailures = []Failure{
 
 const closedLetters = 200 // ten seconds of retries
 
-// needy is the sign that letters of a queue need people, with severity page.
+// needy returns the sign expected if letters of a queue need people, with severity page.
 func needy(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
 // failing are the headers of letters that a worker rejects.
 var failing = map[string]any{"x-error-message": "the drill rejects this"}
 
-// repaired repairs the worker of a queue and requeues the queue's dead, held and scheduled letters.
+// repaired returns a cure that repairs a queue's worker and requeues the queue's dead, held and
+// scheduled letters.
 func repaired(queue string) func(context.Context, *ground, problem) error {
 	return func(ctx context.Context, g *ground, _ problem) error {
 		g.repair(queue)
@@ -89,7 +90,7 @@ func (g *ground) requeue(ctx context.Context, query string) error {
 	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
 }
 
-// nobodyNeeded reports whether no letter of a queue needs people or waits any more.
+// nobodyNeeded returns a check that a queue has no letters left that need people or wait.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// mainOffice is the dlo on which most failures are tested.
+// mainOffice is the name of the dlo that is used for most failures.
 const mainOffice = "main"
 
-// readyWait is how long a dlo may take to read all its inboxes. The management API shows a newly
-// declared quorum queue only after some seconds.
+// readyWait is the time limit for a dlo to read all its inboxes. It has to be long because the
+// management API shows a newly declared quorum queue only after some seconds.
 const readyWait = time.Minute
 
-// files creates the files named in every configuration.
+// files creates the files that every configuration refers to.
 func (g *ground) files() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
@@ -78,13 +78,13 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 	return err
 }
 
-// entry returns an entry of brokers. It has no URL, because the file must not contain a password;
-// Start is given the URL.
+// entry returns one entry for the brokers section of a configuration. The entry has no URL, because
+// the file must not contain a password. Start gets the URL instead.
 func (g *ground) entry(name, more string) string {
 	return fmt.Sprintf("  - {name: %s, %s}\n", name, more)
 }
 
-// amqp returns the URL of the vhost with the drill's user. It keeps the TLS options of the
+// amqp returns the broker's URL with the drill's vhost and user. It keeps the TLS options of the
 // configured URL.
 func (g *ground) amqp() string {
 	u := g.o.AMQP
@@ -98,8 +98,8 @@ func (g *ground) management() string {
 	return u.String()
 }
 
-// config returns a configuration for a dlo of the drill: the shipped defaults, with the given
-// changes and a smaller reserve.
+// config returns a configuration for a dlo of the drill. It consists of the shipped defaults with a
+// smaller reserve and the given changes.
 func (g *ground) config(name, entries, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
 store: %q
@@ -134,8 +134,8 @@ func (g *ground) mainConfig(list []Failure) string {
 	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
 }
 
-// mainEntry is the main dlo's name for the broker. entryOf returns the name of an inbox's own
-// broker entry.
+// mainEntry is the broker's name in the main dlo's configuration. An inbox with its own broker
+// entry gets the entry's name from entryOf.
 const mainEntry = "drill"
 
 func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

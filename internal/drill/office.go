@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Running is a running dlo.
+// Running is a dlo that the drill has started.
 type Running interface {
 	Addr() string // host:port
 	Stop() error  // and wait
 }
 
-// look is a snapshot of what a dlo reports.
+// look is a snapshot of the reports of a dlo.
 type look struct {
 	at       time.Time
-	status   int // of /readyz; 0 = no response
+	status   int // status of /readyz; 0 = no response
 	problems []problem
-	inboxes  map[string]bool // by name: whether it is read
+	inboxes  map[string]bool // inbox name -> whether dlo reads the inbox
 	page     page
 }
 
@@ -35,8 +35,8 @@ type problem struct {
 	Kind, Severity, Title, Text, Cure, Broker, Inbox, Queue string
 }
 
-// office is a dlo of the drill. Its store and configuration are in the folder, and the drill polls
-// it all the time.
+// office is a dlo that the drill has started. Its store and configuration are in the drill's
+// folder. The drill polls it continuously.
 type office struct {
 	name    string
 	running Running
@@ -140,7 +140,7 @@ func (o *office) look(ctx context.Context) look {
 	return l
 }
 
-// get requests a page. Status 0 means that there was no response.
+// get requests a page. It returns status 0 if there was no response.
 func (o *office) get(ctx context.Context, path string) (int, []byte) {
 	status, text, _ := o.ask(ctx, http.MethodGet, path, "")
 	return status, text
@@ -166,7 +166,7 @@ func (o *office) ask(ctx context.Context, method, path, body string) (int, []byt
 	return answer.StatusCode, text, err
 }
 
-// post calls the API to act on something.
+// post sends a POST request to dlo's API.
 func (o *office) post(ctx context.Context, path string, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -216,7 +216,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // errSlow is returned if something that the drill waits for did not happen in time.
 var errSlow = errors.New("it took too long")
 
-// until waits until done returns true, but no longer than limit.
+// until waits until done returns true. It returns an error after limit.
 func until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
 	for end := time.Now().Add(limit); !done(); {
 		if time.Now().After(end) {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures concern a dlo, its disk and its configuration. Most run a dlo of their own.
-// Failures of a restored store are in storeFailures.
+// officeFailures concern a dlo itself, its disk and its configuration. Most of them start a
+// separate dlo. Failures of a restored store are in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
@@ -97,12 +97,12 @@ var officeFailures = []Failure{
 // waitQueue is the queue in which letters wait for three minutes.
 const waitQueue = "dlo.wait.180000"
 
-// ownInbox returns the settings of an entry that reads one inbox and declares it.
+// ownInbox returns the settings of a broker entry that declares and reads one inbox.
 func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts the dlo whose broker has the given names.
+// renamed starts the dlo in whose configuration the broker has the given current and former names.
 func (g *ground) renamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 	return err
 }
 
-// beforeRenamed makes letters of the broker wait for a retry under its first name.
+// beforeRenamed starts a dlo that knows the broker by its first name, and makes letters wait there
+// for a retry.
 func beforeRenamed(ctx context.Context, g *ground) error {
 	if err := g.renamed(ctx, "name: before"); err != nil {
 		return err
@@ -132,7 +133,7 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver adds the setting shown by the problem to the configuration.
+// takeOver adds the setting that the problem's cure shows to the configuration.
 func takeOver(ctx context.Context, g *ground, told problem) error {
 	line := wasOf.FindString(told.Cure)
 	if line == "" {
@@ -148,11 +149,10 @@ func (g *ground) disk(ctx context.Context, guard string) error {
 	return err
 }
 
-// deliveryLimit is the delivery limit of the near-limit queue.
+// deliveryLimit is the delivery limit of the queue that beforeNearLimit declares.
 const deliveryLimit = 4
 
-// beforeNearLimit publishes letters to a queue. The first of them has used up half of its
-// deliveries.
+// beforeNearLimit publishes letters to a queue and uses up half of the first letter's deliveries.
 func beforeNearLimit(ctx context.Context, g *ground) error {
 	const queue = "drill.near-limit"
 	if err := g.site.declare(ctx, queue, "x-queue-type", "quorum", "x-delivery-limit", deliveryLimit); err != nil {

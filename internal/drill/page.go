@@ -13,7 +13,7 @@ type page struct {
 	groups  []group
 }
 
-// group is a row of Overview's failure groups.
+// group is one failure group in Overview.
 type group struct{ queue, title string }
 
 var (

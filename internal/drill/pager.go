@@ -13,20 +13,20 @@ import (
 // heard is a notice that the pager received.
 type heard struct {
 	at     time.Time
-	office string // the dlo that sent it
-	typ    string // notice.problem, notice.opened, ...
+	office string // name of the dlo that sent the notice
+	typ    string // type of the notice: notice.problem, notice.opened, ...
 	title  string
 	queue  string // of a group
 }
 
-// pager receives all notices, on loopback.
+// pager receives all notices on a loopback address.
 type pager struct {
 	server http.Server
 	url    string
 
 	mu      sync.Mutex
 	heard   []heard
-	refuses bool // refuses what is sent to /broken
+	refuses bool // rejects notices sent to /broken
 }
 
 func newPager() (*pager, error) {
@@ -62,7 +62,8 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the receiver of the channel named broken reject everything, or accept it again.
+// refuse makes the receiver of the channel named broken reject all notices. With yes = false, it
+// accepts notices again.
 func (p *pager) refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// policyFailures are settings at a site that let the broker delete letters.
+// policyFailures concern policies and queue settings that let the broker delete letters.
 var policyFailures = []Failure{
 	limit("max-length", "a policy limits the length of an inbox", map[string]any{"max-length": 50}, "max-length 50 (policy drill-max-length)"),
 	limit("max-length-bytes", "a policy limits the bytes of an inbox", map[string]any{"max-length-bytes": 1 << 20}, "max-length-bytes 1048576 bytes (policy drill-max-length-bytes)"),
@@ -46,12 +46,12 @@ var policyFailures = []Failure{
 	},
 }
 
-// losing is the sign for an inbox from which the broker deletes letters.
+// losing returns the sign expected if the broker deletes letters from an inbox.
 func losing(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }
 
-// limit returns a failure that sets a policy on an inbox of its own.
+// limit returns a failure that creates an inbox and sets a policy on it.
 func limit(name, does string, definition map[string]any, says string) Failure {
 	inbox := "drill." + name
 	return Failure{

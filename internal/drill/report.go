@@ -26,7 +26,8 @@ type Row struct {
 	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is what was read in one place, and the seconds since the failure or since the cure.
+// Seen is the report found in one place. Seconds counts from the failure, or from the cure if the
+// report is about the cure.
 type Seen struct {
 	Says    string  `json:"says"`
 	Seconds float64 `json:"seconds"` // -1 = never
@@ -34,10 +35,10 @@ type Seen struct {
 
 var (
 	unseen  = Seen{"", -1}
-	nothing = Seen{"", 0} // nothing is expected there
+	nothing = Seen{"", 0} // no report is expected in this place
 )
 
-// missing names the places that have not reported the failure; "" = all have.
+// missing names the places that have not reported the failure yet, or returns "" if all have.
 func (r *Row) missing() string {
 	var list []string
 	for _, p := range []struct {
@@ -54,7 +55,7 @@ func (r *Row) missing() string {
 // slowest returns the seconds until the last place had reported the failure.
 func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
 
-// Failed counts the rows that did not pass. Skipped rows do not count.
+// Failed returns the number of rows that did not pass, without skipped rows.
 func (r *Report) Failed() (n int) {
 	for _, row := range r.Rows {
 		if !row.Pass && row.Skipped == "" {
@@ -64,7 +65,7 @@ func (r *Report) Failed() (n int) {
 	return n
 }
 
-// Skipped counts the rows that were skipped.
+// Skipped returns the number of skipped rows.
 func (r *Report) Skipped() (n int) {
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
@@ -102,7 +103,7 @@ func (r *Report) Write(out io.Writer) error {
 	return err
 }
 
-// when formats how many seconds it took.
+// when formats the time until the report.
 func (s Seen) when() string {
 	switch {
 	case s == unseen:

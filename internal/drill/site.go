@@ -31,7 +31,7 @@ type site struct {
 	name     string // name of the vhost, user and folder that the drill creates
 	password string
 	admin    bool   // it may create users, rights and operator policies
-	caller   string // the user of the API
+	caller   string // user who calls the API
 	made     bool   // the drill created the vhost and will delete it
 	entered  bool   // the caller was given rights in the vhost
 }
@@ -42,12 +42,12 @@ var ErrNotAdmin = errors.New("the user of the management API is not an administr
 // ErrNotEmpty is returned if a vhost is not empty.
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
-// newSite finds out who the caller is and which vhost and user the drill gets: its own, or the
-// named vhost. user and password are the API's.
+// newSite finds out who the caller is and chooses the drill's vhost and user. If vhost is empty,
+// the drill will create both. user and password are those of the management API.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`
-		Tags json.RawMessage `json:"tags"` // a list; a string up to 3.8
+		Tags json.RawMessage `json:"tags"` // a list; a string in RabbitMQ up to 3.8
 	}
 	if err := api.Do(ctx, "GET", "/api/whoami", nil, &who); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *site) commands() string {
 	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
 }
 
-// empty returns an error if a vhost that somebody else created contains anything.
+// empty returns an error if the vhost, which the drill did not create, contains anything.
 func (s *site) empty(ctx context.Context) error {
 	type named struct {
 		Name string `json:"name"`
@@ -96,7 +96,8 @@ func (s *site) empty(ctx context.Context) error {
 	return err
 }
 
-// at returns the API path for things of one kind in the vhost.
+// at returns the API path for the vhost's objects of one kind, or for one object with the given
+// names.
 func (s *site) at(kind string, names ...string) string {
 	path := "/api/" + kind + "/" + url.PathEscape(s.vhost)
 	for _, n := range names {
@@ -138,8 +139,8 @@ func (s *site) grant(ctx context.Context, user string, r rights) error {
 	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
 }
 
-// remove removes what the drill has created. A vhost created by somebody else stays, and is empty
-// again.
+// remove removes everything that the drill has created. A vhost that somebody else created is kept,
+// and is empty again.
 func (s *site) remove(ctx context.Context) error {
 	var errs []error
 	gone := func(path string) {
@@ -158,7 +159,7 @@ func (s *site) remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear removes the queues, exchanges and policies whose names begin with drill or dlo.
+// clear removes the queues, exchanges and policies whose names begin with "drill" or "dlo".
 func (s *site) clear(ctx context.Context, gone func(path string)) error {
 	var errs []error
 	for _, kind := range []string{"policies", "operator-policies", "queues", "exchanges"} {

@@ -14,9 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// storeFailures concern a restored copy of a store, and the proofs that a store is current: its
-// mark in the broker and the note beside its file. Each failure runs a dlo of its own, which has
-// sent letters back. Its other letters are due for a retry once their queue is no longer paused.
+// storeFailures concern a store that was restored from a copy, and the two proofs that a store is
+// current: its mark in the broker and the note beside its file. Each failure has its own dlo, which
+// has already sent letters back. Its remaining letters wait in a paused queue and are due for a
+// retry once the queue is resumed.
 var storeFailures = []Failure{
 	{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
@@ -146,11 +147,11 @@ func (g *ground) storeConfig(name string) string {
 	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
 }
 
-// workOf returns the queue whose letters a dlo in this file sends back.
+// workOf returns the name of the work queue to which a dlo in this file sends letters back.
 func workOf(name string) string { return "drill." + name + ".work" }
 
-// haveSent prepares the store of a dlo and stops the dlo: ten letters were sent back, and ten wait
-// in a paused queue.
+// haveSent prepares a dlo's store and then stops the dlo. Afterwards ten letters have been sent
+// back, and ten wait in a paused queue.
 func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.open(ctx, name, g.storeConfig(name)); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (g *ground) still(ctx context.Context, name string) error {
 	return nil
 }
 
-// allSent reports whether all letters of haveSent were sent back.
+// allSent reports whether all letters that haveSent prepared were sent back.
 func (g *ground) allSent(ctx context.Context, name string) bool {
 	return g.office(name).count(ctx, "state:requeued") == 2*few
 }
@@ -260,7 +261,8 @@ func (g *ground) forget(ctx context.Context, name string) (note string, err erro
 	return note, g.site.drop(ctx, "queues", deadletter.MarkQueue(p.Store))
 }
 
-// beforeStoreRestored copies a store. Afterwards dlo sends and receives more letters.
+// beforeStoreRestored copies the store of a dlo and then lets the dlo send and receive more
+// letters.
 func beforeStoreRestored(ctx context.Context, g *ground) error {
 	const name = "restored"
 	if err := g.haveSent(ctx, name); err != nil {
@@ -285,11 +287,11 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 	return g.stop(name)
 }
 
-// ofCopy selects the letters that a restored store holds.
+// ofCopy is the query for the letters that a restored store holds back.
 const ofCopy = "state:held doubt:restored"
 
-// decideRestored follows the problem's instructions: it requeues ten of the held letters and
-// discards the others. Only those ten arrive.
+// decideRestored follows the problem's instructions. It requeues ten of the held letters, discards
+// the remaining ones, and checks that only those ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
 	if err := g.still(ctx, name); err != nil {
@@ -312,7 +314,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided on all letters that the restored store held. The
-// letters missing from the store remain a problem for a day, but no longer one of severity page.
+// letters that the store does not contain remain a problem for a day, but its severity is no longer
+// page.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.now().problems {
@@ -325,7 +328,7 @@ func nothingHeld(ctx context.Context, g *ground) bool {
 
 var removedFile = regexp.MustCompile(`rm ("[^"]+")`)
 
-// removeNamed removes the file in the folder that the problem names.
+// removeNamed removes the file that the problem names from the drill's folder.
 func removeNamed(_ context.Context, g *ground, told problem) error {
 	m := removedFile.FindStringSubmatch(told.Cure)
 	if m == nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// noRights grants everything except three rights that dlo needs, one of each kind.
+// noRights grants every right except one configure, one write and one read right that dlo needs.
 var noRights = rights{Configure: `^(?!dlo\.epoch\.).*`, Write: `^(?!amq\.default$).*`, Read: `^(?!dlo\.letters$).*`}
 
-// userFailures concern dlo's user: its rights, its tag and its password.
+// userFailures concern the rights, the tag and the password of dlo's user.
 var userFailures = []Failure{
 	{
 		Name: "rights", Does: "the user loses three rights, one of each kind, and its connections are closed", admin: true, wave: waveRights,

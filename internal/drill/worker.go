@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// worker takes messages from a queue and rejects them until it is repaired.
+// worker takes messages from a queue. It rejects them until it is repaired, and handles them
+// afterwards.
 type worker struct {
 	queue    string
 	round    sync.Mutex // held during a round, so that no rejecting round ends after the repair
@@ -22,7 +23,7 @@ const (
 	workBatch = 500 // messages per request
 )
 
-// work starts a worker on a queue. Each queue has at most one.
+// work starts a worker on a queue. Call it at most once for each queue.
 func (g *ground) work(queue string) *worker {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &worker{queue: queue, cancel: cancel}
@@ -40,7 +41,7 @@ func (g *ground) work(queue string) *worker {
 	return w
 }
 
-// takes runs one round.
+// takes takes one batch of messages from the queue.
 func (w *worker) takes(ctx context.Context, s *site) {
 	w.round.Lock()
 	defer w.round.Unlock()

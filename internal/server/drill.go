@@ -19,7 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// Drill is the command dlo drill.
+// Drill is the command `dlo drill`.
 type Drill struct {
 	config.File
 	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
@@ -78,7 +78,7 @@ func verdict(r *drill.Report) error {
 	return nil
 }
 
-// options returns the options of the requested drill.
+// options converts the command line to the options of a drill.
 func (c Drill) options(o Options) (drill.Options, error) {
 	options := drill.Options{VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
 	broker, err := c.broker(o.Getenv)
@@ -127,7 +127,7 @@ func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	return b, nil
 }
 
-// running is a dlo started by the drill.
+// running is a dlo that the drill has started.
 type running struct {
 	*Server
 	cancel context.CancelFunc
@@ -140,7 +140,7 @@ func (r running) Stop() error {
 	return <-r.ended
 }
 
-// startOffice starts a dlo in this process. Its log is written beside its configuration, and it
+// startOffice starts a dlo in this process. The dlo writes its log beside its configuration and
 // ignores this process's environment.
 func (o Options) startOffice(ctx context.Context, path, amqp, management string) (drill.Running, error) {
 	nothing := func(string) string { return "" }
@@ -204,7 +204,7 @@ func (c Drill) print(out io.Writer, r *drill.Report) error {
 	return r.Write(out)
 }
 
-// list prints which failures can be drilled and which cannot.
+// list prints the failures that a drill can cause, and the kinds of problems that it cannot.
 func (c Drill) list(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAILURE\tPROBLEM\tWHAT IS DONE")

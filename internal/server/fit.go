@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Each consumer declares the interface it needs; these are the implementations it gets.
+// Each package declares the interfaces that it needs. These types implement them.
 var (
 	_ annotation.Store         = (*store.Store)(nil)
 	_ classify.IndexStore      = (*store.Store)(nil)

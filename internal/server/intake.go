@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// intake creates the parts that take in letters, continuously from inboxes and once from other
-// queues, and the intake of annotations.
+// intake creates the parts that take in letters, both continuously from inboxes and once from other
+// queues. It also creates the intake of annotations.
 func (s *Server) intake() {
 	cfg := s.cfg
 	taking := ingest.Options{
@@ -41,8 +41,8 @@ func (s *Server) intake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// reporting returns the loops that read queues of annotations. Each queue is read once, however
-// many entries name it.
+// reporting returns one loop for each queue of annotations. A queue that several broker entries
+// name has only one loop.
 func (s *Server) reporting() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// linksOf creates the links to the configured brokers, in order. None of them is connected yet.
+// linksOf creates one link for each configured broker, in order. The links are not connected yet.
 func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
@@ -29,7 +29,7 @@ func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	return links, nil
 }
 
-// reached tells the links which brokers have been connected at least once since the store was
+// reached tells each link whether its broker has been connected at least once since the store was
 // created.
 func (s *Server) reached(ctx context.Context) error {
 	reached, err := s.store.Reached(ctx)
@@ -41,8 +41,8 @@ func (s *Server) reached(ctx context.Context) error {
 	return err
 }
 
-// Ask connects to each configured broker and reports what it allows dlo to do. It changes nothing
-// there.
+// Ask connects to each configured broker and reports what the broker allows dlo to do. It changes
+// nothing on the brokers.
 func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
 	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. All
-// are loopback addresses. A name is resolved only here, so that dlo listens on exactly the
-// addresses that were checked. Addresses that others could reach are rejected, as there is no
-// sign-in yet.
+// of them must be loopback addresses. Addresses that other machines could reach are rejected,
+// because there is no sign-in yet. A name is resolved only here, so that dlo listens on exactly the
+// addresses that were checked.
 func addresses(ctx context.Context, listen string, lookup resolver) ([]string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -53,8 +53,8 @@ func addresses(ctx context.Context, listen string, lookup resolver) ([]string, e
 	return list, nil
 }
 
-// listen listens on the first address that this machine has. It does not skip an address that is in
-// use, because people who open the name would reach the other program.
+// listen listens on the first of the addresses that this machine has. It does not skip an address
+// that is in use, because the listen address would then lead people to the other program.
 func listen(addresses []string) (net.Listener, error) {
 	var failed []error
 	for _, address := range addresses {
@@ -69,8 +69,9 @@ func listen(addresses []string) (net.Listener, error) {
 	return nil, fmt.Errorf("listen: %w; choose another address with listen or DLO_LISTEN", errors.Join(failed...))
 }
 
-// hostsOf returns the Host allow list of a server. The configured listen address may differ from
-// the actual address and its port; requests for the configured name are accepted too.
+// hostsOf returns the host names that a server accepts in requests. The configured listen address
+// may differ from the actual address and port. Requests that use the configured name are accepted
+// too.
 func hostsOf(listen, address, publicURL string, configured []string) []string {
 	hosts := web.Hosts(address, publicURL, configured)
 	host, _, _ := net.SplitHostPort(listen)

@@ -14,11 +14,11 @@ import (
 const (
 	logAlike = 5           // limit for lines that differ only in figures
 	logLines = 20          // limit for lines with one message
-	logFold  = time.Minute // period of the limits; its omitted lines are counted and reported
+	logFold  = time.Minute // period of both limits; afterwards, omitted lines are reported
 )
 
-// newLog returns a log that folds repeated lines. flush makes it report immediately how many it has
-// omitted.
+// newLog returns a log that folds repeated lines. flush makes the log report immediately how many
+// lines it has omitted.
 func newLog(w io.Writer) (log *slog.Logger, flush func()) {
 	f := &folds{of: map[string]*fold{}}
 	return slog.New(&foldingHandler{folds: f, out: slog.NewTextHandler(w, nil)}), f.flush
@@ -33,17 +33,17 @@ type foldingHandler struct {
 	with  string // the attributes already added to out
 }
 
-// folds holds what was omitted from a log, by level and message.
+// folds holds the lines omitted from a log, by level and message.
 type folds struct {
 	mu sync.Mutex
 	of map[string]*fold
 }
 
-// fold is one message in the current minute.
+// fold counts the lines with one level and message during the current minute.
 type fold struct {
 	lines   int            // written
 	alike   map[string]int // written lines by text without figures; at most logLines
-	before  map[string]int // same for the previous minute, if lines were omitted in it
+	before  map[string]int // alike of the previous minute, if lines were omitted in it
 	left    int            // out
 	last    slog.Record    // the last omitted line
 	handler slog.Handler   // the handler of last
@@ -71,7 +71,7 @@ func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// leaves reports whether a line is omitted, and counts it.
+// leaves reports whether a line must be omitted. It counts the line in either case.
 func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)
@@ -101,7 +101,8 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	return true
 }
 
-// turn ends a message's minute. The next one begins immediately if lines were omitted.
+// turn ends the current minute of a message. If lines were omitted, the next minute begins
+// immediately.
 func (f *folds) turn(message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +116,7 @@ func (f *folds) turn(message string) {
 	m.timer.Reset(logFold)
 }
 
-// say writes the number of lines omitted since the last time, and the last of them.
+// say writes the last omitted line, with the number of lines omitted since the previous report.
 func (m *fold) say() {
 	if m.left == 0 {
 		return

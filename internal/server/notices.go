@@ -15,14 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// outbox is the store's outbox with masking applied.
+// outbox is the store's outbox with masks applied to the notices.
 type outbox struct {
 	*notify.Aside
 	mask func(name, text string) (string, bool)
 }
 
-// Due returns due deliveries of a channel with masked values hidden, including those in notices
-// written before the mask was configured.
+// Due returns the due deliveries of a channel, with masked values hidden. Values are also hidden in
+// notices that were written before the mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
@@ -90,8 +90,8 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
 }
 
-// office returns the identity of this dlo: the address where people reach it, and the name by which
-// receivers distinguish it from others.
+// office returns the identity of this dlo. It consists of the address where people reach dlo and
+// the name by which receivers tell it apart from other instances.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
 	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // use the configured name, such as localhost, which the Host check allows
@@ -102,13 +102,13 @@ func (s *Server) office(cfg config.Config) notify.Office {
 	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+address), Name: s.name}
 }
 
-// Check validates the channels of a configuration.
+// Check validates the channels in a configuration by creating their senders.
 func Check(cfg config.Config) error {
 	_, err := channelsOf(cfg.Channels)
 	return err
 }
 
-// channelsOf creates the senders for the configured channels.
+// channelsOf creates a sender for each configured channel.
 func channelsOf(list []config.Channel) (map[string]notify.Channel, error) {
 	channels := map[string]notify.Channel{}
 	for _, c := range list {
@@ -138,7 +138,7 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
 
-// made returns a sender's channel.
+// made returns a sender's channel, or the error of its constructor.
 func made[S interface{ Channel() notify.Channel }](sender S, err error) (notify.Channel, error) {
 	if err != nil {
 		return notify.Channel{}, err
@@ -158,15 +158,16 @@ func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
 	return notify.TimeOfDay{Hour: int(t) / 60, Minute: int(t) % 60}
 }
 
-// location returns a zone that the configuration has validated.
+// location returns the time zone with a name that the configuration has validated.
 func location(name string) *time.Location {
-	zone, _ := time.LoadLocation(name) // nil if unknown on this machine: UTC
+	zone, _ := time.LoadLocation(name) // nil, which means UTC, if the zone is unknown here
 	return zone
 }
 
 const repeatEvery = 5 * time.Minute
 
-// repeats keeps resending open alerts to the Alertmanagers, which forget them, until ctx ends.
+// repeats resends open alerts to the Alertmanagers until ctx ends, because an Alertmanager forgets
+// alerts that are not repeated.
 func (s *Server) repeats(ctx context.Context) error {
 	for {
 		select {

@@ -43,8 +43,8 @@ func (s *Server) pages() {
 	s.http = s.web.Server()
 }
 
-// metrics serves /metrics. Unreadable metrics are omitted and logged, so that an unresponsive store
-// does not affect the others.
+// metrics serves /metrics. Metrics that cannot be read are omitted and logged, so that an
+// unresponsive store does not affect the remaining metrics.
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
@@ -56,8 +56,8 @@ func (s *Server) metrics() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
 }
 
-// setup returns the example shown on first run. It uses the first broker with a dead-letter
-// exchange, because a policy can refer to that immediately.
+// setup returns the example that is shown on first run. The example uses the first broker with a
+// dead-letter exchange, because a policy can refer to the exchange immediately.
 func (s *Server) setup() web.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]

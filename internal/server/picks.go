@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks puts people's picks into use. Their bindings precede the configuration's, because people
-// saw the effect of their picks on their letters.
+// picks puts the types that people picked into use. The bindings of these picks take precedence
+// over the configuration's, because people saw the effect of their picks on their letters.
 func (s *Server) picks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -40,14 +40,15 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts returns the decoder for bodies that nobody views as JSON.
+// decoderOfVerdicts returns a decoder for bodies that are not shown to anybody. It skips the
+// conversion to JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
 	d.NoJSON = true
 	return &d
 }
 
-// reread is called after letters have been read again, while types cannot change.
+// reread is called after letters have been read again. Types cannot change during the call.
 func (s *Server) reread() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// Several entries of the configuration may point to one broker and vhost. That is called their
-// place.
+// Several entries of the configuration may point to the same broker and vhost. The code calls that
+// broker and vhost the place of these entries.
 
-// inboxesAt returns all inboxes of a place, whichever entries name them. No letter is requeued to
-// an inbox.
+// inboxesAt returns the inboxes of all entries with the given place. No letter is requeued to any
+// of them.
 func inboxesAt(brokers []config.Broker, place string) []string {
 	var inboxes []string
 	for _, b := range brokers {
@@ -22,8 +22,8 @@ func inboxesAt(brokers []config.Broker, place string) []string {
 	return inboxes
 }
 
-// annotationsAt returns the queues of annotations of a place. No letter is requeued to such a
-// queue, and none is drained.
+// annotationsAt returns the queues of annotations of all entries with the given place. No letter is
+// requeued to such a queue, and no letters are drained from it.
 func annotationsAt(brokers []config.Broker, place string) []string {
 	var queues []string
 	for _, b := range brokers {
@@ -34,7 +34,7 @@ func annotationsAt(brokers []config.Broker, place string) []string {
 	return queues
 }
 
-// namesOf returns the names of a place in the configuration.
+// namesOf returns the names of all entries with the given place.
 func namesOf(brokers []config.Broker, place string) []string {
 	var names []string
 	for _, b := range brokers {

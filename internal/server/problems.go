@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// problems returns the problems that prevent dlo itself from working. Its brokers report their own.
+// problems returns the problems that keep dlo itself from working. The brokers report their own
+// problems.
 func (s *Server) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
@@ -38,7 +39,7 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
-// allProblems returns these problems and those of the brokers.
+// allProblems returns the problems of dlo itself and of its brokers.
 func (s *Server) allProblems() []deadletter.Problem {
 	list := s.problems()
 	for _, b := range s.brokers() {
@@ -47,7 +48,7 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
-// problemChannels returns the channels for problems.
+// problemChannels returns the names of the channels on which problems are reported.
 func (s *Server) problemChannels() []string {
 	if named := *s.told.Load(); len(named) > 0 {
 		return named
@@ -55,10 +56,11 @@ func (s *Server) problemChannels() []string {
 	return s.rules.Set().Pagers()
 }
 
-// problemsDesc describes dlo_problems.
+// problemsDesc describes the metric dlo_problems.
 var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
 
-// problemCollector counts the current problems whenever it is collected.
+// problemCollector collects the metric dlo_problems. It counts the current problems at each
+// collection.
 type problemCollector struct{ *Server }
 
 func (c problemCollector) Describe(to chan<- *prometheus.Desc) { to <- problemsDesc }

@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	noteEvery   = 10 * time.Second // interval between notes of the store's progress
+	noteEvery   = 10 * time.Second // interval at which the store's progress is noted
 	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noting notes the store's progress beside it, even while nothing is sent. If the store is later
-// replaced by a copy, missing decisions and arrivals are thus noticed too.
+// noting writes the store's progress to a file beside it at regular intervals, even while nothing
+// is sent. If the store is later replaced by an older copy, dlo can therefore notice missing
+// decisions and arrivals too.
 func (s *Server) noting(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
@@ -30,16 +31,16 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history is the store's knowledge of its own past.
+// history returns what a store knows about its own past.
 type history interface {
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = never restored
 	Strangers() []string
-	Unnoted() error // why the last note of its progress failed; nil = it was written
+	Unnoted() error // error of the last attempt to note the store's progress; nil if it was noted
 	Damaged() error // nil = no damage found
 }
 
-// storeProblems reports that the store is damaged, a restored copy or not noted, or that another
-// store was in its place.
+// storeProblems reports that the store is damaged, that it is a restored copy, that its progress
+// cannot be noted, or that another store was in its place before.
 func (s *Server) storeProblems() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// reloads reloads the configuration and the schemas on each SIGHUP, until ctx ends.
+// reloads reloads the configuration and the schemas on each SIGHUP. It returns when ctx ends.
 func (s *Server) reloads(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -30,9 +30,9 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// reload puts the configuration file's rules, channels, quiet hours and digest into use, all or
-// nothing: a file with a mistake changes nothing. The rules decide on letters that are not decided
-// yet. Letters already waiting keep their decision.
+// reload puts the rules, channels, quiet hours and digest of the configuration file into use. It is
+// all or nothing: a file with a mistake changes nothing. The new rules apply to letters that are
+// not decided yet. Letters that already wait keep their decision.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)

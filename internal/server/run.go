@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// room runs loops until their context ends. Its owner waits for them.
+// room runs loops until their context ends. The owner of a room waits for its loops.
 type room struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -28,9 +28,10 @@ func (r *room) stop() {
 	r.done.Wait()
 }
 
-// sendingStop is how long dlo waits for letters being sent when it stops. A broker under an alarm
-// accepts nothing from publishers, possibly for hours. Letters that it has not accepted or
-// confirmed by then are sent again after the next start, or held if they may have arrived.
+// sendingStop is how long a stopping dlo waits for the letters that are being sent. A broker under
+// an alarm accepts nothing from publishers, possibly for hours. Letters that the broker has not
+// accepted or confirmed in that time are sent again after the next start, or held if they may have
+// arrived.
 const sendingStop = 5 * time.Second
 
 // Run works until ctx ends and then stops in order: it starts no more actions, windows or claims,

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// schemas opens the type library, which is used to decode bodies from then on. It reports types
-// that cannot be read and uses the rest.
+// schemas opens the type library, which decodes bodies from then on. It reports types that cannot
+// be read and uses all other types.
 func (s *Server) schemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// Serve is the command dlo serve.
+// Serve is the command `dlo serve`.
 type Serve struct {
 	config.File
 	AcceptStore bool `name:"accept-store" help:"Say that the store is current, when nothing is left that proves it is not an older copy; letters that are due are then sent."`
@@ -42,17 +42,17 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 	return s.Run(ctx)
 }
 
-// Options is what a server gets from its process.
+// Options holds the inputs and outputs that a server gets from its process.
 type Options struct {
 	Getenv      func(string) string
 	Log         io.Writer // text, one line per event
 	Out         io.Writer // output of a command
 	Version     string
-	AcceptStore bool               // a person says that the store is current
+	AcceptStore bool               // set if a person has confirmed that the store is current
 	Crash       func(point string) // called at named points, for tests; nil in production
 }
 
-// refusedError is an error with its exit code.
+// refusedError is an error that carries the exit code of the process.
 type refusedError struct {
 	error
 	code int
@@ -61,17 +61,19 @@ type refusedError struct {
 func (e refusedError) ExitCode() int { return e.code }
 func (e refusedError) Unwrap() error { return e.error }
 
-// wrong returns the error for a configuration mistake that only the server can find.
+// wrong returns the error for a mistake in the configuration or on the command line. The process
+// then exits with code 2.
 func wrong(format string, args ...any) error {
 	return refusedError{fmt.Errorf("usage: "+format, args...), 2}
 }
 
 const (
-	collectAt   = 300       // per cent of growth: most memory of a window is free again with the next one
+	collectAt   = 300       // per cent of growth; most memory of a window is free by the time of the next one
 	softCeiling = 200 << 20 // bytes; the collector works hard near this limit. A larger body exceeds it while it is in memory
 )
 
-// tuneMemory uses spare memory to save processor time. GOGC and GOMEMLIMIT take precedence.
+// tuneMemory sets the garbage collector to use spare memory and save processor time. The
+// environment variables GOGC and GOMEMLIMIT take precedence.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)

@@ -60,12 +60,12 @@ type Server struct {
 	keeper      *operation.Keeper
 	tender      *operation.Tender
 	outbox      outbox
-	name        string // of the store, for receivers of notices
+	name        string // name of the store, for receivers of notices
 	notifier    *notify.Notifier
 	channels    atomic.Pointer[map[string]notify.Channel]
 	digester    *notify.Digester
 	watched     *notify.Problems
-	told        atomic.Pointer[[]string] // channels configured for problems
+	told        atomic.Pointer[[]string] // names of the channels that are notified of problems
 	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	history     history
 	indexer     *classify.Indexer
@@ -135,7 +135,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Close closes the store and the listener of a server that will not run.
 func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
 
-// explainStore says what to do about a store that cannot be opened.
+// explainStore adds advice to the error of a store that cannot be opened.
 func explainStore(err error, path string) error {
 	if errors.Is(err, store.ErrLocked) {
 		return refusedError{err, 4}
@@ -149,7 +149,7 @@ func explainStore(err error, path string) error {
 	return err
 }
 
-// rooms creates the worker components and connects their wake-ups.
+// rooms creates the components that work in the background, and connects their wake-ups.
 func (s *Server) rooms() {
 	cfg := s.cfg
 	s.rules = rules.NewBook(&cfg.Rules)
@@ -194,12 +194,13 @@ func (s *Server) cameBack(letters []deadletter.ID) {
 	}
 }
 
-// flooded reports whether letters wait in the broker to be stored.
+// flooded reports whether letters wait in the broker to be stored. Work that can be done later
+// should then pause.
 func (s *Server) flooded() bool {
 	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
 }
 
-// facts asks an origin's broker about its queue.
+// facts asks the origin's broker for facts about the origin's queue.
 func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker {
@@ -209,8 +210,8 @@ func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.Queu
 	return deadletter.UnknownQueue
 }
 
-// onward asks an origin's broker whether its queue, in which a letter expired, only delays
-// messages.
+// onward asks the origin's broker about the queue in which a letter expired. It reports whether
+// that queue only delays messages.
 func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker && s.links[i].VHost() == o.VHost {
@@ -220,7 +221,7 @@ func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadlett
 	return deadletter.Onward{Why: "its broker is not in the configuration"}
 }
 
-// given returns the origin that the configuration assigns to letters of an inbox.
+// given returns the queue that the configuration names as the origin of an inbox's letters.
 func (s *Server) given(broker, vhost, inbox string) string {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == broker && s.links[i].VHost() == vhost {

@@ -14,8 +14,8 @@ import (
 // straysWait is how long a page waits for the store to find letters that nobody sends.
 const straysWait = 2 * time.Second
 
-// strays reports letters of brokers and vhosts that are not configured as problems. They are
-// unknown while the store does not respond; /readyz then gives the reason.
+// strays reports, as problems, the letters of brokers and vhosts that are not configured. It
+// reports none while the store does not respond; /readyz then gives the reason.
 func (s *Server) strays() []deadletter.Problem {
 	ctx, cancel := context.WithTimeout(context.Background(), straysWait)
 	defer cancel()
@@ -42,7 +42,8 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem reports that nobody sends a broker's letters, and what to add to the configuration.
+// strayProblem returns the problem that nobody sends a broker's letters. It names the setting to
+// add to the configuration.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"
@@ -83,7 +84,7 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 	return p
 }
 
-// strayText describes what does not happen to the letters.
+// strayText describes the consequences for the letters, in numbers.
 func strayText(s *deadletter.Stray) string {
 	var parts []string
 	for _, p := range []struct {
@@ -101,7 +102,7 @@ func strayText(s *deadletter.Stray) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// asYAML formats a name for the configuration.
+// asYAML formats a name as it must be written in the configuration.
 func asYAML(name string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {

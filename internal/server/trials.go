@@ -18,7 +18,7 @@ func (s *Server) trying() []trial.Broker {
 	return list
 }
 
-// noTrial returns why the configuration of a broker does not allow a trial; "" = it does.
+// noTrial returns the reason why a broker's configuration does not allow a trial, or "" if it does.
 func noTrial(b *config.Broker) string {
 	name := deadletter.Visible(b.Name)
 	switch {
@@ -30,7 +30,7 @@ func noTrial(b *config.Broker) string {
 	return ""
 }
 
-// notYet returns why a trial could not arrive now; "" = it could.
+// notYet returns the reason why a trial letter could not arrive now, or "" if it could.
 func notYet(b deadletter.BrokerStatus) string {
 	if away := b.Away(); away != "" {
 		return away

@@ -23,7 +23,7 @@ var (
 var runElsewhere = map[string]string{
 	"dlo drill --":                "TestADrill runs it",
 	"dlo topology check --broker": "TestLostDeadLettersAreFound runs it",
-	"dlo topology plan": "TestLostDeadLettersAreFound runs it; here no broker was looked at",
+	"dlo topology plan":           "TestLostDeadLettersAreFound runs it; here no broker was looked at",
 	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
 	"curl -u user:password -X DELETE":                          "TestDloIsAddedToASiteAndRemoved runs it",
 	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",

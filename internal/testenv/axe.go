@@ -14,19 +14,21 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// Axe returns the accessibility faults that axe-core finds in the current page: one string for each
-// rule with the elements that break it. It returns none if the page is in order. The script is
-// injected through the devtools protocol, so it is not subject to the page's content security
-// policy and does not change it. If rules are given, it checks only those. Otherwise it checks
-// everything that axe-core 4.14.1 checks by default, and target-size (WCAG 2.2 AA).
+// Axe returns the accessibility faults that axe-core finds in the current page. Each string
+// describes one violated rule and the elements that violate it. If there are no faults, Axe returns
+// none. If rules are given, only those rules are checked. Otherwise Axe checks every rule that
+// axe-core 4.14.1 enables by default, and target-size (WCAG 2.2 AA).
+//
+// The script is injected through the devtools protocol. It is therefore not subject to the page's
+// content security policy and does not change it.
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
-	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // a page keeps it until it is left
+	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // axe-core stays until the page is left
 		b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
 	}
 	options := map[string]any{
 		"resultTypes": []string{"violations"},
-		"preload":     false, // it loads every style sheet again, for rules that are experimental only
+		"preload":     false, // would load every style sheet again, and only experimental rules need that
 	}
 	if len(only) > 0 {
 		options["runOnly"] = only
@@ -42,7 +44,7 @@ func (b *Tab) Axe(only ...string) []string {
 		Impact string `json:"impact"`
 		Help   string `json:"help"`
 		Nodes  []struct {
-			Target []any  `json:"target"` // selectors; a nested list leads into a shadow tree
+			Target []any  `json:"target"` // CSS selectors; a nested list leads into a shadow tree
 			HTML   string `json:"html"`
 		} `json:"nodes"`
 	}](fmt.Sprintf(`axe.run(document, %s).then(r => r.violations)`, text), chromedp.EvalAwaitPromise))

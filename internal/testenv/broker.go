@@ -16,8 +16,8 @@ import (
 // tests once for each version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the test binary's single node. Starting a node takes seconds and creating a vhost
-// milliseconds, so tests are separated by vhosts.
+// shared is the test binary's only node. Each test uses its own vhost there: starting a node takes
+// seconds, and creating a vhost takes milliseconds.
 var shared sharedNode
 
 type sharedNode struct {
@@ -39,10 +39,11 @@ func (s *sharedNode) stop() {
 	}
 }
 
-// Broker returns the node shared by all tests of the binary. The first call starts it, in the
-// version of DLO_TEST_BROKER. Tests leave it running, and each uses its own vhost (VHost) and a new
-// channel. A test that kills a node uses PrivateBroker. If RabbitMQ is not installed, the test is
-// skipped with the command that installs it; with DLO_TEST_REQUIRE=1 it fails.
+// Broker returns the node shared by all tests of the binary. The first call starts the node with
+// the RabbitMQ that DLO_TEST_BROKER names. Tests leave the node running, and each test uses its own
+// vhost (VHost) and a new channel. A test that kills a node must use PrivateBroker instead. If
+// RabbitMQ is not installed, the test is skipped with a message that shows the command to install
+// it. With DLO_TEST_REQUIRE=1, the test fails instead.
 func Broker(t testing.TB) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -53,11 +54,12 @@ func Broker(t testing.TB) *Node {
 	return n
 }
 
-// PrivateBroker starts a node for one test, which may kill it, and stops it at the end of the test.
-// It skips and fails like Broker.
+// PrivateBroker starts a node for one test and stops it at the end of the test. The test may kill
+// the node. If RabbitMQ is not installed, PrivateBroker skips or fails the test like Broker.
 func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) }
 
-// PrivateBrokerWith is PrivateBroker with options. If Root is empty, DLO_TEST_BROKER applies.
+// PrivateBrokerWith is PrivateBroker with options. If Root is empty, the RabbitMQ that
+// DLO_TEST_BROKER names is used.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -79,8 +81,8 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	return n
 }
 
-// VHost creates a vhost for one test on the shared node and returns its name and AMQP URL. The
-// vhost is deleted, and connections to it are closed, at the end of the test.
+// VHost creates a vhost for one test on the shared node and returns the vhost's name and AMQP URL.
+// At the end of the test, the vhost is deleted and connections to it are closed.
 func VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	return Broker(t).VHost(t)
@@ -91,7 +93,7 @@ var (
 	notPlain = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 )
 
-// VHost creates a vhost for one test on this node; see the function of that name.
+// VHost creates a vhost for one test on this node, like the function VHost.
 func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	name := notPlain.ReplaceAllString(t.Name(), "-")

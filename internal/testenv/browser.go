@@ -19,12 +19,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tabLimit ends a step that waits for something that never appears.
+// tabLimit is the time limit for a step, in case it waits for something that never appears.
 const tabLimit = time.Minute
 
-// Tab is a browser tab of one test. It has its own browser context, without cookies, storage or
-// cache of other tests. Its methods fail the test if they fail. It must be used by one goroutine
-// only.
+// Tab is a browser tab of one test. It has its own browser context and shares no cookies, storage
+// or cache with other tests. If a method of Tab fails, it fails the test. A Tab must be used by one
+// goroutine only.
 type Tab struct {
 	t        testing.TB
 	ctx      context.Context
@@ -34,9 +34,9 @@ type Tab struct {
 	csp      []string
 }
 
-// Browser opens a tab that is closed at the end of the test. The first call in a test binary starts
-// the browser. The viewport is 1280 x 800. If Chromium is not installed, the test is skipped with
-// the command that installs it; with DLO_TEST_REQUIRE=1 it fails.
+// Browser opens a tab and closes it at the end of the test. The first call in a test binary starts
+// the browser. The viewport is 1280 x 800. If Chromium is not installed, the test is skipped with a
+// message that shows the command to install it. With DLO_TEST_REQUIRE=1, the test fails instead.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
 	long(t, "a browser")
@@ -55,12 +55,12 @@ func Browser(t testing.TB) *Tab {
 	return tab
 }
 
-// Context returns the tab's chromedp context, for chromedp.Run and for everything that Tab has no
-// method for.
+// Context returns the tab's chromedp context. Use it with chromedp.Run for everything that has no
+// method of Tab.
 func (b *Tab) Context() context.Context { return b.ctx }
 
-// Do runs steps in order. It fails the test if one fails or if they take more than a minute
-// altogether.
+// Do runs steps in order. It fails the test if a step fails or if all steps together take more than
+// a minute.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -70,9 +70,9 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Act evaluates an expression that may lead to another page, such as a click on a link. In that
-// case Chromium may discard the result along with the old page (error -32000). The expression was
-// still evaluated, and later steps must wait for the new page.
+// Act evaluates an expression that may lead to another page, such as a click on a link. If it does,
+// Chromium may discard the result together with the old page (error -32000). Act ignores that
+// error, because the expression was still evaluated. Later steps must wait for the new page.
 func (b *Tab) Act(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -95,7 +95,7 @@ func (b *Tab) Is(expression string) bool {
 	return ok && err == nil
 }
 
-// leftBehind reports whether a page was left before it could respond.
+// leftBehind reports whether an error means that the page was left before it could respond.
 func leftBehind(err error) bool {
 	return strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
 }
@@ -118,7 +118,7 @@ func (b *Tab) Viewport(width, height int64) {
 	b.Do(chromedp.EmulateViewport(width, height))
 }
 
-// DarkScheme makes pages see prefers-color-scheme: dark, or light.
+// DarkScheme makes pages see prefers-color-scheme: dark if on is set, and light otherwise.
 func (b *Tab) DarkScheme(on bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -134,7 +134,7 @@ func (b *Tab) LessMotion() {
 	b.media("prefers-reduced-motion", "reduce")
 }
 
-// media sets one media feature for pages and removes any set before.
+// media sets one media feature for pages. It replaces a feature that was set before.
 func (b *Tab) media(feature, value string) {
 	b.t.Helper()
 	b.Do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -148,14 +148,15 @@ func (b *Tab) TimeZone(name string) {
 	b.Do(command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
 }
 
-// JavaScript enables or disables the scripts of pages loaded from now on. The test itself can still
-// evaluate.
+// JavaScript enables or disables the scripts of pages loaded from now on. The test itself can
+// always evaluate expressions.
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()
 	b.Do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
 }
 
-// Heap returns the bytes of JavaScript and of the page in use after a forced collection.
+// Heap returns the number of bytes that JavaScript and the page use after a forced garbage
+// collection.
 func (b *Tab) Heap() float64 {
 	b.t.Helper()
 	b.Do(command(heapprofiler.CollectGarbage, cdp.Empty{}))
@@ -190,8 +191,8 @@ func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	return v
 }
 
-// Console returns what went wrong on the tab's pages so far, oldest first: logged errors, uncaught
-// exceptions, and errors of the browser itself, such as a resource that did not load.
+// Console returns the errors on the tab's pages so far, oldest first. They are logged errors,
+// uncaught exceptions, and errors of the browser itself, such as a resource that did not load.
 func (b *Tab) Console() []string {
 	b.t.Helper()
 	b.drain()
@@ -199,8 +200,8 @@ func (b *Tab) Console() []string {
 }
 
 // CSPReports returns the violations of content security policies on the tab's pages so far, oldest
-// first, for example "script-src-elem blocked inline". Chromium also writes them to the console.
-// Violations on a page without JavaScript appear only there.
+// first, for example "script-src-elem blocked inline". Chromium also writes these violations to the
+// console. For a page without JavaScript, they appear only in the console.
 func (b *Tab) CSPReports() []string {
 	b.t.Helper()
 	b.drain()
@@ -212,13 +213,13 @@ const (
 	fenceMark = "dlo test: fence "
 )
 
-// reportViolations runs before each page's scripts. It reports violations to the test through the
-// console, which keeps their order and survives a navigation.
+// reportViolations is a script that runs before each page's own scripts. It reports violations to
+// the test through the console, which preserves their order and survives a navigation.
 const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark + "${JSON.stringify(" + `
 	{directive: e.effectiveDirective, blocked: e.blockedURI, source: e.sourceFile, line: e.lineNumber, sample: e.sample})}` + "`" + `), true)`
 
-// drain reads the console up to a line that it writes itself. It first gives the page a moment: a
-// violation is an event, which the page receives only after its current task.
+// drain reads the console up to a line that drain itself writes. It first gives the page a moment,
+// because a page receives a violation as an event after its current task.
 func (b *Tab) drain() {
 	b.t.Helper()
 	b.fences++

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chrome is the test binary's single Chromium. Tests are separated by browser contexts, which share
-// nothing.
+// chrome is the test binary's only Chromium. Each test has its own browser context, and the
+// contexts share nothing.
 var chrome sharedChrome
 
 type sharedChrome struct {
@@ -39,14 +39,15 @@ func (s *sharedChrome) launch() (err error) {
 	if s.folder, err = newFolder("browser"); err != nil {
 		return err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, and without first run, sync and background networking
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless; no first run, sync or background networking
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
 		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // it leaves nothing elsewhere
 		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
 		chromedp.DisableGPU,
-		// Pages live for a second, too short for the optimizing compilers of V8 to pay for themselves:
-		// axe on all pages took 115 s of processor time with them and 97 s without (Chromium 156).
+		// The optimizing compilers of V8 do not pay off, because each page lives for only about a
+		// second. axe on all pages took 115 s of processor time with the compilers and 97 s without
+		// (Chromium 156).
 		chromedp.Flag("js-flags", "--no-turbofan --no-maglev"),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),

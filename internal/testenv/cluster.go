@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Nodes is the number of nodes in a cluster. With three, one may be lost.
+// Nodes is the number of nodes in a cluster. A cluster of three survives the loss of one node.
 const Nodes = 3
 
 // Cluster is one broker of three private nodes. Their traffic goes through relays, so that the
@@ -23,17 +23,19 @@ type Cluster struct {
 	Nodes [Nodes]*Node
 
 	names [Nodes]*names
-	lines [Nodes][Nodes]*Link // by dialling and dialled node; nil for a node itself
+	lines [Nodes][Nodes]*Link // by dialling node, then dialled node; nil from a node to itself
 }
 
-// tick is the number of seconds of silence after which a node considers another one gone. The
-// default is 60.
+// tick is the number of seconds of silence after which a node considers another node gone. The
+// broker's default is 60.
 const tick = 8
 
-// StartCluster starts a cluster of the version of DLO_TEST_BROKER for one test, which takes 7 to 30
-// s, and stops it at the end of the test. conf contains further lines of rabbitmq.conf for all
-// nodes. It is for `make soak`: without DLO_SOAK=1 the test is skipped. Otherwise it skips and
-// fails like Broker.
+// StartCluster starts a cluster for one test and stops it at the end of the test. The start takes 7
+// to 30 s. DLO_TEST_BROKER sets the version. conf contains additional lines of rabbitmq.conf for
+// all nodes.
+//
+// StartCluster is for `make soak`: without DLO_SOAK=1 the test is skipped. If RabbitMQ is not
+// installed, it skips or fails the test like Broker.
 func StartCluster(t testing.TB, conf ...string) *Cluster {
 	t.Helper()
 	if os.Getenv("DLO_SOAK") != "1" {
@@ -59,7 +61,7 @@ func StartCluster(t testing.TB, conf ...string) *Cluster {
 	return c
 }
 
-// claim gives each node its name, its ports and its folder.
+// claim assigns a name, ports and a folder to each node.
 func (c *Cluster) claim(i installation, conf []string) error {
 	conf = append([]string{
 		"cluster_formation.peer_discovery_backend = classic_config",
@@ -80,7 +82,8 @@ func (c *Cluster) claim(i installation, conf []string) error {
 
 func memberName(family string, n int) string { return fmt.Sprintf("%s-%d@127.0.0.1", family, n) }
 
-// connect starts the relays and the name servers that tell the nodes about them.
+// connect starts the relays between the nodes. It also starts the name servers that direct each
+// node to its relays.
 func (c *Cluster) connect(t testing.TB) error {
 	for from := range c.Nodes {
 		peers := map[string]int{}
@@ -100,7 +103,7 @@ func (c *Cluster) connect(t testing.TB) error {
 	return nil
 }
 
-// start starts all nodes concurrently and returns when each of them knows the others.
+// start starts all nodes concurrently. It returns when every node knows all others.
 func (c *Cluster) start(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, Nodes)
@@ -137,8 +140,8 @@ func (c *Cluster) Restart(ctx context.Context, n int) error {
 	return c.Await(ctx, n, Nodes)
 }
 
-// startupComplete is logged by a node 100 ms after it begins to serve. In a cluster, a vhost
-// created before that never responds (3.10.8).
+// startupComplete is the line that a node logs 100 ms after it begins to serve. In a cluster, a
+// vhost that was created before that line never responds (3.10.8).
 const startupComplete = "Server startup complete"
 
 // complete waits until node n has started the given number of times.
@@ -182,7 +185,7 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 }
 
 // Missed waits until the other nodes have noticed that node n is gone. It reads their logs, because
-// the management API of 4.3.6 did not show it within five minutes.
+// in 4.3.6 the management API did not show the loss within five minutes.
 func (c *Cluster) Missed(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -202,11 +205,11 @@ func (c *Cluster) Missed(ctx context.Context, n int) error {
 	return nil
 }
 
-// Isolate cuts the network between node n and the two others: traffic in transit is lost, without
-// any notification. Clients can still reach the node.
+// Isolate cuts the network between node n and the two other nodes. Traffic in transit is lost, and
+// neither side is notified. Clients can still reach the node.
 func (c *Cluster) Isolate(n int) { c.isolate(n, true) }
 
-// Rejoin undoes Isolate. Old connections are reset; new ones work.
+// Rejoin undoes Isolate. Old connections are reset, and new connections work.
 func (c *Cluster) Rejoin(n int) { c.isolate(n, false) }
 
 func (c *Cluster) isolate(n int, on bool) {
@@ -236,7 +239,7 @@ func (c *Cluster) stop() {
 	}
 }
 
-// Lead moves the leader of a quorum queue to node n, and returns once it is there.
+// Lead moves the leader of a quorum queue to node n. It returns once the leader is there.
 func (c *Cluster) Lead(ctx context.Context, vhost, queue string, n int) error {
 	ask := fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = Now = amqqueue:get_pid(Q), ra:transfer_leadership(Now, {Name, '%s'}).`, vhost, queue, c.Nodes[n].name)
 	if out, err := c.Nodes[n].Ctl("eval", ask); err != nil {

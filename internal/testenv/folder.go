@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// folder is where a node or browser keeps everything it writes.
+// folder is the folder for all files that a node or browser writes.
 type folder struct {
 	path string
 	lock *os.File // locked while we are alive, which marks the folder as in use
@@ -37,8 +37,9 @@ func newFolder(kind string) (*folder, error) {
 // file returns the path of a file in the folder.
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// remove removes the folder and its content. A newly killed process can still add a file, so remove
-// keeps trying for a second and leaves the rest to the next newFolder. It is safe to call twice.
+// remove removes the folder and its content. A process that was just killed can still add a file,
+// so remove keeps trying for a second. Anything left after that is removed by the next newFolder.
+// It is safe to call remove twice.
 func (f *folder) remove() {
 	for range 20 {
 		if os.RemoveAll(f.path) == nil {
@@ -49,9 +50,9 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes folders that match the pattern and whose owner is gone. Young folders
-// stay, because their owner may be about to lock them. A folder without a lock is the rest of a
-// removed one, to which an ending process, such as a helper of Chromium, added a file.
+// removeAbandoned removes folders that match the pattern and whose owner is gone. It keeps recent
+// folders, because their owner may be about to lock them. A folder without a lock was removed
+// already, but then an ending process, such as a helper of Chromium, added a file to it.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// update is the flag of `go test -update`. Programs other than tests do not have it.
+// update is the -update flag of `go test`. Programs other than tests do not have the flag.
 var update = func() *bool {
 	if !testing.Testing() {
 		return new(bool)
@@ -24,12 +24,12 @@ var update = func() *bool {
 	return flag.Bool("update", false, "rewrite golden files in testdata")
 }()
 
-// Updates reports whether tests rewrite the files they compare with.
+// Updates reports whether tests rewrite their golden files.
 func Updates() bool { return *update }
 
-// Golden compares a component's output with testdata/name. Both are outlines with one element per
-// line (see outline), so that a difference appears as a line and not as a page. `go test -update`
-// rewrites the file.
+// Golden compares a component's output with testdata/name. It compares outlines with one element
+// per line (see outline), so that a mismatch shows single lines instead of the whole page. `go test
+// -update` rewrites the file.
 func Golden(t testing.TB, name string, component interface {
 	Render(ctx context.Context, w io.Writer) error
 },
@@ -75,9 +75,9 @@ func GoldenHTML(t testing.TB, name, page string) {
 //	  <a href="/letters/1"> one letter
 //	  of many
 //
-// Text follows its element if nothing else does. Runs of white space become one blank, and leading
-// and trailing white space is dropped, except where HTML keeps it: there, text is a quoted string.
-// Attributes keep their order.
+// Text follows its element on the same line if the element contains nothing else. Runs of white
+// space become one blank, and leading and trailing white space is dropped. Where HTML preserves
+// white space, the text is printed as a quoted string. Attributes keep their order.
 func outline(page string) (string, error) {
 	var b strings.Builder
 	if start := strings.TrimSpace(page); len(start) >= 9 && strings.EqualFold(start[:9], "<!doctype") {
@@ -90,7 +90,7 @@ func outline(page string) (string, error) {
 		}
 		return b.String(), nil
 	}
-	// Inside a template, a part may begin with any element, such as tr.
+	// Inside a template, a fragment may begin with any element, such as tr.
 	anywhere := &html.Node{Type: html.ElementNode, Data: "template", DataAtom: atom.Template}
 	nodes, err := html.ParseFragment(strings.NewReader(page), anywhere)
 	if err != nil {

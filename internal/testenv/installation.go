@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// installation is a RabbitMQ that can be started: the machine's package, or a Debian system
-// unpacked under .cache by `make brokers`.
+// installation is a RabbitMQ that can be started. It is either the machine's package or a Debian
+// system that `make brokers` has unpacked under .cache.
 type installation struct {
 	root    string // "/" or the absolute path of the unpacked system
 	version string // as RabbitMQ's own folder says, for example "3.10.8"; suites move, so nothing is pinned
@@ -63,7 +63,7 @@ func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
 
-// inside returns the path of the folder dir as seen by the installation's programs.
+// inside returns the path under which the installation's programs see the folder dir.
 func (i installation) inside(dir string) string {
 	if i.chrooted() {
 		return "/tmp/node"
@@ -71,9 +71,10 @@ func (i installation) inside(dir string) string {
 	return dir
 }
 
-// enter runs a program inside another root, in which only dir is visible from outside. It has its
-// own mount namespace: nothing affects the machine's, and nothing must be unmounted. The root's
-// /tmp is covered by memory, so that the root itself stays as unpacked.
+// enter is a script that runs a program inside another root. Of the outer file system, the program
+// sees only dir. The script uses its own mount namespace, so nothing affects the machine's mounts
+// and nothing must be unmounted. An in-memory file system covers the root's /tmp, so that the
+// unpacked root itself stays unchanged.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
@@ -85,9 +86,9 @@ mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 exec chroot "$root" env -i "$@"`
 
-// command returns a command that runs a program of the installation with exactly env. In a chroot,
-// only dir is visible from outside. It is a single process from beginning to end, because each step
-// execs the next.
+// command returns a command that runs a program of the installation with exactly the environment
+// env. In a chroot, dir is the only folder visible from outside. The command remains a single
+// process, because each step execs the next one.
 func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
 	if !i.chrooted() {
 		cmd := exec.Command(program, args...)
@@ -117,7 +118,7 @@ func newer(a, b string) bool {
 	return len(as) > len(bs)
 }
 
-// moduleFolder returns the folder of the go.mod above the working directory.
+// moduleFolder returns the nearest folder with a go.mod, starting from the working directory.
 func moduleFolder() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

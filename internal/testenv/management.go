@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// API calls the node's management API as guest. path starts with /api/ and its parts must already
-// be escaped (vhost / is %2F). A non-nil body is sent as JSON, and the response is decoded into the
-// pointer into unless it is nil. A status of 300 or more is an error with the status and the
-// broker's message.
+// API calls the node's management API as guest. path starts with /api/, and its segments must
+// already be escaped (vhost / is %2F). A non-nil body is sent as JSON. The response is decoded into
+// the pointer into, unless that is nil. A status of 300 or more is returned as an error with the
+// status and the broker's message.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {
@@ -29,7 +29,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	}
 	r.SetBasicAuth("guest", "guest")
 	r.Header.Set("Content-Type", "application/json")
-	r.Header["Idempotency-Key"] = []string{} // not sent: allows net/http to retry if the server has just closed the idle connection
+	r.Header["Idempotency-Key"] = []string{} // not sent, but lets net/http retry if the server has just closed the idle connection
 	answer, err := n.client.Do(r)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	return nil
 }
 
-// CreateVHost creates an empty vhost in which guest has all rights.
+// CreateVHost creates an empty vhost and grants guest all rights in it.
 func (n *Node) CreateVHost(name string) error {
 	if err := n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (n *Node) CreateVHost(name string) error {
 	return n.vhostRuns(name)
 }
 
-// vhostRuns waits until a node serves a vhost. On a busy machine the node responds earlier, and
-// refuses connections because the vhost is down.
+// vhostRuns waits until a node serves a vhost. On a busy machine, the node responds to the API
+// earlier but still refuses connections because the vhost is down.
 func (n *Node) vhostRuns(name string) error {
 	for deadline := time.Now().Add(answersWithin); ; time.Sleep(100 * time.Millisecond) {
 		var vhost struct {

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// names is the epmd of one cluster node. It tells the node on which port another one listens. As
-// each node uses its own epmd, that port can belong to a relay, which can be cut. It implements the
-// protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28) as far as nodes and their
-// tools use it.
+// names is the epmd of one cluster node. It tells the node the ports on which the other nodes
+// listen. Each node has its own epmd, so the port that it is told can belong to a relay, which a
+// test can cut. names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25
+// to 28) as far as nodes and their tools use it.
 type names struct {
 	listener net.Listener
 	peers    map[string]int
 
 	mu      sync.Mutex
-	here    map[string]int // registered names: the node and its tools
+	here    map[string]int // ports of the names registered here: the node and its tools
 	started uint32
 }
 
@@ -29,7 +29,8 @@ const (
 	nameList       = 110 // NAMES_REQ
 )
 
-// serveNames serves a port until its listener is closed. peers are the other nodes.
+// serveNames serves a port until its listener is closed. peers maps the names of the other nodes to
+// the ports that they are reached on.
 func serveNames(port int, peers map[string]int) (*names, error) {
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {
@@ -48,7 +49,8 @@ func serveNames(port int, peers map[string]int) (*names, error) {
 	return n, nil
 }
 
-// answer serves one connection. The connection of a registered name lasts as long as its owner.
+// answer serves one connection. The connection that registers a name stays open as long as the
+// name's owner lives.
 func (n *names) answer(c net.Conn) {
 	defer c.Close()
 	request := make([]byte, 2)
@@ -74,7 +76,7 @@ func (n *names) answer(c net.Conn) {
 		n.started++
 		creation := n.started
 		n.mu.Unlock()
-		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // nodes that know no more use 1 to 3
+		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // older nodes use 1 to 3
 		_, _ = io.Copy(io.Discard, c)
 		n.mu.Lock()
 		delete(n.here, name)
@@ -86,7 +88,7 @@ func (n *names) answer(c net.Conn) {
 	}
 }
 
-// where responds with the port on which a name listens.
+// where returns the response that gives the port on which a name listens.
 func (n *names) where(name string) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,13 +100,13 @@ func (n *names) where(name string) []byte {
 		return []byte{nameAnswer, 1}
 	}
 	b := binary.BigEndian.AppendUint16([]byte{nameAnswer, 0}, uint16(port))
-	b = append(b, 77, 0, 0, 6, 0, 5) // not a hidden node, TCP, versions 6 down to 5
+	b = append(b, 77, 0, 0, 6, 0, 5) // a visible node, TCP, protocol versions 6 down to 5
 	b = binary.BigEndian.AppendUint16(b, uint16(len(name)))
 	b = append(b, name...)
 	return append(b, 0, 0)
 }
 
-// list responds with the registered names.
+// list returns the response that lists the registered names.
 func (n *names) list() []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// readyLimit is how long a node may take until it serves: 4 to 10 s on an idle machine, 11 to
-	// 31 s on a busy one with two cores, and over 90 s during a cold build of everything.
+	// readyLimit is the time limit for a node to serve. It takes 4 to 10 s on an idle machine, 11
+	// to 31 s on a busy machine with two cores, and over 90 s during a cold build of everything.
 	readyLimit = 5 * time.Minute
 	// endLimit is how long a clean stop may take. It takes about 7 s on an idle machine.
 	endLimit = 90 * time.Second
-	// toolLimit is how long one call of rabbitmqctl may take, which starts its own VM.
+	// toolLimit is the time limit for one call of rabbitmqctl. Each call starts its own VM.
 	toolLimit = 90 * time.Second
-	// startTries limits the starts with other ports if another process has taken one first.
+	// startTries is the maximum number of attempts to start a node. Each attempt uses other ports,
+	// in case another process has taken one.
 	startTries = 3
-	// answersWithin limits one request to the management API. On a busy machine, a node under a
-	// flood has taken more than 30 s to create a vhost.
+	// answersWithin is the time limit for one request to the management API. On a busy machine, a
+	// node under a flood has taken more than 30 s to create a vhost.
 	answersWithin = 2 * time.Minute
 )
 
@@ -47,7 +48,7 @@ type Node struct {
 	options      Options
 	name         string
 	cookie       string
-	clustered    bool // another process serves its names, so it needs no epmd
+	clustered    bool // part of a cluster: names serves its names, so it needs no epmd
 	ports        ports
 	client       *http.Client
 
@@ -88,8 +89,8 @@ func (n *Node) create(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// claim assigns a name, ports and a folder with its configuration to the node. No other goroutine
-// knows the node yet, or the caller holds mu.
+// claim assigns a name, ports and a folder with its configuration to the node. The caller must hold
+// mu, unless no other goroutine knows the node yet.
 func (n *Node) claim(name string) (err error) {
 	n.name = name
 	if n.ports, err = freePorts(); err != nil {
@@ -104,7 +105,7 @@ func (n *Node) claim(name string) (err error) {
 	return nil
 }
 
-// configure creates the files in the node's folder that RabbitMQ reads.
+// configure creates the files that RabbitMQ reads from the node's folder.
 func (n *Node) configure() error {
 	for _, sub := range []string{"home", "mnesia", "log"} {
 		if err := os.Mkdir(n.folder.file(sub), 0o700); err != nil {
@@ -116,7 +117,7 @@ func (n *Node) configure() error {
 		"management.tcp.ip = 127.0.0.1",
 		fmt.Sprintf("management.tcp.port = %d", n.ports.management),
 		"log.console = false",
-		"collect_statistics_interval = 1000", // otherwise the API's figures lag 5 s
+		"collect_statistics_interval = 1000", // ms; with the default, the API's figures lag by 5 s
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
 	}, n.options.Conf...)
@@ -135,8 +136,8 @@ func (n *Node) configure() error {
 	return nil
 }
 
-// env returns the whole environment of the node and its tools. No name needs to be resolved:
-// @localhost fails if /etc/hosts is empty.
+// env returns the complete environment of the node and its tools. It works without resolving any
+// host name. A node named @localhost would fail if /etc/hosts is empty.
 func (n *Node) env() []string {
 	dir := n.installation.inside(n.folder.path)
 	return []string{
@@ -154,19 +155,21 @@ func (n *Node) env() []string {
 		"RABBITMQ_ENABLED_PLUGINS_FILE=" + dir + "/enabled_plugins",
 		"RABBITMQ_CONFIG_FILE=" + dir + "/rabbitmq.conf",
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
-		// +sbwt none: otherwise the schedulers' busy wait exhausts a small machine.
+		// +sbwt none disables the schedulers' busy wait, which would exhaust a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// With this, the script becomes the VM instead of watching it from a second process, so the
-		// VM is our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5 and 4.3.6).
+		// With this variable, the script becomes the VM instead of watching it from a second
+		// process. The VM is then our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5
+		// and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }
 
-// start starts the node, and epmd if it is not running yet. The caller holds mu.
+// start starts the node. It also starts epmd, unless that is running already. The caller must hold
+// mu.
 func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	console, err := os.Create(n.folder.file("log/console")) // the node's output before it has a log of its own
+	console, err := os.Create(n.folder.file("log/console")) // receives the node's output until it has its own log
 	if err != nil {
 		return fmt.Errorf("open the console of a broker: %w", err)
 	}
@@ -177,8 +180,7 @@ func (n *Node) start(ctx context.Context) error {
 		return start(cmd)
 	}
 	if !n.clustered && !n.epmd.running() {
-		// If no epmd is listening yet, the VM starts one that becomes a daemon and outlives
-		// everything.
+		// The VM would otherwise start an epmd that becomes a daemon and outlives everything.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
@@ -190,13 +192,14 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		// The node itself reports that it listens: another one may respond on the port while this
-		// node is about to end. ready-to-serve-clients would prove more, but exists only in 4.3.
+		// Ask the node itself whether it listens. The port alone proves nothing, because another
+		// node may respond there while this one is about to end. ready-to-serve-clients would be a
+		// stronger check, but exists only in 4.3.
 		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
 }
 
-// await calls ready until it returns nil, the process has ended, or ctx ends.
+// await calls ready until it returns nil. It gives up if the process has ended or ctx ends.
 func (n *Node) await(ctx context.Context, p *process, what string, ready func() error) error {
 	const pause = 100 * time.Millisecond
 	for {
@@ -236,9 +239,9 @@ func listens(port int) error {
 	return c.Close()
 }
 
-// Kill9 ends the node with SIGKILL, as a crash would, and returns once it is gone. Its data stays
-// for Restart. A quorum queue declared about a second before comes back empty or without a leader,
-// so declare it 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
+// Kill9 ends the node with SIGKILL, like a crash, and returns once the node is gone. Its data is
+// kept for Restart. A quorum queue that was declared about a second before the kill comes back
+// empty or without a leader. Declare it at least 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
 func (n *Node) Kill9() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -246,8 +249,8 @@ func (n *Node) Kill9() {
 	n.client.CloseIdleConnections()
 }
 
-// Terminate ends the node with SIGTERM, as an orderly shutdown would (about 7 s), and returns once
-// it is gone. Its data stays for Restart.
+// Terminate ends the node with SIGTERM, like an orderly shutdown, and returns once the node is gone
+// (about 7 s). Its data is kept for Restart.
 func (n *Node) Terminate() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -258,9 +261,9 @@ func (n *Node) Terminate() error {
 	return nil
 }
 
-// Restart restarts the node with its name, ports and data, and returns once it serves. It first
-// kills a running node with SIGKILL. A queue that is empty right after a restart proves nothing: it
-// may still be recovering.
+// Restart restarts the node with its previous name, ports and data, and returns once the node
+// serves. If the node is running, Restart first kills it with SIGKILL. A queue that seems empty
+// right after a restart may still be recovering.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -305,7 +308,8 @@ func (n *Node) AtLeast(version string) bool { return !newer(version, n.Version()
 // AMQPURL returns a vhost's URL with user and password.
 func (n *Node) AMQPURL(vhost string) string { return n.AMQPURLVia(n.AMQPAddr(), vhost) }
 
-// AMQPURLVia is like AMQPURL with another address instead of the node's own, such as a Relay's.
+// AMQPURLVia is like AMQPURL, but with the given address instead of the node's own. The address may
+// be a Relay's.
 func (n *Node) AMQPURLVia(addr, vhost string) string {
 	return "amqp://guest:guest@" + addr + "/" + url.PathEscape(vhost)
 }
@@ -313,17 +317,18 @@ func (n *Node) AMQPURLVia(addr, vhost string) string {
 // AMQPAddr returns the AMQP listener's host:port.
 func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 
-// ManagementURL returns the management API's URL without user and password (guest, guest) and
-// without a trailing slash.
+// ManagementURL returns the management API's URL without a trailing slash. The URL does not contain
+// user and password (guest, guest).
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
 
-// ManagementURLOf is like ManagementURL with a user and password, such as "guest:guest".
+// ManagementURLOf is like ManagementURL, but contains the given user and password, such as
+// "guest:guest".
 func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }
 
-// Ctl runs rabbitmqctl on the node and returns its output. It takes seconds; use API if possible,
-// which is faster.
+// Ctl runs rabbitmqctl on the node and returns its output. Prefer API where possible: Ctl takes
+// seconds.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()
 	f := n.folder

@@ -54,10 +54,10 @@ func freePort() (port int, reserved io.Closer, err error) {
 	return 0, nil, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
 }
 
-// reserve keeps a port from all other nodes on this machine, in any process. A starting node
-// listens only seconds later, and a killed one does not listen until its restart. The reservation
-// is a name in Linux's abstract namespace, which disappears with the process. On other systems
-// nothing is reserved.
+// reserve keeps all other nodes on this machine, in any process, from using a port. The reservation
+// is needed while nothing listens on the port: a starting node listens only after seconds, and a
+// killed node not until its restart. The reservation is a name in Linux's abstract namespace, which
+// disappears with the process. On other systems, reserve does nothing.
 func reserve(port int) (io.Closer, error) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), nil

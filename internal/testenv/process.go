@@ -13,7 +13,7 @@ import (
 type process struct {
 	pid   int
 	ended chan struct{} // closed once the child has been waited for
-	err   error         // how it ended; valid after ended
+	err   error         // how the child ended; set before ended is closed
 }
 
 // start starts cmd as the leader of a new process group, so that Ctrl-C in a terminal reaches only
@@ -82,8 +82,8 @@ func (p *process) terminate(limit time.Duration) error {
 	}
 }
 
-// signal signals the group. Its number is our child's, which cannot be reused until we have waited
-// for the child.
+// signal sends a signal to the child's process group. The group's id is the child's process id,
+// which cannot be reused before we have waited for the child.
 func (p *process) signal(s syscall.Signal) {
 	_ = syscall.Kill(-p.pid, s) // the only possible error is that the group has ended
 }

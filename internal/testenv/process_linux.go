@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// dieWithParent makes the kernel end the child when we end, even after kill -9. The setting
-// survives exec, so it also applies to what a shell or chroot turns into.
+// dieWithParent makes the kernel kill the child when this process ends, even after kill -9. The
+// setting survives exec. It therefore also applies to a program that a shell or chroot execs.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// CPU returns the processor time used by a process, user and system, from /proc/<pid>/stat (fields
-// 14 and 15, in ticks of 10 ms).
+// CPU returns the user and system processor time of a process. It reads fields 14 and 15 of
+// /proc/<pid>/stat, in ticks of 10 ms.
 func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// dieWithParent does nothing, because only Linux supports this. Elsewhere a child keeps running
-// when a test binary is killed.
+// dieWithParent does nothing on this platform, because only Linux supports it. A child keeps
+// running when the test binary is killed.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// CPU needs /proc, which only Linux has.
+// CPU returns an error on this platform, because only Linux has /proc.
 func CPU(int) (time.Duration, error) { return 0, errors.New("processor time is known on Linux only") }

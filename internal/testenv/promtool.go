@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Promtool returns the path of promtool, which checks Prometheus rules: from the PATH, else as
-// fetched by .ci/promtool. If there is none, t is skipped, or fails with DLO_TEST_REQUIRE=1.
+// Promtool returns the path of promtool, which checks Prometheus rules. It prefers the one in the
+// PATH to the one that .ci/promtool fetched. If there is neither, the test is skipped. With
+// DLO_TEST_REQUIRE=1, the test fails instead.
 func Promtool(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("promtool"); err == nil {

@@ -13,12 +13,12 @@ import (
 type Direction int
 
 const (
-	ToServer Direction = iota // what the client sends
-	ToClient                  // what the server sends
+	ToServer Direction = iota // traffic from the client
+	ToClient                  // traffic from the server
 )
 
-// Link is a TCP relay on loopback that can be cut, slowed down and silenced while connections run
-// through it. Changes apply to open and new connections. All methods may be called from any
+// Link is a TCP relay on loopback. A test can cut it, slow it down or silence it while connections
+// run through it. Changes apply to open and new connections. All methods may be called from any
 // goroutine.
 type Link struct {
 	listener net.Listener
@@ -35,14 +35,14 @@ type Link struct {
 	sever   [2]int // pieces that pass before a connection is cut, plus one; 0 = all pass
 }
 
-// linkPair is one connection: the client's end and the server's.
+// linkPair is one connection through the relay, with its ends at the client and at the server.
 type linkPair struct {
-	ends [2]*net.TCPConn // indexed by Direction: the end it leads to
+	ends [2]*net.TCPConn // indexed by the Direction of the traffic that is written to it
 	cut  chan struct{}   // closed when the pair is cut
 	once sync.Once
 }
 
-// Relay starts a relay to target (host:port) that is closed at the end of the test.
+// Relay starts a relay to target (host:port). The relay is closed at the end of the test.
 func Relay(t testing.TB, target string) *Link {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,14 +54,14 @@ func Relay(t testing.TB, target string) *Link {
 	go link.accept()
 	t.Cleanup(func() {
 		_ = l.Close()
-		link.Refuse(true) // includes connections accepted just now
+		link.Refuse(true) // also resets connections accepted just now
 		link.Cut()
 		link.pumps.Wait()
 	})
 	return link
 }
 
-// Addr returns the relay's host:port, to dial instead of the target.
+// Addr returns the relay's address as host:port. Dial it instead of the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
 // port returns the port of the address.
@@ -84,27 +84,27 @@ func (l *Link) Cut() {
 // outage.
 func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 
-// Swallow makes the relay silently discard traffic in one direction, so that the other side
-// receives nothing and nobody is notified.
+// Swallow makes the relay discard all traffic in one direction. The receiver gets nothing, and
+// neither side is notified.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
 
-// Mute makes the relay discard traffic in one direction except AMQP heartbeats: the sender seems
-// alive but says nothing.
+// Mute makes the relay discard all traffic in one direction except AMQP heartbeats. To the
+// receiver, the sender seems alive but silent.
 func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
 
 // heartbeat is an AMQP 0-9-1 frame: type 8, channel 0, no payload.
 var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
 
-// Delay delays each piece in both directions. A piece is the result of one read, or a part of it
-// cut by Slice.
+// Delay delays each piece of traffic in both directions. A piece is the data from one read, or a
+// part of that data if Slice is used.
 func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
 
-// Slice forwards at most n bytes at a time; 0 means as received. Together with Delay it simulates a
-// slow line: 100 bytes per 10 ms are 10 kB/s.
+// Slice limits the size of forwarded pieces to n bytes; 0 means that data is forwarded as received.
+// Together with Delay it simulates a slow line: 100 bytes per 10 ms are 10 kB/s.
 func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
 
-// Sever lets the given number of pieces of each new connection pass in one direction. It resets the
-// connection when another piece arrives, which does not pass.
+// Sever lets the given number of pieces of each new connection pass in one direction. When one more
+// piece arrives, the relay drops it and resets the connection.
 func (l *Link) Sever(d Direction, after int) { l.set(func() { l.sever[d] = after + 1 }) }
 
 // Open returns the number of connections through the relay.

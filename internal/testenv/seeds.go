@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Seeds returns the seeds 1 to n, or n seeds after the number in DLO_SEEDS, for tests with random
-// courses. If a subtest's name contains its seed, -run can repeat that course.
+// Seeds returns the seeds for randomised tests: 1 to n, or n seeds after the number in DLO_SEEDS.
+// Put the seed into the subtest's name, so that -run can repeat it.
 func Seeds(t testing.TB, n int) []uint64 {
 	t.Helper()
 	var after uint64

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// ErrMissing is returned if a required program is not installed. The error around it names the
-// command that installs it.
+// ErrMissing is returned if a required program is not installed. The error that wraps it names the
+// command to install the program.
 var ErrMissing = errors.New("not installed")
 
 // Main runs the tests of a package and then stops their shared broker and browser. It returns the
@@ -21,16 +21,16 @@ var ErrMissing = errors.New("not installed")
 //
 //	func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 //
-// Without Main nothing keeps running either, because both die with the test binary; only their
-// folders then stay until the next run removes them. m is an interface so that goleak or a test's
-// own wrapper can be used in between.
+// Without Main, the broker and the browser still die with the test binary. Only their folders stay,
+// until the next run removes them. m is an interface so that goleak or a test's own wrapper can be
+// used in between.
 func Main(m interface{ Run() int }) int {
 	defer shared.stop()
 	defer chrome.stop()
 	return m.Run()
 }
 
-// long skips a test that starts something large in a short run.
+// long skips the test in short mode, because it starts something large.
 func long(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {

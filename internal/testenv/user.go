@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// User creates a user without rights, with the given tags, and returns its name and its AMQP URL
-// for a vhost. The password is "secret". The user is deleted at the end of the test.
+// User creates a user without rights and with the given tags. It returns the user's name and an
+// AMQP URL for the vhost with that user. The password is "secret". The user is deleted at the end
+// of the test.
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost

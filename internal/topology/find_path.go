@@ -69,8 +69,8 @@ func (in *inspector) leads(v *view) {
 	in.targetsFull(v)
 }
 
-// replaceable reports whether another policy may lead the dead letters of a queue to dlo: no argument
-// is in the way, and no queue of other people loses the dead letters that it gets now.
+// replaceable reports whether another policy may lead the dead letters of a queue to dlo: no
+// argument is in the way, and no queue of other people loses the dead letters that it gets now.
 func (in *inspector) replaceable(v *view) bool {
 	return v.Exchange.From == FromPolicy && !slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
 }

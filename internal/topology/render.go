@@ -68,7 +68,8 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// compact writes JSON on one line. It escapes what a terminal or a page could hide, and nothing else.
+// compact writes JSON on one line. It escapes what a terminal or a page could hide, and nothing
+// else.
 func compact(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
