@@ -47,6 +47,7 @@ func (s *Server) pages() {
 // unresponsive store does not affect the remaining metrics.
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
+	s.Registry.MustRegister(pathCollector{s})
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
 		if s.web.Ready(context.Background()) {
 			return 1

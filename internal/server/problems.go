@@ -48,6 +48,13 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
+// toldProblems returns the problems that people are told about: those of dlo and its brokers, and
+// faults of the dead-letter paths. The latter are not on every page and not in /readyz, because
+// they keep dlo from nothing.
+func (s *Server) toldProblems() []deadletter.Problem {
+	return append(s.allProblems(), s.pathProblems()...)
+}
+
 // problemChannels returns the names of the channels on which problems are reported.
 func (s *Server) problemChannels() []string {
 	if named := *s.told.Load(); len(named) > 0 {

@@ -93,6 +93,9 @@ func (s *Survey) look(ctx context.Context, i int) {
 	report := topology.ReportOn(&snapshot, topology.Options{Inboxes: p.Inboxes, Idle: idle})
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(report.Gaps) > 0 {
+		report.Findings = keep(report.Findings, s.reports[i].Findings, &snapshot)
+	}
 	since(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
 	s.reports[i], s.read[i] = report, &snapshot
 }
@@ -143,6 +146,19 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 		}
 	}
 	return after
+}
+
+// keep adds findings of the look before that an incomplete look cannot confirm. Otherwise a fault
+// would seem to be mended while a part of the management API does not respond.
+func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
+	for _, old := range before {
+		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
+		exists := old.Queue == "" || slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
+		if !again && exists {
+			found = append(found, old)
+		}
+	}
+	return found
 }
 
 // since gives findings that were there before their first time.

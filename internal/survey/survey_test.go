@@ -18,11 +18,12 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		began := time.Now().UTC()
 		var looks []time.Duration
 		var fails error
+		var gaps []topology.Gap
 		consumers := topology.Figure{Known: true}
 		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
 			looks = append(looks, time.Since(began))
 			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
-			return topology.Snapshot{Broker: "main", VHost: "/", Live: true, ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}}, fails
+			return topology.Snapshot{Broker: "main", VHost: "/", Live: true, ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}, fails
 		}}})
 		if r := s.Reports(); len(r) != 1 || r[0].Failed == "" || r[0].Broker != "main" {
 			t.Errorf("before the first look: %+v", r)
@@ -50,6 +51,9 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		expect(30*time.Second, "no_exchange 0s")
 		consumers = topology.Figure{Known: true}
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
+		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		gaps = nil
 		fails = errors.New("the API answered 500")
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
 		if r := s.Reports()[0]; r.Failed != "the API answered 500" || r.Queues != 1 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -29,7 +32,7 @@ const monitoring = "../../docs/monitoring/"
 // on them.
 var documented = map[string]string{
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
-	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
+	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_findings": "broker kind severity vhost", "dlo_findings_age_seconds": "broker vhost", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
@@ -42,6 +45,8 @@ var closed = map[string][]string{
 	"dlo_letters_overdue severity":    {"page", "notify", "digest"},
 	"dlo_problems severity":           {"page", "notify"},
 	"dlo_problems kind":               stringsOf(deadletter.ProblemKinds),
+	"dlo_findings severity":  {"page", "notify", "digest"},
+	"dlo_findings kind":      stringsOf(topology.Kinds()),
 	"dlo_dead_total severity":         {"page", "notify", "digest"},
 	"dlo_annotations_total outcome":   {"new", "again", "joined", "refused"},
 	"dlo_ingested_total verdict":      {"new", "came_back", "copy", "merged"},
@@ -377,10 +382,14 @@ func TestPromtool(t *testing.T) {
 // exactly the labels that are documented and values that are known.
 func TestMetricsOfARunningDlo(t *testing.T) {
 	t.Parallel()
-	testenv.Broker(t)
-	_, amqpURL := testenv.VHost(t)
+	node := testenv.Broker(t)
+	vhost, amqpURL := node.VHost(t)
+	if err := node.API(http.MethodPut, "/api/queues/"+url.PathEscape(vhost)+"/unprotected", map[string]any{"durable": true}, nil); err != nil {
+		t.Fatal(err)
+	}
 	r := newReceiver(t)
-	p := newChild(t, amqpURL, strings.Replace(r.telling(t, "page"), "delays: []", "delays: [100ms]", 1))
+	brokers := fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", amqpURL, node.ManagementURLOf("guest:guest"))
+	p := newChild(t, amqpURL, brokers+strings.Replace(r.telling(t, "page"), "delays: []", "delays: [100ms]", 1))
 	p.Start("")
 	p.Draining()
 	a := newAudit(t, amqpURL, "orders", nil)
@@ -392,6 +401,7 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 		`dlo_ingested_total broker="main",inbox="dlo.letters",verdict="new"`: "3", `dlo_ingested_total broker="main",inbox="dlo.letters",verdict="came_back"`: "3",
 		`dlo_received_total broker="main",queue="orders",reason="rejected"`: "6", `dlo_dead_total queue="orders",severity="page"`: "3", `dlo_came_back_total queue="orders"`: "3",
 		`dlo_attempts_total outcome="confirmed",queue="orders"`: "3", `dlo_groups severity="page",status="new"`: "1", `dlo_notifications_total channel="hook",outcome="failed"`: "0",
+		`dlo_findings broker="main",kind="no_exchange",severity="notify",vhost="` + vhost + `"`: "1",
 		`dlo_letters state="dead"`: "3", `dlo_notifications_total channel="hook",outcome="sent"`: "1",
 	}
 	var metrics string

@@ -65,7 +65,7 @@ func (p Fault) facts(now time.Time) string {
 		text += " This is likely, not certain."
 	}
 	if !p.Since.IsZero() {
-		text += " Seen since " + When(now, p.Since) + "."
+		text += " First seen " + When(now, p.Since) + "."
 	}
 	return text
 }

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// toldTitles is the number of findings whose titles a notice contains.
+const toldTitles = 5
+
+// pathProblems returns the findings that people are told about, one problem for each vhost and
+// kind. Findings on inboxes are missing if the broker's own problems already report them.
+func (s *Server) pathProblems() []deadletter.Problem {
+	var list []deadletter.Problem
+	for _, r := range s.survey.Reports() {
+		byKind := map[topology.Kind][]topology.Finding{}
+		for _, f := range r.Findings {
+			if f.Severity != deadletter.SeverityDigest && !s.reportedByBroker(&f) {
+				byKind[f.Kind] = append(byKind[f.Kind], f)
+			}
+		}
+		for _, kind := range topology.Kinds() {
+			if len(byKind[kind]) > 0 {
+				list = append(list, pathProblem(byKind[kind]))
+			}
+		}
+	}
+	return list
+}
+
+// reportedByBroker reports whether a finding is about an inbox, and of a kind that is also a
+// problem of its broker.
+func (s *Server) reportedByBroker(f *topology.Finding) bool {
+	if f.Kind != topology.LettersDeleted && f.Kind != topology.DeliveryLimit {
+		return false
+	}
+	for _, b := range s.brokers() {
+		for _, i := range b.Inboxes {
+			if b.Name == f.Broker && b.VHost == f.VHost && i.Queue == f.Queue {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pathProblem returns findings of one kind in one vhost as one problem. Its severity is that of the
+// most urgent finding.
+func pathProblem(found []topology.Finding) deadletter.Problem {
+	f := &found[0]
+	p := deadletter.Problem{Kind: deadletter.ProblemKind(f.Kind), Severity: f.Severity, Title: f.Title, Broker: f.Broker, VHost: f.VHost, Cure: f.Cure, Since: f.Since}
+	if len(found) > 1 {
+		p.Title = fmt.Sprintf("%s, and %d more of this kind", f.Title, len(found)-1)
+	}
+	var more []string
+	for i := range found {
+		if found[i].Severity.Louder(p.Severity) {
+			p.Severity = found[i].Severity
+		}
+		if i > 0 && i < toldTitles {
+			more = append(more, found[i].Title+".")
+		}
+	}
+	p.Title += "."
+	p.Text = strings.TrimSpace("Lost: " + f.Loses + ". " + f.Why + " " + strings.Join(more, " "))
+	return p
+}
+
+// Metrics of the looks at the dead-letter paths.
+var (
+	findingsDesc = prometheus.NewDesc("dlo_findings", "Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.", []string{"kind", "severity", "broker", "vhost"}, nil)
+	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost.", []string{"broker", "vhost"}, nil)
+)
+
+// pathCollector collects the metrics of the latest looks.
+type pathCollector struct{ *Server }
+
+func (c pathCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- findingsDesc
+	to <- ageDesc
+}
+
+func (c pathCollector) Collect(to chan<- prometheus.Metric) {
+	for _, r := range c.survey.Reports() {
+		counts := map[[2]string]int{}
+		for _, f := range r.Findings {
+			counts[[2]string{string(f.Kind), string(f.Severity)}]++
+		}
+		for k, n := range counts {
+			to <- prometheus.MustNewConstMetric(findingsDesc, prometheus.GaugeValue, float64(n), k[0], k[1], r.Broker, deadletter.Visible(r.VHost))
+		}
+		if !r.ReadAt.IsZero() {
+			to <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(r.ReadAt).Seconds(), r.Broker, deadletter.Visible(r.VHost))
+		}
+	}
+}
