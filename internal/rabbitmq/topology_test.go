@@ -17,14 +17,12 @@ import (
 
 // fault is one way in which a vhost is wrong.
 type fault struct {
-	since   string     // the version from which the broker permits it; "" = all
 	orders  amqp.Table // arguments of the queue orders
 	letters amqp.Table // further arguments of the inbox
 	queues  map[string]amqp.Table
 	fanouts map[string]string   // further exchanges, each bound to a queue; "" = to none
 	binds   [][3]string         // exchange, queue, key; the exchange is of the type direct
 	policy  map[string]any      // the keys of the policy for orders; nil = none
-	pattern string              // of that policy, "^orders$" if empty
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
