@@ -172,7 +172,7 @@ nothing was changed; -o rabbitmqctl prints the commands, and -o definitions, ter
 	if want := "rabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^emails$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; names.ReplaceAllString(out, "dlo-N") != want {
 		t.Errorf("%q, want %q", out, want)
 	}
-	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: it was declared with the argument") || code != 3 {
+	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters") || code != 3 {
 		t.Errorf("%d %q", code, errs)
 	}
 	if _, errs, code = run("nowhere"); code != 1 || !strings.Contains(errs, "nothing is planned: 1 queue is left alone") {
