@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,10 +18,18 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
 		var looks []time.Duration
+		var mu sync.Mutex // guards what the broker answers
+		change := func(to func()) {
+			mu.Lock()
+			defer mu.Unlock()
+			to()
+		}
 		var fails error
 		var gaps []topology.Gap
 		consumers := topology.Figure{Known: true}
 		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			looks = append(looks, time.Since(began))
 			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
 			return topology.Snapshot{Broker: "main", VHost: "/", Live: true, ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}, fails
@@ -47,30 +56,31 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 		expect(time.Second, "no_exchange 0s")
 		expect(14*time.Minute, "no_exchange 0s")
-		consumers = topology.Figure{} // the broker does not report them for a moment
+		change(func() { consumers = topology.Figure{} }) // the broker does not report them for a moment
 		expect(30*time.Second, "no_exchange 0s")
-		consumers = topology.Figure{Known: true}
+		change(func() { consumers = topology.Figure{Known: true} })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
-		gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
+		change(func() { gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}} })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
-		gaps = nil
-		fails = errors.New("the API answered 500")
+		change(func() { gaps, fails = nil, errors.New("the API answered 500") })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
 		if r := s.Reports()[0]; r.Failed != "the API answered 500" || r.Queues != 1 {
 			t.Errorf("after a failure: %+v", r)
 		}
-		fails, consumers = nil, topology.Figure{N: 1, Known: true}
+		change(func() { fails, consumers = nil, topology.Figure{N: 1, Known: true} })
 		expect(time.Minute, "no_exchange 0s")
 		if r := s.Reports()[0]; r.Failed != "" {
 			t.Errorf("after a success: %+v", r)
 		}
-		consumers = topology.Figure{Known: true}
+		change(func() { consumers = topology.Figure{Known: true} })
 		expect(14*time.Minute, "no_exchange 0s")
+		mu.Lock()
 		for i := 1; i < len(looks); i++ {
 			if looks[i]-looks[i-1] != 30*time.Second {
-				t.Fatalf("looks at %v", looks)
+				t.Errorf("looks at %v", looks)
 			}
 		}
+		mu.Unlock()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
