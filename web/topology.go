@@ -45,9 +45,14 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 	return api.NewPlans(plans), nil
 }
 
-// faults puts the problems of the dead-letter paths on the page of queues. Findings of a vhost
-// that differ only in the queue are one problem.
+// faults puts the faults of the dead-letter paths on the page of queues, the most urgent first.
+// Findings of a vhost that differ only in the queue are one fault.
 func (w *Web) faults(p *view.QueuesPage) {
+	type alike struct {
+		found []topology.Finding
+		place string // "" if there is only one
+	}
+	var all []alike
 	reports := w.reports()
 	for i := range reports {
 		r := &reports[i]
@@ -60,29 +65,20 @@ func (w *Web) faults(p *view.QueuesPage) {
 		if len(reports) == 1 {
 			place = ""
 		}
-		for from := 0; from < len(r.Findings); {
-			to := from + 1
-			for to < len(r.Findings) && r.Findings[to].Alike(&r.Findings[from]) {
+		for from, to := 0, 0; from < len(r.Findings); from = to {
+			for to = from + 1; to < len(r.Findings) && r.Findings[to].Alike(r.Findings[from]); {
 				to++
 			}
-			same := r.Findings[from:to]
-			from = to
-			if len(p.Faults) == view.MaxFaults {
-				p.FaultsLeft++
-				continue
-			}
-			p.Faults = append(p.Faults, w.fault(same, place))
+			all = append(all, alike{r.Findings[from:to], place})
 		}
 	}
-	slices.SortStableFunc(p.Faults, func(a, b view.Fault) int {
-		switch {
-		case a.Severity.Louder(b.Severity):
-			return -1
-		case b.Severity.Louder(a.Severity):
-			return 1
-		}
-		return 0
+	slices.SortStableFunc(all, func(a, b alike) int {
+		return deadletter.LoudestFirst(a.found[0].Severity, b.found[0].Severity)
 	})
+	for _, a := range all[:min(len(all), view.MaxFaults)] {
+		p.Faults = append(p.Faults, w.fault(a.found, a.place))
+	}
+	p.FaultsLeft = len(all) - len(p.Faults)
 }
 
 // fault returns findings that differ only in the queue as one problem, with the commands that cure

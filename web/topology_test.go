@@ -10,17 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// looked is a Topology with one report.
-type looked struct{ topology.Report }
+// looked is a Topology with fixed reports.
+type looked []topology.Report
 
-func (l looked) Reports() []topology.Report { return []topology.Report{l.Report} }
+func (l looked) Reports() []topology.Report { return l }
 
 func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s := topology.Snapshot{
-		Broker: l.Broker, VHost: l.VHost, Queues: []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
+		Broker: l[0].Broker, VHost: l[0].VHost, Queues: []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
 		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}
-	return []topology.Plan{topology.MakePlan(&s, topology.Want{Queues: topology.Choose(&s, l.Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx"})}, nil
+	return []topology.Plan{topology.MakePlan(&s, topology.Want{Queues: topology.Choose(&s, l[0].Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx"})}, nil
 }
 
 // report returns a report with findings and one gap.
@@ -63,4 +63,19 @@ func TestFaultsOfThePaths(t *testing.T) {
 	h.get("/queues").want(t, 200, "and 6 more queues")
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start}}
 	h.get("/queues").want(t, 200, "No queue loses its dead letters")
+	other := report(likely)
+	other.VHost = "shop"
+	h.Topology = looked{report(many[30:]...), other}
+	page = h.get("/queues")
+	if a, b := strings.Index(page.text, "c has no binding"), strings.Index(page.text, "sms has none"); a < 0 || b < a {
+		t.Error("the page is not sorted by severity over vhosts")
+	}
+	var quiet []topology.Finding
+	for _, f := range many[:30] {
+		f.Severity = deadletter.SeverityDigest
+		f.Title = "quiet"
+		quiet = append(quiet, f)
+	}
+	h.Topology = looked{report(quiet...), other}
+	h.get("/queues").want(t, 200, "c has no binding", "21 more problems: ")
 }

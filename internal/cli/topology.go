@@ -213,9 +213,10 @@ func printTopology(out io.Writer, t api.Topology) {
 	}
 }
 
-// explainedBy reports whether the texts of two findings are equal, except for the titles.
+// explainedBy reports whether two findings differ only in the queue.
 func explainedBy(a, b api.Finding) bool {
-	return a.Kind == b.Kind && a.Severity == b.Severity && a.Loses == b.Loses && a.Why == b.Why && a.Cure == b.Cure
+	a.Queue, a.Title, a.Since, a.Broker, a.VHost = b.Queue, b.Title, b.Since, b.Broker, b.VHost
+	return a == b
 }
 
 // count writes a number with its noun.

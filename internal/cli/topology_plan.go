@@ -18,6 +18,7 @@ type topologyPlanCmd struct {
 	VHost       string   `name:"vhost" help:"Only this vhost."`
 	File        string   `name:"definitions" help:"Plan for a definitions file, without a server and a broker; - is standard input."`
 	Exchange    string   `name:"exchange" default:"dlo.dlx" help:"The exchange to lead to, for --definitions or a URL."`
+	Inbox       []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for --definitions or a URL."`
 	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
 	Output      string   `name:"output" short:"o" enum:"table,rabbitmqctl,definitions,terraform,operator,json" default:"table" help:"How to print: table, rabbitmqctl, definitions, terraform (cyrilgdn/rabbitmq), operator (RabbitMQ topology operator) or json."`
 }
@@ -100,7 +101,7 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 		if c.VHost != "" && c.VHost != s.VHost {
 			continue
 		}
-		found := topology.Inspect(s, topology.Options{})
+		found := topology.Inspect(s, topology.Options{Inboxes: c.Inbox})
 		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: topology.Choose(s, found, c.Queues, c.AtLeastOnce), Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}))
 	}
 	return api.NewPlans(plans), nil

@@ -26,16 +26,16 @@ const wrongFile = `{
   ]
 }`
 
-// check runs dlo topology check and returns its output, what it writes to standard error, and its
-// exit code.
-func checkTopology(t *testing.T, p Program, args ...string) (stdout, stderr string, code int) {
+// runTopology runs a command of dlo topology and returns its output, what it writes to standard
+// error, and its exit code.
+func runTopology(t *testing.T, p Program, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	p.Ctx, p.Getenv, p.Stdout, p.Stderr = t.Context(), func(string) string { return "" }, &out, &errs
 	if p.Stdin == nil {
 		p.Stdin = strings.NewReader("")
 	}
-	err := Run(p, &Commands{}, append([]string{"topology", "check"}, args...))
+	err := Run(p, &Commands{}, append([]string{"topology"}, args...))
 	code = ExitCode(err, &errs)
 	return out.String(), errs.String(), code
 }
@@ -63,12 +63,12 @@ notify  no_exchange
     cure:  Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.
 `
 	for name, stdin := range map[string]string{file: "", "-": wrongFile} {
-		out, errs, code := checkTopology(t, Program{Stdin: strings.NewReader(stdin)}, name)
+		out, errs, code := runTopology(t, Program{Stdin: strings.NewReader(stdin)}, "check", name)
 		if out != want || errs != "dlo: 3 findings\n" || code != 5 {
 			t.Errorf("%s: %d %q\n%s", name, code, errs, out)
 		}
 	}
-	out, _, _ := checkTopology(t, Program{}, file, "-o", "sarif")
+	out, _, _ := runTopology(t, Program{}, "check", file, "-o", "sarif")
 	var log sarifLog
 	if err := json.Unmarshal([]byte(out), &log); err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ notify  no_exchange
 	if want := "error exchange_missing /\x1b[2J 7, warning no_exchange //emails 6, warning no_exchange //orders 5"; strings.Join(got, ", ") != strings.Replace(want, "/\x1b", "//\x1b", 1) {
 		t.Errorf("%q", got)
 	}
-	out, _, _ = checkTopology(t, Program{}, file, "-o", "jsonl")
+	out, _, _ = runTopology(t, Program{}, "check", file, "-o", "jsonl")
 	if strings.Count(out, "\n") != 3 || !strings.HasPrefix(out, `{"kind":"exchange_missing","severity":"page","broker":"","vhost":"/","queue":"\u001b[2J","title":`) {
 		t.Error(out)
 	}
-	if out, errs, code := checkTopology(t, Program{}, file, "--vhost", "other"); out != "0 queues, 0 findings; no queue drops what its consumers reject\n" || errs != "" || code != 0 {
+	if out, errs, code := runTopology(t, Program{}, "check", file, "--vhost", "other"); out != "0 queues, 0 findings; no queue drops what its consumers reject\n" || errs != "" || code != 0 {
 		t.Errorf("another vhost: %d %q %q", code, errs, out)
 	}
 }
@@ -100,8 +100,8 @@ func TestTheCheckOfABroker(t *testing.T) {
 			return s, err
 		}}
 	}
-	right := topology.Snapshot{VHost: "/", Live: true}
-	partly := topology.Snapshot{VHost: "/", Live: true, Gaps: []topology.Gap{{What: topology.PartBindings, Why: "500"}}}
+	right := topology.Snapshot{VHost: "/"}
+	partly := topology.Snapshot{VHost: "/", Gaps: []topology.Gap{{What: topology.PartBindings, Why: "500"}}}
 	for name, c := range map[string]struct {
 		program Program
 		out     string
@@ -112,7 +112,7 @@ func TestTheCheckOfABroker(t *testing.T) {
 		"partly":     {answer([]topology.Snapshot{partly}, nil), "\nnot known: bindings of vhost /: 500\n", "could not look at everything", 1},
 		"not at all": {answer(nil, errors.New("connection refused")), "", "connection refused", 1},
 	} {
-		out, errs, code := checkTopology(t, c.program, "--broker", "http://a:b@host:15672", "--vhost", "/")
+		out, errs, code := runTopology(t, c.program, "check", "--broker", "http://a:b@host:15672", "--vhost", "/")
 		if !strings.HasSuffix(out, c.out) || !strings.Contains(errs, c.errs) || code != c.code {
 			t.Errorf("%s: %d %q %q", name, code, errs, out)
 		}
@@ -133,11 +133,11 @@ func TestTheCheckOfAServer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if out, _, code := checkTopology(t, Program{}, "--server", server.URL); code != 5 || !strings.Contains(out, "1 of 2 queues will drop what its consumers reject") || !strings.Contains(out, "  q has none\n") {
+	if out, _, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 5 || !strings.Contains(out, "1 of 2 queues will drop what its consumers reject") || !strings.Contains(out, "  q has none\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	answer = `{"findings":[],"looks":[{"broker":"main","vhost":"/","failed":"the API answered 500"}]}`
-	if _, errs, code := checkTopology(t, Program{}, "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
+	if _, errs, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -149,10 +149,7 @@ func TestThePlanOfAFile(t *testing.T) {
 		"bindings": [{"source": "dlo.dlx", "vhost": "/", "destination": "dlo.letters", "destination_type": "queue", "routing_key": ""}]`, 1)
 	text = strings.Replace(text, `"queues": [`, `"queues": [{"name": "dlo.letters", "vhost": "/", "arguments": {}},`, 1)
 	run := func(args ...string) (string, string, int) {
-		var out, errs bytes.Buffer
-		p := Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs}
-		code := ExitCode(Run(p, &Commands{}, append([]string{"topology", "plan", "--definitions", "-"}, args...)), &errs)
-		return out.String(), errs.String(), code
+		return runTopology(t, Program{Stdin: strings.NewReader(text)}, append([]string{"plan", "--definitions", "-"}, args...)...)
 	}
 	out, errs, code := run()
 	want := `policy dlo-f30c01c7 in vhost /, priority 0, for 1 queue

@@ -17,9 +17,12 @@ const (
 
 // Louder reports whether s is more urgent than another severity. Every severity is louder than
 // none.
-func (s Severity) Louder(than Severity) bool {
+func (s Severity) Louder(than Severity) bool { return LoudestFirst(s, than) < 0 }
+
+// LoudestFirst compares severities for a sort that puts the most urgent first.
+func LoudestFirst(a, b Severity) int {
 	rank := map[Severity]int{SeverityDigest: 1, SeverityNotify: 2, SeverityPage: 3}
-	return rank[s] > rank[than]
+	return rank[b] - rank[a]
 }
 
 // Arrival is one delivery from an inbox.

@@ -75,7 +75,7 @@ func (m *Management) vhosts(ctx context.Context) ([]string, error) {
 
 // snapshot reads a vhost. The tag "management" is enough for it (measured on 3.10.8, 4.0.5, 4.3.6).
 func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topology.Snapshot, error) {
-	s := topology.Snapshot{Broker: broker, VHost: vhost, ReadAt: time.Now().UTC(), Live: true}
+	s := topology.Snapshot{Broker: broker, VHost: vhost, ReadAt: time.Now().UTC()}
 	var overview struct {
 		Version string `json:"rabbitmq_version"`
 	}
@@ -96,15 +96,6 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	} {
 		if err := m.get(ctx, part.path, part.into); err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: part.name, Why: err.Error()})
-		}
-	}
-	for _, kind := range []string{"shovel", "federation-upstream"} {
-		var links []struct{ Name string }
-		if m.get(ctx, "/api/parameters/"+kind+"/"+in, &links) != nil {
-			continue // the plugin is off, or the user is no policymaker
-		}
-		for _, l := range links {
-			s.Links = append(s.Links, topology.Link{Kind: kind, Name: l.Name})
 		}
 	}
 	return s, ctx.Err()

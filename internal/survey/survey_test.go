@@ -32,7 +32,7 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 			defer mu.Unlock()
 			looks = append(looks, time.Since(began))
 			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
-			return topology.Snapshot{Broker: "main", VHost: "/", Live: true, ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}, fails
+			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}, fails
 		}}})
 		if r := s.Reports(); len(r) != 1 || r[0].Failed == "" || r[0].Broker != "main" {
 			t.Errorf("before the first look: %+v", r)

@@ -110,17 +110,15 @@ type parameter struct {
 }
 
 func (p parameter) add(s *Snapshot) error {
-	switch p.Component {
-	case "operator_policy":
-		var policy Policy
-		if err := json.Unmarshal(p.Value, &policy); err != nil {
-			return fmt.Errorf("operator policy %s cannot be read: %w", named(p.Name), err)
-		}
-		policy.Name = p.Name
-		s.Operators = append(s.Operators, policy)
-	case "shovel", "federation-upstream":
-		s.Links = append(s.Links, Link{p.Component, p.Name})
+	if p.Component != "operator_policy" {
+		return nil
 	}
+	var policy Policy
+	if err := json.Unmarshal(p.Value, &policy); err != nil {
+		return fmt.Errorf("operator policy %s cannot be read: %w", named(p.Name), err)
+	}
+	policy.Name = p.Name
+	s.Operators = append(s.Operators, policy)
 	return nil
 }
 

@@ -10,9 +10,6 @@ const stormRate = 5
 
 // consumers checks that somebody reads a queue, and gets on with it.
 func (in *inspector) consumers(v *view) {
-	if !in.s.Live {
-		return
-	}
 	in.storm(v)
 	since, idle := in.o.Idle[v.Name]
 	if _, waits := v.Least("message-ttl"); waits && len(v.Queues) > 0 {

@@ -11,9 +11,6 @@ import (
 // from one queue into the next. The broker drops a message that comes to a queue for the second
 // time without having been rejected on the way (measured on 3.10.8, 4.0.5, 4.3.6).
 func (in *inspector) cycles() {
-	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) || !in.s.knows(PartExchanges) || !in.s.knows(PartBindings) {
-		return
-	}
 	done := map[string]bool{}
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]

@@ -4,7 +4,7 @@ import "fmt"
 
 // guarantee checks how safely a quorum queue passes its dead letters on.
 func (in *inspector) guarantee(v *view) {
-	if !v.Set || !v.Exists || v.Kind() != Quorum || !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
+	if !v.Set || !v.Exists || v.Kind() != Quorum {
 		return
 	}
 	asked, works := v.atLeastOnce()

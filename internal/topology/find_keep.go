@@ -10,7 +10,7 @@ import (
 // keepsLetters checks that a queue in which dead letters end keeps them. A queue that passes on
 // what it removes is a station on the way, and loses nothing. An inbox must keep everything.
 func (in *inspector) keepsLetters(v *view, inbox bool) {
-	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) || v.Kind() == Stream {
+	if v.Kind() == Stream {
 		return
 	}
 	if !inbox && len(v.Queues) > 0 {

@@ -6,25 +6,10 @@ import (
 	"strings"
 )
 
-// Parts of a snapshot that findings need.
-const (
-	PartQueues    = "queues"
-	PartExchanges = "exchanges"
-	PartBindings  = "bindings"
-	PartPolicies  = "policies"
-	PartOperators = "operator policies"
-)
-
 // leads checks that dead letters of a queue reach another queue.
 func (in *inspector) leads(v *view) {
-	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
-		return
-	}
 	if !v.Set {
 		in.noExchange(v)
-		return
-	}
-	if !in.s.knows(PartExchanges) || !in.s.knows(PartBindings) {
 		return
 	}
 	exchange := named(v.Exchange.Text)
@@ -37,6 +22,7 @@ func (in *inspector) leads(v *view) {
 			Why:   fmt.Sprintf("%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.", v.Exchange.source(), exchange),
 			Cure:  fmt.Sprintf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
 		})
+	case len(in.s.Gaps) > 0 && len(v.Queues) == 0 && v.Bound: // its queue may be the one that could not be read
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Plannable: v.Key.From == FromPolicy,

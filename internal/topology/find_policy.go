@@ -10,9 +10,6 @@ var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
 
 // policies checks that policies do to a queue what they seem to do.
 func (in *inspector) policies(v *view) {
-	if !in.s.knows(PartPolicies) || !in.s.knows(PartOperators) {
-		return
-	}
 	in.argumentWins(v)
 	in.policyTied(v)
 	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {

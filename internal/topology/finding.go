@@ -97,8 +97,9 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
 func SeverityOf(k Kind) deadletter.Severity { return severities[k] }
 
 // Alike reports whether two findings differ only in the queue, so that one explanation is enough.
-func (f *Finding) Alike(other *Finding) bool {
-	return f.Kind == other.Kind && f.Severity == other.Severity && f.Sure == other.Sure && f.Loses == other.Loses && f.Why == other.Why && f.Cure == other.Cure && f.Plannable == other.Plannable
+func (f Finding) Alike(other Finding) bool {
+	f.Queue, f.Title, f.Since = other.Queue, other.Title, other.Since
+	return f == other
 }
 
 // Weak reports whether at-least-once dead-lettering cures the finding.

@@ -44,19 +44,15 @@ func Inspect(s *Snapshot, o Options) []Finding {
 	o.IdleAfter = cmp.Or(o.IdleAfter, defaultIdleAfter)
 	in := &inspector{s: s, o: o, net: newNetwork(s), views: map[string]*view{}, sources: map[string][]*view{}}
 	in.look()
-	in.policiesTwice()
+	if s.complete() {
+		in.policiesTwice()
+		in.cycles()
+	}
 	for i := range s.Queues {
 		in.queue(in.views[s.Queues[i].Name])
 	}
-	in.cycles()
 	slices.SortStableFunc(in.found, func(a, b Finding) int {
-		switch {
-		case a.Severity.Louder(b.Severity):
-			return -1
-		case b.Severity.Louder(a.Severity):
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
+		return cmp.Or(deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
 	})
 	return in.found
 }
@@ -81,6 +77,10 @@ func (in *inspector) look() {
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
 	switch {
+	case !in.s.complete(): // the role of a queue depends on all parts
+		if v.lasts() {
+			in.storm(v)
+		}
 	case inbox || in.isDeadLetterQueue(v):
 		in.keepsLetters(v, inbox)
 		if v.Set && !inbox {
@@ -139,11 +139,6 @@ func (in *inspector) delays(v, next *view) bool {
 // lasts reports whether a queue is of a type that dead-letters, and outlives its connection.
 func (q *Queue) lasts() bool {
 	return !q.Exclusive && !q.AutoDelete && (q.Kind() == Classic || q.Kind() == Quorum)
-}
-
-// knows reports whether a part of the snapshot could be read.
-func (s *Snapshot) knows(part string) bool {
-	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == part })
 }
 
 // named makes a name safe to show.

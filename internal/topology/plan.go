@@ -135,10 +135,8 @@ func (p *planner) refuse(queue, why string) {
 
 // accept returns a queue that can be planned for, or why it cannot.
 func (p *planner) accept(name string) (*view, string) {
-	for _, part := range []string{PartPolicies, PartOperators, PartExchanges, PartBindings} {
-		if !p.s.knows(part) {
-			return nil, "dlo could not read the " + part + " of the vhost"
-		}
+	if !p.s.complete() {
+		return nil, "dlo could not read all of the vhost; `dlo topology check` shows what is missing"
 	}
 	if p.w.Exchange == "" {
 		return nil, "the configuration of the broker has no dead-letter exchange to lead to"

@@ -131,7 +131,7 @@ func TestAPlanRefuses(t *testing.T) {
 		}, "cannot have a higher one"},
 		"a queue of dlo": {"dlo.letters", nil, "queue of dlo"},
 		"its own target": {"parked", func(s *topology.Snapshot) { parkElsewhere(s); s.Bindings[0].Destination = "parked" }, "leads to it"},
-		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read the policies"},
+		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read all"},
 	} {
 		s := site("4.3.6")
 		if c.change != nil {

@@ -5,6 +5,7 @@ package topology
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -15,16 +16,12 @@ type Snapshot struct {
 	VHost   string    //
 	Version string    // of RabbitMQ, such as 3.10.8; "" = unknown
 	ReadAt  time.Time // zero for a file
-	// Live tells that a broker reported it, so that figures may be known and default exchanges are
-	// listed.
-	Live bool
 
 	Queues    []Queue
 	Exchanges []Exchange
 	Bindings  []Binding
 	Policies  []Policy
 	Operators []Policy // operator policies
-	Links     []Link   // shovels and federation upstreams
 	Gaps      []Gap
 }
 
@@ -32,6 +29,22 @@ type Snapshot struct {
 type Gap struct {
 	What string // such as "bindings" or "queue a%FF"
 	Why  string
+}
+
+// Parts of a snapshot that all findings about paths need.
+const (
+	PartQueues    = "queues"
+	PartExchanges = "exchanges"
+	PartBindings  = "bindings"
+	PartPolicies  = "policies"
+	PartOperators = "operator policies"
+)
+
+// complete reports whether all parts could be read. Single queues may be missing.
+func (s *Snapshot) complete() bool {
+	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
+		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)
+	})
 }
 
 // Queue is a queue as the broker or a file shows it. Arguments are those that it was declared with.
@@ -46,8 +59,6 @@ type Queue struct {
 
 	Consumers Figure `json:"consumers"`
 	Ready     Figure `json:"messages_ready"`
-	Unacked   Figure `json:"messages_unacknowledged"`
-	Bytes     Figure `json:"message_bytes"`
 	// Stuck is the number of messages that at-least-once dead-lettering holds back.
 	Stuck Figure `json:"messages_dlx"`
 	Rates Rates  `json:"message_stats"`
@@ -75,7 +86,6 @@ const (
 // that were never above zero.
 type Rates struct {
 	Publish   Rate `json:"publish_details"`
-	Deliver   Rate `json:"deliver_get_details"`
 	Ack       Rate `json:"ack_details"`
 	Redeliver Rate `json:"redeliver_details"`
 }
@@ -112,9 +122,6 @@ type Policy struct {
 	Priority   int        `json:"priority"`
 	Definition Definition `json:"definition"`
 }
-
-// Link is a shovel or a federation upstream. It is shown and not judged.
-type Link struct{ Kind, Name string }
 
 // Figure is a number that a broker may leave out. The zero value is unknown, which is not 0.
 type Figure struct {

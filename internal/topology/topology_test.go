@@ -57,7 +57,7 @@ var now = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 // live gives the first queue the figures of a running broker.
 func live(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
-	s.Live, s.ReadAt = true, now
+	s.ReadAt = now
 	q := &s.Queues[0]
 	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
 }
@@ -334,6 +334,25 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) {
 			s.Bindings, s.Gaps = nil, []topology.Gap{{What: topology.PartBindings, Why: "500"}}
 		},
+	},
+	"bindings are unknown, and another dead-letter queue": {
+		change: func(s *topology.Snapshot) {
+			parkElsewhere(s)
+			s.Bindings, s.Gaps = nil, []topology.Gap{{What: topology.PartBindings, Why: "500"}}
+		},
+	},
+	"one queue is unknown": {
+		change: func(s *topology.Snapshot) {
+			s.Gaps = []topology.Gap{{What: "queue gone", Why: "500"}}
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "gone")
+		},
+	},
+	"a storm, and nothing else is known": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}})
+			s.Gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
+		},
+		want: []string{"redelivery_storm orders notify likely"},
 	},
 	"policies are unknown": {
 		change: func(s *topology.Snapshot) {
