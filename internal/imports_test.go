@@ -43,6 +43,7 @@ var rooms = []room{
 	{"internal/schemas", "descriptor sets: uploads, the watched directory, gRPC servers; owns the registry that decodes bodies", "internal/descriptor internal/payload"},
 	{"internal/notify", "sends pages, notices and digests from the outbox, one file per channel; decides when a digest is due", ""},
 	{"internal/drill", "`dlo drill`: causes failures in a vhost of its own and checks that dlo reports each of them", ""},
+	{"internal/adopt", "sets the policies of plans on brokers, proves them with a message, and takes them back", "internal/topology internal/payload"},
 	{"internal/trial", "sends a test letter the whole way, so that people see the path before their own letters take it", "internal/payload"},
 	{"internal/store", "all SQL; counters and rollups change in the same transaction as the letters", "migrations internal/query"},
 	{"migrations", "the schema of the store, applied through goose", ""},

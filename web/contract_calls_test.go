@@ -51,6 +51,10 @@ var calls = map[string]call{
 	"GET /trial":                   {gives: api.Trial{}},
 	"GET /topology/findings":       {gives: api.Topology{}},
 	"POST /topology/plan":          {takes: api.PlanRequest{}, gives: api.Plans{}},
+	"POST /topology/apply":         {takes: api.ApplyPlanRequest{}, gives: api.AppliedPlan{}},
+	"GET /topology/adopted":        {gives: api.AdoptedPolicies{}},
+	"POST /topology/undo":          {takes: api.UndoRequest{}, gives: api.AdoptedPolicy{}},
+	"POST /topology/leave":         {takes: api.LeaveRequest{}, gives: api.Left{}},
 	"POST /trial":                  {takes: api.TrialRequest{}, gives: api.Trial{}},
 
 	"GET /queues":                   {gives: api.Queues{}},

@@ -90,6 +90,7 @@ func prepared(h *house, method, path string) {
 		h.brokers[0].NextTry = start
 	case strings.HasPrefix(path, "/topology"):
 		h.Topology = looked{report(topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Sure: topology.Certain, Since: start})}
+		h.Adoption = &adopted{}
 	case path == "/queues":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(h.t, 200)
 		h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(h.t, 200)

@@ -264,6 +264,9 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 		})
 	}
 	w.faults(&p)
+	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
+		return p, err
+	}
 	for _, b := range w.Brokers() {
 		if !b.Managed {
 			p.Unasked = append(p.Unasked, b.Name)

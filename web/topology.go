@@ -48,57 +48,83 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 // faults puts the faults of the dead-letter paths on the page of queues, the most urgent first.
 // Findings of a vhost that differ only in the queue are one fault.
 func (w *Web) faults(p *view.QueuesPage) {
-	type alike struct {
-		found []topology.Finding
-		place string // "" if there is only one
-	}
-	var all []alike
 	reports := w.reports()
 	for i := range reports {
 		r := &reports[i]
-		place := r.Broker + ", vhost " + r.VHost
-		look := view.PathLook{Place: place, ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues}
+		look := view.PathLook{Place: placeOf(r.Broker, r.VHost), ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues}
 		for _, g := range r.Gaps {
 			look.Gaps = append(look.Gaps, g.What+": "+g.Why)
 		}
 		p.Looks = append(p.Looks, look)
-		if len(reports) == 1 {
-			place = ""
-		}
-		for from, to := 0, 0; from < len(r.Findings); from = to {
-			for to = from + 1; to < len(r.Findings) && r.Findings[to].Alike(r.Findings[from]); {
-				to++
-			}
-			all = append(all, alike{r.Findings[from:to], place})
-		}
 	}
-	slices.SortStableFunc(all, func(a, b alike) int {
-		return deadletter.LoudestFirst(a.found[0].Severity, b.found[0].Severity)
-	})
-	for _, a := range all[:min(len(all), view.MaxFaults)] {
-		p.Faults = append(p.Faults, w.fault(a.found, a.place))
+	all := alike(reports)
+	for _, same := range all[:min(len(all), view.MaxFaults)] {
+		one := w.fault(same)
+		if len(reports) > 1 {
+			one.Place = placeOf(same[0].Broker, same[0].VHost)
+		}
+		p.Faults = append(p.Faults, one)
 	}
 	p.FaultsLeft = len(all) - len(p.Faults)
 }
 
-// fault returns findings that differ only in the queue as one problem, with the commands that cure
-// it.
-func (w *Web) fault(same []topology.Finding, place string) view.Fault {
+func placeOf(broker, vhost string) string { return broker + ", vhost " + vhost }
+
+// alike returns the findings of all vhosts, the most urgent first. Findings that differ only in the
+// queue are together.
+func alike(reports []topology.Report) [][]topology.Finding {
+	var all [][]topology.Finding
+	for i := range reports {
+		found := reports[i].Findings
+		for from, to := 0, 0; from < len(found); from = to {
+			for to = from + 1; to < len(found) && found[to].Alike(found[from]); {
+				to++
+			}
+			all = append(all, found[from:to])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b []topology.Finding) int {
+		return deadletter.LoudestFirst(a[0].Severity, b[0].Severity)
+	})
+	return all
+}
+
+// fault returns findings that differ only in the queue as one problem, with the plan that cures it.
+func (w *Web) fault(same []topology.Finding) view.Fault {
 	f := &same[0]
-	p := view.Fault{Severity: f.Severity, Place: place, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
-	wish := topology.Wish{Broker: f.Broker, VHost: f.VHost}
+	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
 	for i := range same {
 		p.Titles = append(p.Titles, same[i].Title)
-		wish.Queues = append(wish.Queues, same[i].Queue)
 		if same[i].Since.Before(p.Since) {
 			p.Since = same[i].Since
 		}
 	}
-	if f.Plannable {
-		wish.AtLeastOnce = f.Weak()
-		if plans, err := w.Topology.Plan(wish); err == nil {
-			p.Fix = topology.Render(plans, topology.FormCommands)
+	if plan := w.planFor(same); plan != nil {
+		p.Fix = topology.Render([]topology.Plan{*plan}, topology.FormCommands)
+		for i := range plan.Policies {
+			p.Policies = append(p.Policies, planned(&plan.Policies[i]))
+		}
+		if w.Adoption != nil {
+			p.Plan = planSum(plan)
 		}
 	}
 	return p
+}
+
+// planFor returns the plan that cures findings which differ only in the queue, or nil if no policy
+// cures them.
+func (w *Web) planFor(same []topology.Finding) *topology.Plan {
+	f := &same[0]
+	if !f.Plannable {
+		return nil
+	}
+	wish := topology.Wish{Broker: f.Broker, VHost: f.VHost, AtLeastOnce: f.Weak()}
+	for i := range same {
+		wish.Queues = append(wish.Queues, same[i].Queue)
+	}
+	plans, err := w.Topology.Plan(wish)
+	if err != nil || len(plans) != 1 || len(plans[0].Policies) == 0 {
+		return nil
+	}
+	return &plans[0]
 }

@@ -70,6 +70,7 @@ type Options struct {
 	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
 	Trials    Trials                                            // nil: no trials
 	Topology  Topology                                          // nil: dlo does not look at dead-letter paths
+	Adoption  Adoption                                          // nil: dlo changes no policy
 	Connector Connector                                         // nil: no connection on request
 	Problems  func() []deadletter.Problem                       // current problems of dlo itself, such as a full disk
 	Setup     Setup                                             // for the first run

@@ -81,10 +81,11 @@ type Plans struct {
 
 // TopologyPlan is a set of policies for one vhost.
 type TopologyPlan struct {
-	Broker   string    `json:"broker"`
-	VHost    string    `json:"vhost"`
-	Policies []Planned `json:"policies"`
-	Refused  []Refusal `json:"refused"`
+	Broker      string    `json:"broker"`
+	VHost       string    `json:"vhost"`
+	AtLeastOnce bool      `json:"at_least_once"`
+	Policies    []Planned `json:"policies"`
+	Refused     []Refusal `json:"refused"`
 }
 
 // Planned is one policy of a plan.
@@ -94,7 +95,8 @@ type Planned struct {
 	ApplyTo    string          `json:"apply_to"`
 	Priority   int             `json:"priority"`
 	Definition json.RawMessage `json:"definition"` // the keys of the policy
-	Queues     []string        `json:"queues"`     // on which it takes effect, and on no others
+	Queues     []string        `json:"queues"`     // on which it takes effect; apart from them only on dlo.probe.*
+	Type       string          `json:"type"`       // of the queues: classic or quorum
 	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = none applies now
 	Changes    []KeyChange     `json:"changes"`    // of what applies to the queues
 }
@@ -116,10 +118,10 @@ type Refusal struct {
 func NewPlans(plans []topology.Plan) Plans {
 	out := Plans{Plans: []TopologyPlan{}, Forms: map[string]string{}}
 	for i := range plans {
-		p := TopologyPlan{Broker: plans[i].Broker, VHost: plans[i].VHost, Policies: []Planned{}, Refused: []Refusal{}}
+		p := TopologyPlan{Broker: plans[i].Broker, VHost: plans[i].VHost, AtLeastOnce: plans[i].AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}}
 		for _, planned := range plans[i].Policies {
 			one := Planned{
-				Name: planned.Name, Pattern: planned.Pattern, ApplyTo: planned.ApplyTo, Priority: planned.Priority, Definition: planned.Definition.JSON(), Queues: planned.Queues, Hides: planned.Hides, Changes: []KeyChange{},
+				Name: planned.Name, Pattern: planned.Pattern, ApplyTo: planned.ApplyTo, Priority: planned.Priority, Definition: planned.Definition.JSON(), Queues: planned.Queues, Type: planned.Type, Hides: planned.Hides, Changes: []KeyChange{},
 			}
 			for _, c := range planned.Changes {
 				one.Changes = append(one.Changes, KeyChange(c))

@@ -193,7 +193,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	f := c.failure(l)
 	question := c.place(l, &f, &v, known)
 	question = cmp.Or(bad, question)
-	v.Tried = v.Origin.Queue == deadletter.TrialQueue && l.Imported == "" && c.o.Made(l)
+	v.Tried = deadletter.Tries(v.Origin.Queue) && l.Imported == "" && c.o.Made(l)
 
 	if l.Undecodable() {
 		v.Why = "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"

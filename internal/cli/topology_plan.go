@@ -107,9 +107,15 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	return api.NewPlans(plans), nil
 }
 
-// printPlans prints plans for people.
+// printPlans prints plans for people, and what to do with them.
 func printPlans(out io.Writer, plans api.Plans) {
-	policies := 0
+	if printPolicies(out, plans) > 0 {
+		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file")
+	}
+}
+
+// printPolicies prints the policies of plans for people, and returns their number.
+func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 	for _, plan := range plans.Plans {
 		policies += len(plan.Policies)
 		for _, p := range plan.Policies {
@@ -130,9 +136,8 @@ func printPlans(out io.Writer, plans api.Plans) {
 	}
 	if policies == 0 {
 		fmt.Fprintln(out, "nothing to plan")
-		return
 	}
-	fmt.Fprintln(out, "nothing was changed; -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file")
+	return policies
 }
 
 // changeWords describes what a policy does to a key.

@@ -159,14 +159,14 @@ policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
   emails
   instead of policy limits, whose other keys it repeats
     dead-letter-exchange: "dlo.dlx" is added
-nothing was changed; -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file
+nothing was changed; ` + "`dlo topology apply`" + ` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file
 `
-	names := regexp.MustCompile(`dlo-[0-9a-f]{8}`)
+	names, probes := regexp.MustCompile(`dlo-[0-9a-f]{8}`), regexp.MustCompile(`probe\\.[0-9a-f]{8}`)
 	if names.ReplaceAllString(out, "dlo-N") != names.ReplaceAllString(want, "dlo-N") || errs != "" || code != 0 {
 		t.Errorf("%d %q\n%s", code, errs, out)
 	}
 	out, errs, code = run("emails", "\x1b[2J", "-o", "rabbitmqctl")
-	if want := "rabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^emails$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; names.ReplaceAllString(out, "dlo-N") != want {
+	if want := "rabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^(emails|dlo\\.probe\\.N)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; probes.ReplaceAllString(names.ReplaceAllString(out, "dlo-N"), `probe\.N`) != want {
 		t.Errorf("%q, want %q", out, want)
 	}
 	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters") || code != 3 {

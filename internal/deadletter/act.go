@@ -85,6 +85,8 @@ const (
 	ActStoreRestored   = "restored"
 	ActBrokerRenamed   = "broker renamed"
 	ActTrialStarted    = "trial started"
+	ActPolicyApplied   = "policy applied"
+	ActPolicyUndone    = "policy undone"
 )
 
 // ActBreaker returns the kind of act for a breaker of retries that entered state s.
@@ -99,7 +101,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActEdited, ActRevealed, ActImport, ActTypePicked, ActPickRemoved,
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
-	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted,
+	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
 })
 
 func texts[T ~string](names []T) []string {

@@ -11,8 +11,8 @@ import (
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
 
 // NoOrigin reports whether a queue is never the origin of a letter, because letters only wait or
-// are watched there. The trial queue is not one of them: its letters do die there.
-func NoOrigin(queue string) bool { return OwnQueue(queue) && queue != TrialQueue }
+// are watched there. Letters of trials and probes do die in their queues.
+func NoOrigin(queue string) bool { return OwnQueue(queue) && !Tries(queue) }
 
 // MarkerPrefix returns the prefix of the names of an inbox's markers, by which dlo detects a
 // restart of the inbox's broker. It consists of dlo.epoch. and a hash of the inbox, because the

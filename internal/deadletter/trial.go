@@ -21,11 +21,14 @@ const HeaderTrial = "dlo-try"
 // TrialKept is how long a trial's queue and its letter are kept.
 const TrialKept = time.Hour
 
-// Tried reports whether dlo made the letter for a trial.
-func (l *Letter) Tried() bool { return l.Rule == TrialRule && l.Origin.Queue == TrialQueue }
+// Tried reports whether dlo made the letter for a trial or a probe.
+func (l *Letter) Tried() bool { return l.Rule == TrialRule && Tries(l.Origin.Queue) }
 
-// Tried reports whether dlo made the letter for a trial. Trial letters have no group.
-func (r *Row) Tried() bool { return r.Queue == TrialQueue && r.Group == 0 && r.State != StateReceived }
+// Tried reports whether dlo made the letter for a trial or a probe. Such letters have no group.
+func (r *Row) Tried() bool { return Tries(r.Queue) && r.Group == 0 && r.State != StateReceived }
+
+// Tries reports whether letters of trials or probes die in a queue.
+func Tries(queue string) bool { return queue == TrialQueue || IsProbe(queue) }
 
 // Trial is the progress of a trial letter. Times are zero until reached.
 type Trial struct {

@@ -9,6 +9,7 @@ const (
 	VerbImport   Verb = "import"   // import letters that another dlo exported
 	VerbConnect  Verb = "connect"  // try to connect to a broker immediately
 	VerbTry      Verb = "try"      // send a trial letter of dlo's own
+	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and take them back
 )
 
 // Actions of a principal that concern neither letters nor their places.

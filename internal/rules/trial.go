@@ -15,5 +15,12 @@ var trial = Rule{
 	Watch: 6 * time.Second, // longer than the age of figures from the management API
 }
 
-// DecideTrial is Decide for a letter that dlo made for a trial.
-func (s *Set) DecideTrial(f Facts) Decision { return s.decide(&trial, f) }
+// DecideTrial is Decide for a letter that dlo made for a trial or a probe. The letter of a probe is
+// discarded: its arrival is the proof, and nothing consumes its queue.
+func (s *Set) DecideTrial(f Facts) Decision {
+	d := s.decide(&trial, f)
+	if deadletter.IsProbe(f.Queue) {
+		return Decision{Rule: d.Rule, Outcome: deadletter.RuleDiscard, Severity: d.Severity, Notify: d.Notify, Why: "it arrived, which proves the policy"}
+	}
+	return d
+}

@@ -17,12 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/adopt"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/drain"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/internal/trial"
 )
 
@@ -382,6 +384,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("drain resolved dlo 1/1 queue open.dlq")
 	l.trial()
 	did("trial started page 1/1 broker main")
+	l.adopt()
+	did("policy applied cli 1/1 broker main", "policy undone cli 1/1 broker main")
 	for _, c := range []struct {
 		way  deadletter.Way
 		path string
@@ -468,6 +472,33 @@ func (l *ledger) trial() {
 	l.t.Helper()
 	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))
 	if _, err := trials.Start(deadletter.Through(l.t.Context(), deadletter.WayPage), deadletter.Local, "main"); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// adopt applies a policy and undoes it.
+func (l *ledger) adopt() {
+	l.t.Helper()
+	s := topology.Snapshot{
+		Broker: "main", VHost: "/", Queues: []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
+		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+	}
+	a := adopt.New(l.store, []adopt.Place{{
+		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return "there is no broker" },
+		Look:        func(context.Context) (topology.Snapshot, error) { return s, nil },
+		Set:         func(_ context.Context, p topology.Policy) error { s.Policies = append(s.Policies, p); return nil },
+		Delete:      func(context.Context, string) error { s.Policies = nil; return nil },
+		DeleteProbe: func(context.Context, string) error { return nil },
+	}}, nil, slog.New(slog.DiscardHandler))
+	ctx := deadletter.Through(l.t.Context(), deadletter.WayCLI)
+	if _, err := a.Apply(ctx, deadletter.Local, topology.MakePlan(&s, topology.Want{Queues: []string{"sms"}, Exchange: "dlo.dlx"})); err != nil {
+		l.t.Fatal(err)
+	}
+	list, err := a.Adopted(ctx)
+	if err != nil || len(list) != 1 {
+		l.t.Fatal(err, list)
+	}
+	if _, err := a.Undo(ctx, deadletter.Local, list[0].ID); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/adopt"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
@@ -68,6 +69,25 @@ func (s *Server) places() []survey.Place {
 		if b.Management != "" {
 			list = append(list, survey.Place{Broker: b.Name, VHost: s.links[i].VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Ready: drained(s.links[i]), Look: s.links[i].Snapshot})
 		}
+	}
+	return list
+}
+
+// adoptions lists the vhosts whose policies dlo can set: those with a management API.
+func (s *Server) adoptions() []adopt.Place {
+	var list []adopt.Place
+	for i, b := range s.cfg.Brokers {
+		if b.Management == "" {
+			continue
+		}
+		link := s.links[i]
+		unready := func() string { return notYet(link.Status()) }
+		if why := noTrial(&s.cfg.Brokers[i]); why != "" {
+			unready = func() string { return why }
+		}
+		list = append(list, adopt.Place{
+			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Unready: unready, Look: link.Snapshot, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
+		})
 	}
 	return list
 }

@@ -26,6 +26,7 @@ func (s *Server) pages() {
 		Connector: s,
 		Trials:    s.trials,
 		Topology:  s.survey,
+		Adoption:  s.adoption,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Links:     s.cfg.Links,

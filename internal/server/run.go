@@ -54,7 +54,7 @@ func (s *Server) Run(ctx context.Context) error {
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
-	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting, s.survey.Run)
+	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting, s.survey.Run, s.adoption.Run)
 	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
 	serving := make(chan error, 1)
 	go func() { serving <- s.http.Serve(s.listener) }()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/deadletteroffice/dlo/internal/adopt"
 	"github.com/deadletteroffice/dlo/internal/annotation"
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -52,6 +53,7 @@ type Server struct {
 	Drains      *drain.Drains
 	trials      *trial.Trials
 	survey      *survey.Survey
+	adoption    *adopt.Adoption
 	classifier  *classify.Classifier
 	dispatch    []*requeue.Dispatcher
 	annotations *annotation.Intake
@@ -158,6 +160,7 @@ func (s *Server) rooms() {
 		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
 	}
 	s.trials = trial.New(s.store, s.trying(), nil, s.log)
+	s.adoption = adopt.New(s.store, s.adoptions(), s.crash, s.log)
 	wake := func() {
 		for _, d := range s.dispatch {
 			d.Wake()
@@ -165,7 +168,10 @@ func (s *Server) rooms() {
 	}
 	s.classifier = classify.New(s.store, classify.Options{
 		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.flooded,
-		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward, Made: s.trials.Made, Tried: s.trials.Arrived,
+		Metrics: classify.NewMetrics(s.Registry), Given: s.given, Onward: s.onward, Made: s.trials.Made, Tried: func(l *deadletter.Letter) {
+			s.trials.Arrived(l)
+			s.adoption.Arrived(l)
+		},
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.flooded, Log: s.log,

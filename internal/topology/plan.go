@@ -32,16 +32,18 @@ type Wish struct {
 
 // Plan is a set of policies that cure queues of one vhost. Nothing else changes.
 type Plan struct {
-	Broker   string    `json:"broker"`
-	VHost    string    `json:"vhost"`
-	Policies []Planned `json:"policies"`
-	Refused  []Refusal `json:"refused"`
+	Broker      string    `json:"broker"`
+	VHost       string    `json:"vhost"`
+	AtLeastOnce bool      `json:"at_least_once"`
+	Policies    []Planned `json:"policies"`
+	Refused     []Refusal `json:"refused"`
 }
 
 // Planned is one policy of a plan.
 type Planned struct {
 	Policy
-	Queues  []string    `json:"queues"`  // on which it takes effect, and on no others
+	Queues  []string    `json:"queues"`  // on which it takes effect; apart from them only on its probe queue
+	Type    string      `json:"type"`    // of the queues: classic or quorum
 	Hides   string      `json:"hides"`   // the policy that applies to them now, whose keys it repeats; "" = none
 	Changes []KeyChange `json:"changes"` // of what applies to the queues, in the order of the keys
 }
@@ -71,7 +73,7 @@ const maxPriority = 1<<31 - 1
 // MakePlan plans policies that lead the dead letters of queues to an exchange. Each queue that this
 // cannot or should not be done for is refused, with the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
-	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, Policies: []Planned{}, Refused: []Refusal{}}}
+	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}}}
 	groups := map[string][]*view{}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(w.Queues))) {
 		v, why := p.accept(name)
@@ -218,7 +220,7 @@ func parts(all []*view) [][]*view {
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}
-	planned := Planned{Policy: Policy{Priority: v.priority(), ApplyTo: p.applyTo(v.Kind())}}
+	planned := Planned{Policy: Policy{Priority: v.priority(), ApplyTo: p.applyTo(v.Kind())}, Type: v.Kind()}
 	if w := v.policy.winner; w != nil {
 		planned.Hides, before = w.Name, w.Definition
 	}
@@ -230,17 +232,11 @@ func (p *planner) add(queues []*view) {
 		after["dead-letter-strategy"], after["overflow"] = "at-least-once", "reject-publish"
 	}
 	planned.Definition, planned.Changes = after, changes(before, after)
-	quoted := make([]string, len(queues))
-	for i, q := range queues {
+	for _, q := range queues {
 		planned.Queues = append(planned.Queues, q.Name)
-		quoted[i] = regexp.QuoteMeta(q.Name)
 	}
-	planned.Pattern = "^" + quoted[0] + "$"
-	if len(quoted) > 1 {
-		planned.Pattern = "^(" + strings.Join(quoted, "|") + ")$"
-	}
-	sum := sha256.Sum256([]byte(planned.Pattern))
-	planned.Name = "dlo-" + hex.EncodeToString(sum[:4])
+	hash := hashOf(planned.Queues)
+	planned.Name, planned.Pattern = policyPrefix+hash, patternOf(planned.Queues, hash)
 	if why := p.conflict(&planned.Policy, planned.Queues); why != "" {
 		for _, name := range planned.Queues {
 			p.refuse(name, why)
@@ -248,6 +244,39 @@ func (p *planner) add(queues []*view) {
 		return
 	}
 	p.plan.Policies = append(p.plan.Policies, planned)
+}
+
+// policyPrefix begins the names of planned policies. A hash of the queues follows.
+const policyPrefix = "dlo-"
+
+// hashOf returns the hash of queues that is in the name of their policy and of its probe queue.
+func hashOf(queues []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(queues, "\n")))
+	return hex.EncodeToString(sum[:4])
+}
+
+// patternOf returns the pattern that matches the queues and their probe queue exactly.
+func patternOf(queues []string, hash string) string {
+	quoted := make([]string, len(queues), len(queues)+1)
+	for i, name := range queues {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	return "^(" + strings.Join(append(quoted, regexp.QuoteMeta(deadletter.ProbePrefix+hash)), "|") + ")$"
+}
+
+// ProbeQueue returns the name of the temporary queue that the policy also matches. dlo declares
+// that queue to prove the policy without a message in a queue of somebody else.
+func (p *Planned) ProbeQueue() string {
+	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
+}
+
+// Without returns the policy for the queues that remain without some of them. Its priority is one
+// higher, so that it applies while both policies exist.
+func (p Planned) Without(leaving []string) Planned {
+	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })
+	hash := hashOf(p.Queues)
+	p.Name, p.Pattern, p.Priority = policyPrefix+hash, patternOf(p.Queues, hash), p.Priority+1
+	return p
 }
 
 // conflict returns why a policy must not be set: it would replace another one, or it would apply to
@@ -260,7 +289,7 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
-		if takes, _ := policy.takes(q); takes && !slices.Contains(chosen, q.Name) {
+		if takes, _ := policy.takes(q); takes && !slices.Contains(chosen, q.Name) && !deadletter.IsProbe(q.Name) {
 			return fmt.Sprintf("its policy would also apply to queue %s", named(q.Name))
 		}
 	}

@@ -47,6 +47,16 @@ func (s *Snapshot) complete() bool {
 	})
 }
 
+// Unread returns why a part could not be read, or "" if it was read.
+func (s *Snapshot) Unread(part string) string {
+	for _, g := range s.Gaps {
+		if g.What == part {
+			return g.Why
+		}
+	}
+	return ""
+}
+
 // Queue is a queue as the broker or a file shows it. Arguments are those that it was declared with.
 type Queue struct {
 	Name       string     `json:"name"`

@@ -27,6 +27,7 @@ type QueuesPage struct {
 	Faults     []Fault // of the dead-letter paths, the most urgent first
 	FaultsLeft int     // faults for which the page has no room
 	Looks      []PathLook
+	Adopted    []AdoptedPolicy // set by dlo
 }
 
 // QueueRow is a queue that letters died in.

@@ -17,6 +17,8 @@ type Fault struct {
 	Likely   bool
 	Since    time.Time // zero = unknown
 	Fix      string    // commands that cure it; "" = there are none
+	Plan     string    // identifies the plan of Fix in a form; "" = dlo cannot apply it
+	Policies []PlannedPolicy
 }
 
 // PathLook is the latest look at the dead-letter paths of one vhost.

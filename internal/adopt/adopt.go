@@ -1,0 +1,277 @@
+// Package adopt applies plans to brokers, proves them with a message, and takes them back. It
+// records each policy in the store before it sets it, so that a crash leaves no policy that dlo
+// does not know.
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// Store is the part of the store that adoption needs.
+type Store interface {
+	Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error
+	Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error
+	Declared(ctx context.Context) ([]deadletter.Declared, error)
+	TrialMark(messageID string) string
+}
+
+// Place is a vhost whose policies dlo can set.
+type Place struct {
+	Broker, VHost string
+	Exchange      string        // to which plans lead dead letters; "" = the configuration has none
+	Unready       func() string // why a message could not arrive now; "" = it could
+	Look          func(ctx context.Context) (topology.Snapshot, error)
+	Set           func(ctx context.Context, p topology.Policy) error
+	Delete        func(ctx context.Context, name string) error
+	// Probe rejects a message in a temporary queue and waits until arrived is closed.
+	Probe       func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error
+	DeleteProbe func(ctx context.Context, queue string) error
+}
+
+// Adoption sets policies and takes them back, one change at a time.
+type Adoption struct {
+	store  Store
+	places []Place
+	crash  func(point string) // called at the named points
+	log    *slog.Logger
+
+	changing sync.Mutex
+
+	mu      sync.Mutex
+	probing map[string]chan struct{} // by message id; closed when the message has arrived
+}
+
+// Limits of one change, so that it ends although the request that started it may be gone.
+const (
+	changeWait = 2 * time.Minute
+	probeWait  = 20 * time.Second // for one policy
+)
+
+// recoverEvery is the interval between attempts to take back what a crash left unfinished.
+const recoverEvery = 10 * time.Second
+
+// New returns an Adoption for places. Its Run must be running, so that unfinished changes are taken
+// back after a crash. A nil crash is never called.
+func New(store Store, places []Place, crash func(point string), log *slog.Logger) *Adoption {
+	if crash == nil {
+		crash = func(string) {}
+	}
+	return &Adoption{store: store, places: places, crash: crash, log: log, probing: map[string]chan struct{}{}}
+}
+
+// Run takes back the policies that a crash left half set, until ctx ends.
+func (a *Adoption) Run(ctx context.Context) error {
+	for {
+		if err := a.recover(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("policies that were being set when dlo ended are not taken back yet", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(recoverEvery):
+		}
+	}
+}
+
+// recover takes back policies that are recorded as being set although nothing sets them now.
+func (a *Adoption) recover(ctx context.Context) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	all, err := a.store.Declared(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, d := range all {
+		if d.Sure || d.Kind != deadletter.DeclaredPolicy {
+			continue
+		}
+		if p := a.place(d.Broker, d.VHost); p != nil {
+			failed = append(failed, a.takeBack(ctx, p, &d, deadletter.Service, "dlo ended before the policy was proved"))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// place returns a vhost, or nil if dlo has no management API of it.
+func (a *Adoption) place(broker, vhost string) *Place {
+	for i := range a.places {
+		if a.places[i].Broker == broker && a.places[i].VHost == vhost {
+			return &a.places[i]
+		}
+	}
+	return nil
+}
+
+// allowed returns the place of a change that a principal may make.
+func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Place, error) {
+	if err := deadletter.Allow(by, deadletter.VerbAdopt, deadletter.Origin{Broker: broker, VHost: vhost}); err != nil {
+		return nil, err
+	}
+	p := a.place(broker, vhost)
+	if p == nil {
+		return nil, fmt.Errorf("%w: vhost %s of broker %s is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(vhost), deadletter.Visible(broker))
+	}
+	return p, nil
+}
+
+// Apply sets the policies of a plan, checks that they take effect, and proves each with a message.
+// If one of that fails, it takes all of them back. The error wraps ErrConflict if the vhost has
+// changed since the plan was made, ErrForbidden, ErrNotFound or ErrUnavailable.
+func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error) {
+	out := topology.Applied{Broker: plan.Broker, VHost: plan.VHost}
+	p, err := a.allowed(by, plan.Broker, plan.VHost)
+	if err != nil {
+		return out, err
+	}
+	if len(plan.Policies) == 0 {
+		return out, fmt.Errorf("%w: the plan has no policy", deadletter.ErrInvalid)
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // a change is finished or taken back
+	defer cancel()
+	if err := p.unchanged(ctx, &plan); err != nil {
+		return out, err
+	}
+	out.Policies, err = a.apply(ctx, by, p, &plan)
+	return out, err
+}
+
+// apply records the policies of a plan, sets and proves them, and records that they are there. If
+// that fails, it takes them back.
+func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
+	rows, err := a.record(ctx, by, plan)
+	if err != nil {
+		return nil, err
+	}
+	a.crash("adopt: recorded")
+	proofs, err := a.set(ctx, p, plan)
+	if err != nil {
+		return nil, a.giveUp(ctx, p, rows, by, err)
+	}
+	for i := range rows {
+		rows[i].Sure = true
+	}
+	if err := a.store.Declare(ctx, rows, a.act(deadletter.ActPolicyApplied, by, rows, "")); err != nil {
+		return nil, a.giveUp(ctx, p, rows, by, err)
+	}
+	return proofs, nil
+}
+
+// unchanged checks that the plan would be made the same now.
+func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
+	s, err := p.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+	}
+	now := topology.MakePlan(&s, topology.Want{Queues: plan.Queues(), Exchange: p.Exchange, AtLeastOnce: plan.AtLeastOnce})
+	if changed := plan.Differences(&now); len(changed) > 0 {
+		return fmt.Errorf("%w: the vhost has changed since the plan was made. Make the plan again. %s", deadletter.ErrConflict, strings.Join(changed, "; "))
+	}
+	return nil
+}
+
+// record records the policies of a plan before they are set, and returns their rows.
+func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *topology.Plan) ([]deadletter.Declared, error) {
+	var rows []deadletter.Declared
+	for i := range plan.Policies {
+		detail, err := json.Marshal(&plan.Policies[i])
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, deadletter.Declared{Broker: plan.Broker, VHost: plan.VHost, Kind: deadletter.DeclaredPolicy, Name: plan.Policies[i].Name, Detail: detail, By: by.Name})
+	}
+	return rows, a.store.Declare(ctx, rows, deadletter.Act{})
+}
+
+// act returns the act of a change to policies.
+func (a *Adoption) act(kind string, by deadletter.Principal, rows []deadletter.Declared, why string) deadletter.Act {
+	var names []string
+	for _, d := range rows {
+		names = append(names, d.Name)
+	}
+	detail := fmt.Sprintf("policies %s in vhost %s", strings.Join(names, ", "), deadletter.Visible(rows[0].VHost))
+	if why != "" {
+		detail += ": " + why
+	}
+	act := deadletter.Once(kind, by.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: rows[0].Broker})
+	act.Asked, act.Done = len(rows), len(rows)
+	return act
+}
+
+// set sets the policies of a plan, verifies them and proves them.
+func (a *Adoption) set(ctx context.Context, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
+	for i := range plan.Policies {
+		if err := p.Set(ctx, plan.Policies[i].Policy); err != nil {
+			return nil, err
+		}
+		a.crash("adopt: set")
+	}
+	s, err := p.Look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+	}
+	if wrong := plan.Verify(&s); len(wrong) > 0 {
+		return nil, fmt.Errorf("%w: %s", deadletter.ErrConflict, strings.Join(wrong, "; "))
+	}
+	a.crash("adopt: verified")
+	var proofs []topology.Proof
+	for i := range plan.Policies {
+		planned := &plan.Policies[i]
+		proof := topology.Proof{Policy: planned.Name, Queues: planned.Queues}
+		if proof.Why = p.Unready(); proof.Why == "" {
+			if err := a.prove(ctx, p, planned); err != nil {
+				return nil, fmt.Errorf("%w: policy %s is set, and the test message did not reach dlo: %w", deadletter.ErrConflict, planned.Name, err)
+			}
+			proof.Proved = true
+		}
+		proofs = append(proofs, proof)
+		a.crash("adopt: proved")
+	}
+	return proofs, nil
+}
+
+// prove sends a message through the temporary queue of a policy and waits until dlo has stored it.
+func (a *Adoption) prove(ctx context.Context, p *Place, planned *topology.Planned) error {
+	ctx, cancel := context.WithTimeout(ctx, probeWait)
+	defer cancel()
+	id, arrived := "dlo-probe-"+string(deadletter.NewToken()), make(chan struct{})
+	a.mu.Lock()
+	a.probing[id] = arrived
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.probing, id)
+		a.mu.Unlock()
+	}()
+	at := time.Now()
+	body, err := payload.Trial(fmt.Sprintf("Dead Letter Office rejects this message to prove policy %s.", planned.Name), p.Broker, deadletter.Service.Name, at)
+	if err != nil {
+		return err
+	}
+	return p.Probe(ctx, planned.ProbeQueue(), planned.Type, deadletter.TrialMessage{Body: body, Properties: deadletter.Properties{
+		MessageID: id, AppID: "dlo", ContentType: payload.TrialContent, DeliveryMode: 2, Timestamp: at.Truncate(time.Second), Headers: deadletter.Table{deadletter.HeaderTrial: a.store.TrialMark(id)},
+	}}, arrived)
+}
+
+// Arrived is called for a letter that dlo made itself, once it is stored and classified.
+func (a *Adoption) Arrived(l *deadletter.Letter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if arrived := a.probing[l.Arrived.MessageID]; arrived != nil {
+		close(arrived)
+		delete(a.probing, l.Arrived.MessageID)
+	}
+}

@@ -1,0 +1,84 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// Leave takes queues out of the policies that dlo has applied. Globs select the queues; the other
+// queues of a policy keep it. An empty broker or vhost means all. It returns the names of the
+// queues that left, also with an error. The error wraps ErrNotFound if no policy has such a queue,
+// ErrConflict, ErrForbidden or ErrUnavailable.
+func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
+	defer cancel()
+	applied, err := a.Adopted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, one := range applied {
+		if w.Broker != "" && w.Broker != one.Broker || w.VHost != "" && w.VHost != one.VHost {
+			continue
+		}
+		leaving := slices.DeleteFunc(slices.Clone(one.Queues), func(q string) bool {
+			return !slices.ContainsFunc(w.Queues, func(g string) bool { return g == q || deadletter.Glob(g, q, false) })
+		})
+		if len(leaving) == 0 {
+			continue
+		}
+		if err := a.leave(ctx, by, one.ID, leaving); err != nil {
+			return left, err
+		}
+		left = append(left, leaving...)
+	}
+	if len(left) == 0 {
+		return nil, deadletter.NoSuch("policy of dlo for queue %s; `dlo topology undo` lists those that there are", deadletter.Visible(strings.Join(w.Queues, ", ")))
+	}
+	return left, nil
+}
+
+// leave takes queues out of one policy. If others remain, it sets a policy for them first, so that
+// no dead letter of theirs is lost in between.
+func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64, leaving []string) error {
+	d, applied, err := a.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	p, err := a.allowed(by, d.Broker, d.VHost)
+	if err != nil {
+		return err
+	}
+	if err := p.asApplied(ctx, &applied.Policy); err != nil {
+		return err
+	}
+	old, err := planned(&d)
+	if err != nil {
+		return err
+	}
+	if rest := old.Without(leaving); len(rest.Queues) > 0 {
+		if err := a.keep(ctx, by, p, rest); err != nil {
+			return err
+		}
+	}
+	return a.takeBack(ctx, p, &d, by, "queues that left: "+deadletter.Visible(strings.Join(leaving, ", ")))
+}
+
+// keep sets and proves the policy of the queues that remain.
+func (a *Adoption) keep(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
+	switch now, err := p.policy(ctx, rest.Name); {
+	case err != nil:
+		return err
+	case now != nil:
+		return fmt.Errorf("%w: the vhost already has a policy with the name %s. Remove that policy first", deadletter.ErrConflict, rest.Name)
+	}
+	_, err := a.apply(ctx, by, p, &topology.Plan{Broker: p.Broker, VHost: p.VHost, Policies: []topology.Planned{rest}})
+	return err
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+type topologyApplyCmd struct {
+	serverFlags
+	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues whose finding a policy cures."`
+	Broker      string   `name:"broker" help:"Only this broker of the configuration."`
+	VHost       string   `name:"vhost" help:"Only this vhost."`
+	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
+	Yes         bool     `name:"yes" short:"y" help:"Do not ask before the policies are set."`
+	Output      string   `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+}
+
+func (c topologyApplyCmd) Run(p *Program) error {
+	plan := topologyPlanCmd{serverFlags: c.serverFlags, Queues: c.Queues, Broker: c.Broker, VHost: c.VHost, AtLeastOnce: c.AtLeastOnce, Output: c.Output}
+	plans, err := plan.plan(p)
+	if err != nil {
+		return err
+	}
+	policies := 0
+	for _, one := range plans.Plans {
+		policies += len(one.Policies)
+	}
+	if c.Output == "table" {
+		printPolicies(p.Stdout, plans)
+	}
+	if policies == 0 {
+		return plan.refused(p, plans)
+	}
+	if err := sure(p, c.Yes, "topology apply", "set "+count(policies, "policy", "policies")+" on the broker"); err != nil {
+		return err
+	}
+	done := []api.AppliedPlan{}
+	var failed []error
+	for _, one := range plans.Plans {
+		if len(one.Policies) == 0 {
+			continue
+		}
+		var applied api.AppliedPlan
+		if err := c.call(p, http.MethodPost, "/topology/apply", api.ApplyPlanRequest{Plan: one}, &applied); err != nil {
+			failed = append(failed, fmt.Errorf("broker %s, vhost %s: %w", deadletter.Visible(one.Broker), deadletter.Visible(one.VHost), err))
+			continue
+		}
+		done = append(done, applied)
+		if c.Output == "table" {
+			printApplied(p, applied)
+		}
+	}
+	if c.Output == "json" {
+		if err := printJSON(p.Stdout, done, true); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	return plan.refused(p, plans)
+}
+
+// sure asks on the terminal before a command changes a broker, unless --yes was given. Without a
+// terminal, --yes is needed.
+func sure(p *Program, yes bool, command, question string) error {
+	switch {
+	case yes:
+		return nil
+	case !terminal(p.Stdin):
+		return fmt.Errorf("%w: %s needs --yes when there is no terminal to ask on", errUsage, command)
+	}
+	return agreed(p, question)
+}
+
+// printApplied prints what was set for people.
+func printApplied(p *Program, a api.AppliedPlan) {
+	for _, one := range a.Policies {
+		text := "proved with a message"
+		if !one.Proved {
+			text = "not proved with a message: " + deadletter.Visible(one.Why)
+		}
+		fmt.Fprintf(p.Stdout, "set: policy %s in vhost %s, for %s; %s\n", one.Policy, deadletter.Visible(a.VHost), count(len(one.Queues), "queue", "queues"), text)
+	}
+}
+
+type topologyUndoCmd struct {
+	serverFlags
+	Queues []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob. Each policy that dlo has set for one of them is deleted, also for its other queues."`
+	Broker string   `name:"broker" help:"Only this broker of the configuration."`
+	VHost  string   `name:"vhost" help:"Only this vhost."`
+	Yes    bool     `name:"yes" short:"y" help:"Do not ask before policies are deleted."`
+	Output string   `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+}
+
+func (c topologyUndoCmd) Run(p *Program) error {
+	var all api.AdoptedPolicies
+	if err := c.call(p, http.MethodGet, "/topology/adopted", nil, &all); err != nil {
+		return err
+	}
+	chosen := slices.DeleteFunc(all.Policies, func(a api.AdoptedPolicy) bool { return !c.chooses(a) })
+	if c.Output == "json" && len(c.Queues) == 0 {
+		return printJSON(p.Stdout, api.AdoptedPolicies{Policies: chosen}, true)
+	}
+	if c.Output == "table" {
+		printAdopted(p, chosen)
+	}
+	switch {
+	case len(c.Queues) == 0:
+		return nil
+	case len(chosen) == 0:
+		return fmt.Errorf("dlo has set no policy for queue %s", deadletter.Visible(strings.Join(c.Queues, ", ")))
+	}
+	if err := sure(p, c.Yes, "topology undo", "delete "+count(len(chosen), "policy", "policies")); err != nil {
+		return err
+	}
+	undone := api.AdoptedPolicies{Policies: []api.AdoptedPolicy{}}
+	var failed []error
+	for _, a := range chosen {
+		var one api.AdoptedPolicy
+		if err := c.call(p, http.MethodPost, "/topology/undo", api.UndoRequest{ID: a.ID}, &one); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		undone.Policies = append(undone.Policies, one)
+		if c.Output == "table" {
+			fmt.Fprintf(p.Stdout, "deleted: policy %s in vhost %s\n", one.Name, deadletter.Visible(one.VHost))
+		}
+	}
+	if c.Output == "json" {
+		if err := printJSON(p.Stdout, undone, true); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// chooses reports whether the command line selects a policy.
+func (c topologyUndoCmd) chooses(a api.AdoptedPolicy) bool {
+	if c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost {
+		return false
+	}
+	return len(c.Queues) == 0 || slices.ContainsFunc(a.Queues, func(q string) bool {
+		return slices.ContainsFunc(c.Queues, func(g string) bool { return g == q || deadletter.Glob(g, q, false) })
+	})
+}
+
+// printAdopted prints the policies that dlo has set for people.
+func printAdopted(p *Program, list []api.AdoptedPolicy) {
+	for _, a := range list {
+		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, a.At.UTC().Format("2006-01-02 15:04 UTC"), deadletter.Visible(a.By))
+		for _, q := range a.Queues {
+			fmt.Fprintln(p.Stdout, "  "+deadletter.Visible(q))
+		}
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.Stdout, "no policy that dlo has set")
+	}
+}
+
+type topologyLeaveCmd struct {
+	serverFlags
+	Queues []string `arg:"" name:"queue" help:"Queues, by name or glob."`
+	Broker string   `name:"broker" help:"Only this broker of the configuration."`
+	VHost  string   `name:"vhost" help:"Only this vhost."`
+	Yes    bool     `name:"yes" short:"y" help:"Do not ask before policies are changed."`
+}
+
+func (c topologyLeaveCmd) Run(p *Program) error {
+	if err := sure(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
+		return err
+	}
+	var left api.Left
+	if err := c.call(p, http.MethodPost, "/topology/leave", api.LeaveRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues}, &left); err != nil {
+		return err
+	}
+	for _, q := range left.Queues {
+		fmt.Fprintln(p.Stdout, "left: "+deadletter.Visible(q))
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Probe declares a temporary queue of a type, rejects one message in it, and waits until arrived is
+// closed. It then deletes the queue. If dlo ends before that, the queue expires. The queue has no
+// dead-letter exchange of its own, so only a policy can lead the message to dlo.
+func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
+	conn, err := l.dial(ctx, "probe")
+	if err != nil {
+		return err
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	if err := onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": kind, "x-expires": deadletter.ProbeKept.Milliseconds()})
+		return err
+	}); err != nil {
+		return fmt.Errorf("declare queue %s: %w", queue, err)
+	}
+	defer onChannel(conn, func(ch *amqp.Channel) error { // nobody else uses it
+		_, err := ch.QueueDelete(queue, false, false, false)
+		return err
+	})
+	c, err := confirmingOn(conn, 1)
+	if err != nil {
+		return err
+	}
+	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, publishing(m.Properties, m.Body))
+	if err != nil {
+		return fmt.Errorf("publish to queue %s: %w", queue, err)
+	}
+	select {
+	case <-confirm.Done():
+	case err := <-c.closed:
+		return fmt.Errorf("publish to queue %s: %w", queue, closeError(err))
+	case <-ctx.Done():
+		return fmt.Errorf("queue %s did not confirm the message in time", queue)
+	}
+	if !confirm.Acked() {
+		return fmt.Errorf("queue %s refused the message: the policy limits the length of its queues", queue)
+	}
+	return rejectUntil(ctx, c.ch, queue, arrived)
+}
+
+// rejectUntil rejects what is in a queue until arrived is closed. A length limit or a time-to-live
+// of the policy can dead-letter the message before it is rejected.
+func rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
+	for {
+		d, ok, err := ch.Get(queue, false)
+		if err == nil && ok {
+			err = d.Reject(false)
+		}
+		if err != nil {
+			return fmt.Errorf("reject the message of queue %s: %w", queue, err)
+		}
+		select {
+		case <-arrived:
+			return nil
+		case <-ctx.Done():
+			return errors.New("the message was rejected and did not arrive in time")
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// DeleteProbe deletes the probe queue that a killed dlo left behind. It does nothing if there is
+// none.
+func (l *Link) DeleteProbe(ctx context.Context, queue string) error {
+	conn, err := l.dial(ctx, "probe")
+	if err != nil {
+		return err
+	}
+	defer conn.CloseDeadline(time.Now().Add(closeWait))
+	return onChannel(conn, func(ch *amqp.Channel) error {
+		_, err := ch.QueueDelete(queue, false, false, false)
+		return err
+	})
+}

@@ -1,0 +1,264 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// adopting is a vhost with queues that lose their dead letters.
+type adopting struct {
+	t     *testing.T
+	node  *testenv.Node
+	vhost string
+	ch    *amqp.Channel
+}
+
+// adoptable declares two queues without a dead-letter exchange: a classic one, and a quorum one
+// with a policy of its own.
+func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adopting {
+	t.Helper()
+	a := &adopting{t: t, node: node, vhost: vhost}
+	a.api(http.MethodPut, "queues", "orders", map[string]any{"durable": true})
+	a.api(http.MethodPut, "queues", "jobs", map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
+	a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": 1000}, "priority": 3, "apply-to": "queues"})
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if a.ch, err = conn.Channel(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// api changes a thing of the vhost.
+func (a *adopting) api(method, kind, name string, body any) {
+	a.t.Helper()
+	if err := a.node.API(method, "/api/"+kind+"/"+url.PathEscape(a.vhost)+"/"+name, body, nil); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// state returns the policies and the queues of the vhost, without dlo's own queues that stay.
+func (a *adopting) state() string {
+	a.t.Helper()
+	var all struct {
+		Policies []json.RawMessage
+		Queues   []struct{ Name string }
+	}
+	if err := a.node.API(http.MethodGet, "/api/definitions/"+url.PathEscape(a.vhost), nil, &all); err != nil {
+		a.t.Fatal(err)
+	}
+	var list []string
+	for _, p := range all.Policies {
+		list = append(list, string(p))
+	}
+	for _, q := range all.Queues {
+		if !strings.HasPrefix(q.Name, "dlo.") || strings.HasPrefix(q.Name, "dlo.probe.") {
+			list = append(list, "queue "+q.Name)
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
+// reject publishes a message to a queue and rejects it.
+func (a *adopting) reject(queue string) {
+	a.t.Helper()
+	if err := a.ch.PublishWithContext(a.t.Context(), "", queue, false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+		a.t.Fatal(err)
+	}
+	eventually(a.t, "the message is in queue "+queue, func() bool {
+		d, ok, err := a.ch.Get(queue, false)
+		if err == nil && ok {
+			err = d.Reject(false)
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		return ok
+	})
+}
+
+// TestAPlanIsAppliedProvedAndUndone applies the plan of two queues. Each policy is proved with a
+// message, which is no letter for people. Rejected messages then arrive. After one queue has left
+// and the policy of the other is undone, the vhost is as it was.
+func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	before := a.state()
+	p := serve(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	eventually(t, "the server has looked", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return strings.Count(body, `"kind":"no_exchange"`) == 2
+	})
+	out, _ := p.dlo(t.Context(), 0, "", "topology", "apply", "--yes")
+	if strings.Count(out, "; proved with a message\n") != 2 || strings.Contains(out, "nothing was changed") {
+		t.Errorf("apply:\n%s", out)
+	}
+	a.reject("orders")
+	a.reject("jobs")
+	eventually(t, "both letters are dead", func() bool { return p.letters("dead") == 2 })
+	if groups, probes := p.count("groups", "true"), p.letters("discarded"); groups != 2 || probes != 2 {
+		t.Errorf("%d groups, %d letters of probes", groups, probes)
+	}
+	if state := a.state(); strings.Contains(state, "queue dlo.probe.") {
+		t.Errorf("a probe queue is left:\n%s", state)
+	}
+
+	// Somebody changes a policy: it stays.
+	list, _ := p.dlo(t.Context(), 0, "", "topology", "undo", "-o", "json")
+	var adopted struct {
+		Policies []struct {
+			Name, Pattern string
+			Queues        []string
+			Definition    map[string]any
+			Priority      int
+			ApplyTo       string `json:"apply_to"`
+		}
+	}
+	if err := json.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {
+		t.Fatalf("%v\n%s", err, list)
+	}
+	for _, one := range adopted.Policies {
+		if !slices.Equal(one.Queues, []string{"jobs"}) {
+			continue
+		}
+		policy := map[string]any{"pattern": one.Pattern, "definition": one.Definition, "priority": one.Priority + 5, "apply-to": one.ApplyTo}
+		a.api(http.MethodPut, "policies", one.Name, policy)
+		_, errs := p.dlo(t.Context(), 1, "", "topology", "undo", "jobs", "--yes")
+		if !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority)) || !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority+5)) {
+			t.Errorf("undo of a changed policy: %s", errs)
+		}
+		policy["priority"] = one.Priority
+		a.api(http.MethodPut, "policies", one.Name, policy)
+	}
+	if out, _ := p.dlo(t.Context(), 0, "", "topology", "leave", "ord*", "--yes"); out != "left: orders\n" {
+		t.Errorf("leave: %q", out)
+	}
+	a.reject("jobs")
+	eventually(t, "the other queue keeps its policy", func() bool { return p.letters("dead") == 3 })
+	p.dlo(t.Context(), 0, "", "topology", "undo", "jobs", "--yes")
+	if after := a.state(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if n := p.count("declared", "kind = 'policy'"); n != 0 {
+		t.Errorf("%d policies are recorded still", n)
+	}
+}
+
+// TestOneQueueOfAPolicyLeaves applies one policy to two queues, and takes one of them out of it.
+func TestOneQueueOfAPolicyLeaves(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	a.api(http.MethodPut, "queues", "mail", map[string]any{"durable": true})
+	p := serve(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	eventually(t, "the server has looked", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return strings.Count(body, `"kind":"no_exchange"`) == 3
+	})
+	p.dlo(t.Context(), 0, "", "topology", "apply", "orders", "mail", "--yes")
+	p.dlo(t.Context(), 0, "", "topology", "leave", "orders", "--yes")
+	a.reject("orders")
+	a.reject("mail")
+	eventually(t, "the letter of mail is dead", func() bool { return p.letters("dead") == 1 })
+	if list, _ := p.dlo(t.Context(), 0, "", "topology", "undo"); !strings.Contains(list, "\n  mail\n") || strings.Contains(list, "orders") || strings.Count(list, "policy ") != 1 {
+		t.Errorf("%s", list)
+	}
+}
+
+// TestAPlanIsRefusedAfterAChange makes a plan, changes the vhost, and applies the plan.
+func TestAPlanIsRefusedAfterAChange(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	p := serve(t, address, fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	plan := p.plan("jobs")
+	a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": 7}, "priority": 3, "apply-to": "queues"})
+	before := a.state()
+	status, body := p.post("/api/v1/topology/apply", plan)
+	if status != http.StatusConflict || !strings.Contains(body, `\"max-length\":7`) || !strings.Contains(body, `\"max-length\":1000`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if after := a.state(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// plan returns the body that applies the plan for queues, once the server has looked.
+func (p *child) plan(queues ...string) json.RawMessage {
+	p.t.Helper()
+	var plans struct{ Plans []json.RawMessage }
+	eventually(p.t, "the server has looked", func() bool {
+		_, body := p.get("/api/v1/topology/findings")
+		return strings.Contains(body, `"read_at"`)
+	})
+	status, text := p.post("/api/v1/topology/plan", map[string]any{"queues": queues})
+	if err := json.Unmarshal([]byte(text), &plans); err != nil || status != http.StatusOK || !strings.Contains(text, `"name":"dlo-`) {
+		p.t.Fatalf("%v: %d %s", err, status, text)
+	}
+	body, err := json.Marshal(map[string]any{"plan": plans.Plans[0]})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return body
+}
+
+// TestApplyUnderKills kills dlo at every step of applying a plan. After the next start, no policy
+// and no temporary queue is left.
+func TestApplyUnderKills(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	before := a.state()
+	p := newChild(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")))
+	points := []string{"adopt: recorded=1", "adopt: set=1", "adopt: set=2", "adopt: verified=1", "classify: decided=1", "classify: recorded=1", "adopt: proved=1", "adopt: proved=2"}
+	for _, point := range points {
+		p.Start(point)
+		p.Draining()
+		p.tryPost("/api/v1/topology/apply", p.plan("orders", "jobs"))
+		p.Crashed("the crash at " + point)
+		p.Start("")
+		p.Draining()
+		eventually(t, "everything is taken back after "+point, func() bool {
+			return p.count("declared", "kind = 'policy'") == 0 && a.state() == before
+		})
+		p.Kill9()
+	}
+	p.Start("")
+	p.Draining()
+	if status, body := p.post("/api/v1/topology/apply", p.plan("orders", "jobs")); status != http.StatusOK || strings.Count(body, `"proved":true`) != 2 {
+		t.Fatalf("%d %s", status, body)
+	}
+	applied := a.state()
+	p.Kill9()
+	p.Start("adopt: deleted=1") // a kill while it is undone
+	p.tryPost("/api/v1/topology/undo", map[string]any{"id": p.ask(`SELECT min(id) FROM declared WHERE kind = 'policy'`)})
+	p.Crashed("the crash while a policy is undone")
+	p.Start("")
+	if a.state() == applied || p.count("declared", "kind = 'policy'") != 2 {
+		t.Errorf("the crash did not come between the broker and the store")
+	}
+	p.dlo(t.Context(), 0, "", "topology", "undo", "orders", "jobs", "--yes")
+	if after := a.state(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if n := p.letters("dead") + p.letters("held") + p.letters("scheduled") + p.count("groups", "true"); n != 0 {
+		t.Errorf("%d letters of probes are shown to people", n)
+	}
+}

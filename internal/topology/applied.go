@@ -1,0 +1,29 @@
+package topology
+
+import "time"
+
+// Applied is the result of applying a plan.
+type Applied struct {
+	Broker   string
+	VHost    string
+	Policies []Proof
+}
+
+// Proof is one applied policy, and whether a message proved it.
+type Proof struct {
+	Policy string
+	Queues []string
+	Proved bool
+	Why    string // why it could not be proved; "" if it was
+}
+
+// Adopted is a policy that dlo applied and that is recorded in its store.
+type Adopted struct {
+	ID     int64
+	Broker string
+	VHost  string
+	Policy
+	Queues []string
+	At     time.Time
+	By     string
+}

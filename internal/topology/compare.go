@@ -1,0 +1,63 @@
+package topology
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Same reports whether two policies are equal in everything that a broker stores of them.
+func (p *Policy) Same(other *Policy) bool {
+	return p.Name == other.Name && p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority && string(p.Definition.JSON()) == string(other.Definition.JSON())
+}
+
+// Words describes a policy on one line, for people who compare two of them.
+func (p *Policy) Words() string {
+	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
+}
+
+// Differences returns how a plan that is made now differs from p, one sentence each. None means
+// that the plan can be applied as it was shown.
+func (p *Plan) Differences(now *Plan) []string {
+	var list []string
+	for i := range p.Policies {
+		old := &p.Policies[i]
+		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
+		if j < 0 {
+			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, names(old.Queues), now.why(old.Queues)))
+			continue
+		}
+		fresh := &now.Policies[j]
+		switch {
+		case !old.Same(&fresh.Policy):
+			list = append(list, fmt.Sprintf("policy %s is now planned with %s, and was with %s", old.Name, fresh.Words(), old.Words()))
+		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) || !slices.Equal(old.Queues, fresh.Queues):
+			list = append(list, fmt.Sprintf("policy %s changes other keys than it did, or hides another policy", old.Name))
+		}
+	}
+	for i := range now.Policies {
+		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == now.Policies[i].Name }) {
+			list = append(list, fmt.Sprintf("policy %s for %s is planned now, and was not", now.Policies[i].Name, names(now.Policies[i].Queues)))
+		}
+	}
+	return list
+}
+
+// why returns the first reason why the plan leaves one of the queues alone.
+func (p *Plan) why(queues []string) string {
+	for _, r := range p.Refused {
+		if slices.Contains(queues, r.Queue) {
+			return fmt.Sprintf(": queue %s: %s", named(r.Queue), r.Why)
+		}
+	}
+	return ""
+}
+
+// Queues returns all queues of the plan's policies.
+func (p *Plan) Queues() []string {
+	var list []string
+	for i := range p.Policies {
+		list = append(list, p.Policies[i].Queues...)
+	}
+	return list
+}

@@ -1,0 +1,184 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Adoption sets the policies of plans on brokers and takes them back. Its errors wrap ErrConflict,
+// ErrForbidden, ErrInvalid, ErrNotFound or ErrUnavailable.
+type Adoption interface {
+	Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error)
+	Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error)
+	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // names of the queues that left
+	Adopted(ctx context.Context) ([]topology.Adopted, error)
+}
+
+// adopting returns the Adoption, or why it cannot change anything now.
+func (w *Web) adopting() (Adoption, error) {
+	switch {
+	case w.Adoption == nil:
+		return nil, deadletter.ErrUnavailable
+	case w.draining():
+		return nil, errStopping
+	}
+	return w.Adoption, nil
+}
+
+// planSum identifies a plan in a form.
+func planSum(p *topology.Plan) string {
+	text := topology.Render([]topology.Plan{*p}, topology.FormDefinitions)
+	sum := sha256.Sum256([]byte(p.Broker + "\x00" + text))
+	return fmt.Sprintf("%x", sum[:8])
+}
+
+// adoptForm handles POST /queues/adopt: it applies the plan of a problem on the page of queues.
+func (w *Web) adoptForm(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	return w.adoptionForm(r, func(a Adoption) error {
+		for _, same := range alike(w.reports()) {
+			if plan := w.planFor(same); plan != nil && planSum(plan) == r.PostFormValue("plan") {
+				_, err := a.Apply(r.Context(), principal(r), *plan)
+				return err
+			}
+		}
+		return fmt.Errorf("%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict)
+	})
+}
+
+// undoPolicyForm handles POST /queues/undo: it deletes a policy that dlo has set.
+func (w *Web) undoPolicyForm(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	id, err := strconv.ParseInt(r.PostFormValue("id"), 10, 64)
+	if err != nil {
+		return "", invalid("the form does not say which policy is meant")
+	}
+	return w.adoptionForm(r, func(a Adoption) error {
+		_, err := a.Undo(r.Context(), principal(r), id)
+		return err
+	})
+}
+
+// leaveForm handles POST /queues/leave: it takes a queue out of a policy that dlo has set.
+func (w *Web) leaveForm(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", formError(err)
+	}
+	wish := topology.Wish{Broker: r.PostFormValue("broker"), VHost: r.PostFormValue("vhost"), Queues: []string{r.PostFormValue("queue")}}
+	if wish.Queues[0] == "" {
+		return "", invalid("the form does not say which queue is meant")
+	}
+	return w.adoptionForm(r, func(a Adoption) error {
+		_, err := a.Leave(r.Context(), principal(r), wish)
+		return err
+	})
+}
+
+// adoptionForm makes a change to policies. If it is refused, the page of queues shows the reason.
+func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string, error) {
+	adoption, err := w.adopting()
+	if err == nil {
+		err = change(adoption)
+	}
+	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrForbidden) {
+		p, broken := w.queuesPage(r, "")
+		if broken != nil {
+			return "", err
+		}
+		p.Problem = sentence(err, statusOf(err))
+		return "", againError{view.Queues(p), err}
+	}
+	return "/queues#policies", err
+}
+
+// adoptedPolicies puts the policies that dlo has set on the page of queues.
+func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
+	if w.Adoption == nil {
+		return nil
+	}
+	list, err := w.Adoption.Adopted(ctx)
+	for _, a := range list {
+		p.Adopted = append(p.Adopted, view.AdoptedPolicy{ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Queues: a.Queues, At: a.At, By: a.By})
+	}
+	return err
+}
+
+// planned returns a policy of a plan as the page shows it.
+func planned(p *topology.Planned) view.PlannedPolicy {
+	one := view.PlannedPolicy{Queues: len(p.Queues), Hides: p.Hides}
+	for _, c := range p.Changes {
+		one.Changes = append(one.Changes, view.KeyChange(c))
+	}
+	return one
+}
+
+// apiApply handles POST /topology/apply {plan}.
+func (w *Web) apiApply(r *http.Request, in api.ApplyPlanRequest) (any, error) {
+	adoption, err := w.adopting()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := in.Plan.Topology()
+	if err != nil {
+		return nil, fmt.Errorf("%w: the definition of a policy is not a JSON object: %w", deadletter.ErrInvalid, err)
+	}
+	applied, err := adoption.Apply(r.Context(), principal(r), plan)
+	if err != nil {
+		return nil, err
+	}
+	return api.NewAppliedPlan(applied), nil
+}
+
+// apiAdopted handles GET /topology/adopted.
+func (w *Web) apiAdopted(r *http.Request) (any, error) {
+	if w.Adoption == nil {
+		return api.NewAdoptedPolicies(nil), nil
+	}
+	list, err := w.Adoption.Adopted(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return api.NewAdoptedPolicies(list), nil
+}
+
+// apiUndoPolicy handles POST /topology/undo {id}.
+func (w *Web) apiUndoPolicy(r *http.Request, in api.UndoRequest) (any, error) {
+	adoption, err := w.adopting()
+	if err != nil {
+		return nil, err
+	}
+	undone, err := adoption.Undo(r.Context(), principal(r), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return api.NewAdoptedPolicy(undone), nil
+}
+
+// apiLeave handles POST /topology/leave {broker, vhost, queues}.
+func (w *Web) apiLeave(r *http.Request, in api.LeaveRequest) (any, error) {
+	adoption, err := w.adopting()
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Queues) == 0 {
+		return nil, fmt.Errorf("%w: name the queues that leave; a glob such as * is allowed", deadletter.ErrInvalid)
+	}
+	left, err := adoption.Leave(r.Context(), principal(r), topology.Wish{Broker: in.Broker, VHost: in.VHost, Queues: in.Queues})
+	if err != nil {
+		return nil, err
+	}
+	return api.Left{Queues: left}, nil
+}

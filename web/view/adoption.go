@@ -1,0 +1,78 @@
+package view
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PlannedPolicy is a policy that cures a problem.
+type PlannedPolicy struct {
+	Queues  int
+	Hides   string // the policy that applies now; "" = none
+	Changes []KeyChange
+}
+
+// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+type KeyChange struct{ Key, Before, After string }
+
+// AdoptedPolicy is a policy that dlo has set.
+type AdoptedPolicy struct {
+	ID     int64
+	Broker string
+	VHost  string
+	Name   string
+	Queues []string
+	At     time.Time
+	By     string
+}
+
+func (a AdoptedPolicy) id() string { return strconv.FormatInt(a.ID, 10) }
+
+func (a AdoptedPolicy) place() string {
+	return "vhost " + line(a.VHost, 80) + " of broker " + line(a.Broker, 80)
+}
+
+// maxNames is the number of queues of a policy that have room.
+const maxNames = 12
+
+// firstNames lists queues, as many as have room.
+func firstNames(queues []string) string {
+	shown := make([]string, 0, maxNames)
+	for _, q := range queues[:min(len(queues), maxNames)] {
+		shown = append(shown, line(q, 120))
+	}
+	text := strings.Join(shown, ", ")
+	if left := len(queues) - maxNames; left > 0 {
+		text += " and " + Number(left, "more queue", "more queues")
+	}
+	return text
+}
+
+// applyButton returns the label of the button that sets the policies of a problem.
+func (p Fault) applyButton() string {
+	queues := 0
+	for _, one := range p.Policies {
+		queues += one.Queues
+	}
+	return "Set " + Number(len(p.Policies), "policy", "policies") + " for " + Number(queues, "queue", "queues")
+}
+
+// hides describes the policy that a planned policy takes the place of.
+func (p PlannedPolicy) hides() string {
+	if p.Hides == "" {
+		return "No policy applies to " + Number(p.Queues, "queue", "queues") + " now."
+	}
+	return "Policy " + line(p.Hides, 120) + " applies to " + Number(p.Queues, "queue", "queues") + " now. Its other keys are repeated."
+}
+
+// words describes what a policy does to a key.
+func (c KeyChange) words() string {
+	switch {
+	case c.Before == "":
+		return c.Key + ": " + c.After + " is added"
+	case c.After == "":
+		return c.Key + ": " + c.Before + " is removed"
+	}
+	return c.Key + ": " + c.Before + " becomes " + c.After
+}
