@@ -40,6 +40,7 @@ type Link struct {
 	user       string
 	log        *slog.Logger
 	management *Management
+	looks      *Management // the same API, for snapshots and policies
 
 	mu        sync.Mutex
 	status    deadletter.BrokerStatus
@@ -72,6 +73,9 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	}
 	if b.Management != "" {
 		if l.management, err = newManagement(b.Management); err != nil {
+			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
+		}
+		if l.looks, err = newLooks(b.Management); err != nil {
 			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
 		}
 		l.status.Managed = true
