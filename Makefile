@@ -54,7 +54,7 @@ soak: ## the fault tests at full size, and the race detector on SQLite as well: 
 
 bench: ## the measured numbers
 	@.ci/install rabbitmq-server chromium-headless-shell
-	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./internal/system ./internal/payload
+	DLO_BENCH=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -run TestBench -v ./internal/system ./internal/payload ./internal/topology
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -v ./untuned
 
 fuzz: ## every fuzz target for FUZZTIME each (default 10m)

@@ -38,11 +38,21 @@ func (p *Policy) takes(q *Queue) (takes, known bool) {
 // matches evaluates the pattern as RabbitMQ does: byte by byte and not anchored. RabbitMQ uses PCRE
 // and Go does not, so a pattern with lookahead, for example, is not known.
 func (p *Policy) matches(name string) (matches, known bool) {
-	re, err := regexp.Compile(latin1(p.Pattern))
-	if err != nil {
+	if p.compiled == nil || p.compiled.pattern != p.Pattern {
+		re, _ := regexp.Compile(latin1(p.Pattern)) // nil: unknown
+		p.compiled = &compiled{p.Pattern, re}
+	}
+	if p.compiled.re == nil {
 		return false, false
 	}
-	return re.MatchString(latin1(name)), true
+	return p.compiled.re.MatchString(latin1(name)), true
+}
+
+// compiled is a pattern that is ready to be matched. A policy keeps it, because a vhost can have
+// thousands of queues. Therefore one goroutine at a time may use a snapshot.
+type compiled struct {
+	pattern string
+	re      *regexp.Regexp
 }
 
 // latin1 makes a character of each byte.

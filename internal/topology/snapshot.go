@@ -131,6 +131,8 @@ type Policy struct {
 	ApplyTo    string     `json:"apply-to"` // queues, exchanges, all; from 3.12 on also classic_queues, quorum_queues, streams; "" = all
 	Priority   int        `json:"priority"`
 	Definition Definition `json:"definition"`
+
+	compiled *compiled // of Pattern, once it was needed
 }
 
 // Figure is a number that a broker may leave out. The zero value is unknown, which is not 0.
