@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -77,10 +78,12 @@ func (w *Web) leaveForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	wish := topology.Wish{Broker: r.PostFormValue("broker"), VHost: r.PostFormValue("vhost"), Queues: []string{r.PostFormValue("queue")}}
-	if wish.Queues[0] == "" {
+	place, badPlace := url.ParseQuery(r.PostFormValue("vhost"))
+	queue, badQueue := url.QueryUnescape(r.PostFormValue("queue"))
+	if badPlace != nil || badQueue != nil || queue == "" {
 		return "", invalid("the form does not say which queue is meant")
 	}
+	wish := topology.Wish{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queues: []string{queue}}
 	return w.adoptionForm(r, func(a Adoption) error {
 		_, err := a.Leave(r.Context(), principal(r), wish)
 		return err

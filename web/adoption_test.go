@@ -79,7 +79,7 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 403, "Nothing was changed: user x of the management API may not set policies.")
 	a.refuse = nil
 	h.post("/queues/undo", url.Values{"id": {"1"}}).to(t, "/queues#policies")
-	h.post("/queues/leave", url.Values{"broker": {"main"}, "vhost": {"/"}, "queue": {"sms"}}).to(t, "/queues#policies")
+	h.post("/queues/leave", url.Values{"vhost": {"broker=main&vhost=%2F"}, "queue": {"sms"}}).to(t, "/queues#policies")
 	h.post("/queues/leave", nil).want(t, 400)
 	if a.left != "main / sms" {
 		t.Errorf("left: %q", a.left)

@@ -24,6 +24,8 @@ import (
 type Guarded interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)       // guards that hold automatic retries back, by queue
 	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
+	// ReceivedSince returns how many letters were received from each queue since a time.
+	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
 }
 
 // Guardian holds automatic retries back and resumes them. Each method checks permissions with
@@ -251,6 +253,12 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
 		p.From = n
 	}
+	watched, err := w.watched(r.Context(), all, p.Several)
+	if err != nil {
+		return p, err
+	}
+	asked := r.URL.Query()
+	p.Watched = filtered(watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"), asked.Get("at"))
 	shown := all[p.From:min(p.From+queuesShown, len(all))]
 	p.PageSize = queuesShown
 	inboxes, left := w.askFacts(r.Context(), shown)

@@ -86,7 +86,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 			found++
 		}
 	}
-	if found != 6 {
+	if found != 12 { // in both lists
 		t.Errorf("%d links", found)
 	}
 }
@@ -99,6 +99,7 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
 	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // held-back queues come first
+	_, first, _ = strings.Cut(first, `id="origins"`)
 	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
 		t.Error("more than a page")
 	}

@@ -56,6 +56,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/operations/{id}/rate", w.act(w.rateOperation))
 		r.Get("/audit/export", w.auditExport)
 		r.Get("/audit/complete", w.api(w.completeAct))
+		r.Get("/queues/one", w.page(w.queue))
 		r.Post("/queues/pause", w.act(w.pauseQueue))
 		r.Post("/queues/resume", w.act(w.resumeQueue))
 		r.Post("/queues/adopt", w.act(w.adoptForm))

@@ -40,7 +40,9 @@ type view struct {
 
 // Inspect returns everything in a vhost that loses dead letters or that can lose them, the most
 // urgent first. It reports nothing that depends on an unread part of the snapshot.
-func Inspect(s *Snapshot, o Options) []Finding {
+func Inspect(s *Snapshot, o Options) []Finding { return inspect(s, o).found }
+
+func inspect(s *Snapshot, o Options) *inspector {
 	o.IdleAfter = cmp.Or(o.IdleAfter, defaultIdleAfter)
 	in := &inspector{s: s, o: o, net: newNetwork(s), views: map[string]*view{}, sources: map[string][]*view{}}
 	in.look()
@@ -54,7 +56,7 @@ func Inspect(s *Snapshot, o Options) []Finding {
 	slices.SortStableFunc(in.found, func(a, b Finding) int {
 		return cmp.Or(deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
 	})
-	return in.found
+	return in
 }
 
 // look computes what applies to each queue, and where its dead letters go.

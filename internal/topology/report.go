@@ -11,9 +11,11 @@ type Report struct {
 	Queues   int       // number of queues in the vhost
 	Findings []Finding
 	Gaps     []Gap
+	All      []Described // all queues, by name
 }
 
 // ReportOn inspects a snapshot.
 func ReportOn(s *Snapshot, o Options) Report {
-	return Report{Broker: s.Broker, VHost: s.VHost, ReadAt: s.ReadAt, Queues: len(s.Queues), Findings: Inspect(s, o), Gaps: s.Gaps}
+	in := inspect(s, o)
+	return Report{Broker: s.Broker, VHost: s.VHost, ReadAt: s.ReadAt, Queues: len(s.Queues), Findings: in.found, Gaps: s.Gaps, All: in.describe()}
 }

@@ -69,6 +69,7 @@ type Queue struct {
 
 	Consumers Figure `json:"consumers"`
 	Ready     Figure `json:"messages_ready"`
+	Unacked   Figure `json:"messages_unacknowledged"`
 	// Stuck is the number of messages that at-least-once dead-lettering holds back.
 	Stuck Figure `json:"messages_dlx"`
 	Rates Rates  `json:"message_stats"`

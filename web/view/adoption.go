@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,14 @@ type AdoptedPolicy struct {
 }
 
 func (a AdoptedPolicy) id() string { return strconv.FormatInt(a.ID, 10) }
+
+// leaving returns the queues that a form offers to take out. `dlo topology leave` takes any.
+func (a AdoptedPolicy) leaving() []string { return a.Queues[:min(len(a.Queues), maxNames)] }
+
+// inVHost encodes the broker and the vhost for a form.
+func (a AdoptedPolicy) inVHost() string {
+	return url.Values{"broker": {a.Broker}, "vhost": {a.VHost}}.Encode()
+}
 
 func (a AdoptedPolicy) place() string {
 	return "vhost " + line(a.VHost, 80) + " of broker " + line(a.Broker, 80)

@@ -110,6 +110,19 @@ func hostilePages(n int) map[string]templ.Component {
 	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
 	queues.Faults = slicesRepeat(Fault{Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad, Fix: bad[:min(n, 8000)]}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
+	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(KeyChange{Key: bad, Before: bad, After: bad}, 4)}, 2)
+	for i := range queues.Faults {
+		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
+	}
+	queues.Adopted = slicesRepeat(AdoptedPolicy{ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad}, 3)
+	watched := WatchedQueue{
+		Origin: deadletter.Origin{Broker: name, VHost: name, Queue: name}, Kind: bad, Ready: -1, Unacked: 1 << 40, Consumers: 3, Published: 1e9, Rule: bad, Dead: counted, Scheduled: counted,
+		Chain: Chain{Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5), More: 9, Lost: bad, Guarantee: bad},
+	}
+	queues.Watched = WatchedQueues{Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing}
+	queue := QueuePage{
+		Shell: shell, Queue: watched, Policy: bad, Retries: queues.Queues[0], Faults: queues.Faults[:3], Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad)}, 10), More: true, Letters: "/letters", Triage: "/triage", Audit: "/audit", Past: audit.Entries[:min(10, len(audit.Entries))],
+	}
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
@@ -157,7 +170,7 @@ func hostilePages(n int) map[string]templ.Component {
 	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
-		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}

@@ -28,6 +28,7 @@ type QueuesPage struct {
 	FaultsLeft int     // faults for which the page has no room
 	Looks      []PathLook
 	Adopted    []AdoptedPolicy // set by dlo
+	Watched    WatchedQueues
 }
 
 // QueueRow is a queue that letters died in.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -47,6 +48,8 @@ func sampleQueues() QueuesPage {
 		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
 	p.Unasked = []string{"main"}
+	p.Watched = sampleWatched()
+	p.Adopted = []AdoptedPolicy{{ID: 7, Broker: "main", VHost: "/", Name: "dlo-3fa1b2c4", Queues: []string{"emails", "invoices"}, At: now.Add(-3 * time.Hour), By: "Lena Sato"}}
 	p.Looks = []PathLook{{Place: "main, vhost /", ReadAt: now.Add(-8 * time.Second), Queues: 11}}
 	p.Faults = []Fault{
 		{
@@ -57,7 +60,8 @@ func sampleQueues() QueuesPage {
 			Severity: deadletter.SeverityNotify, Titles: []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"}, Loses: "every message that a consumer rejects",
 			Why:  "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
 			Cure: "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
-			Fix:  "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
+			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []KeyChange{{Key: "dead-letter-exchange", After: `"dlo.dlx"`}, {Key: "dead-letter-routing-key", Before: `"k"`}}}},
+			Fix: "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
 		},
 		{Severity: deadletter.SeverityDigest, Titles: []string{"billing-invoices can lose dead letters in a crash"}, Loses: "dead letters that are on their way when a node fails", Likely: true, Why: "Quorum queues dead-letter at most once unless the strategy at-least-once is set.", Cure: "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy."},
 	}
@@ -87,7 +91,37 @@ func queuePages() map[string]templ.Component {
 	tripped := sampleQueues().Queues[1].Guard
 	tripped.Origin.Queue = "webhook-queue"
 	return map[string]templ.Component{
+		"queue": Queue(sampleQueue()), "queue-unknown": Queue(QueuePage{Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"), Queue: WatchedQueue{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"}, Gone: true, Ready: -1, Unacked: -1, Consumers: -1}, Letters: "/letters", Triage: "/triage", Audit: "/audit"}),
 		"queues": Queues(sampleQueues()), "queues-empty": Queues(none), "queues-refused": Queues(refused),
 		"letters-group": group(deadletter.Guard{}, deadletter.Guard{}), "letters-group-paused": group(paused, deadletter.Guard{}), "letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
 	}
+}
+
+// sampleWatched returns queues of the panel of all queues: healthy, losing letters, hostile,
+// unknown.
+func sampleWatched() WatchedQueues {
+	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
+	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"
+	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Queues: []WatchedQueue{
+		{
+			Origin: origin("billing.invoices"), Kind: "quorum", Ready: 18, Unacked: 64, Consumers: 12, Published: 41, Acked: 3.25, Rule: "billing", Week: 312,
+			Chain: Chain{Known: true, Judged: true, Set: true, Exchange: "dlo.dlx", From: "policy dlo-billing", Queues: []string{"dlo.letters"}, Guarantee: "at-least-once"},
+			Dead:  QueueCount{9, "/letters?q=state%3Adead"}, Scheduled: QueueCount{2, "/letters?q=state%3Ascheduled"},
+		},
+		{Origin: origin("sms"), Kind: "classic", Ready: 50000, Unacked: 0, Consumers: 0, Rule: "default", Chain: Chain{Known: true, Judged: true, Lost: "no dead-letter exchange"}},
+		{Origin: origin("mail"), Kind: "quorum", Ready: 3, Unacked: 1, Consumers: 1, Rule: "default", Chain: Chain{Known: true, Judged: true, Set: true, Key: "mail", From: "an argument of the queue", Queues: []string{"a", "b"}, More: 3, Guarantee: "at-most-once"}},
+		{Origin: origin(hostile), Kind: "stream", Ready: -1, Unacked: -1, Consumers: -1, Chain: Chain{Known: true}},
+		{Origin: origin("dlo.letters"), Own: "inbox", Kind: "quorum", Chain: Chain{Known: true, Judged: true}},
+		{Origin: origin("gone"), Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Week: 3},
+	}}
+}
+
+func sampleQueue() QueuePage {
+	p := QueuePage{
+		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"), Queue: sampleWatched().Queues[0], Policy: "dlo-billing", ReadAt: now.Add(-8 * time.Second),
+		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1], Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true, Arrived: sampleOverview().Arrivals,
+	}
+	p.Groups = sampleTriaged()[:2]
+	p.Past = []AuditRow{{Act: deadletter.Act{ID: 1, At: now, Kind: deadletter.ActRetriesPaused, Actor: "local", Through: deadletter.WayPage, Targets: []deadletter.Target{{Kind: deadletter.TargetQueue, Name: "billing.invoices"}}, Asked: 1, Done: 1}, Links: []string{""}}}
+	return p
 }

@@ -1,0 +1,107 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Described is one queue as people want to see it.
+type Described struct {
+	Name      string
+	Kind      string // its type
+	Own       bool   // it is a queue of dlo
+	Inbox     bool   // dlo drains it
+	Ready     Figure
+	Unacked   Figure
+	Consumers Figure
+	Published float64 // messages per second; 0 = none, or not reported
+	Acked     float64 // messages per second; 0 = none, or not reported
+	Policy    string  // the policy that applies; "" = none
+	Route     Route
+}
+
+// Route is the way of a queue's dead letters.
+type Route struct {
+	Known     bool // false if a part of the vhost could not be read
+	Judged    bool // false for queues that are exclusive, deleted automatically, or streams
+	Set       bool // the queue has a dead-letter exchange
+	Exchange  string
+	From      string   // what sets the exchange: "policy limits"
+	Key       string   // the routing key that replaces that of the message
+	Fixed     bool     // Key is set
+	Queues    []string // that they reach: at most maxRoute
+	More      int      // queues that they reach as well
+	Lost      string   // why some or all of them are lost; "" = none are lost, as far as dlo knows
+	Guarantee string   // at-least-once or at-most-once; "" for queues of other types than quorum
+}
+
+// maxRoute is the number of queues that a route names.
+const maxRoute = 5
+
+// describe returns the queues of the vhost, by name.
+func (in *inspector) describe() []Described {
+	list := make([]Described, 0, len(in.s.Queues))
+	for i := range in.s.Queues {
+		v := in.views[in.s.Queues[i].Name]
+		d := Described{
+			Name: v.Name, Kind: v.Kind(), Own: deadletter.OwnQueue(v.Name), Inbox: in.isInbox(v.Name), Ready: v.Ready, Unacked: v.Unacked, Consumers: v.Consumers,
+			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Ack.PerSecond, Route: in.routeOf(v),
+		}
+		if w := v.policy.winner; w != nil {
+			d.Policy = w.Name
+		}
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Described) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// routeOf returns the way of a queue's dead letters.
+func (in *inspector) routeOf(v *view) Route {
+	r := Route{Known: in.s.complete(), Judged: v.lasts(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
+	if v.Set {
+		r.From = strings.TrimSpace(v.Exchange.From + " " + v.Exchange.Policy)
+	}
+	if !r.Known || !r.Judged {
+		return r
+	}
+	r.Queues, r.More = v.Queues, max(0, len(v.Queues)-maxRoute)
+	r.Queues = r.Queues[:len(r.Queues)-r.More]
+	if v.Set && v.Kind() == Quorum {
+		r.Guarantee = "at-most-once"
+		if _, works := v.atLeastOnce(); works {
+			r.Guarantee = "at-least-once"
+		}
+	}
+	r.Lost = in.lost(v)
+	return r
+}
+
+// lost returns why dead letters of a queue are lost, in a few words.
+func (in *inspector) lost(v *view) string {
+	switch {
+	case deadletter.OwnQueue(v.Name) && !in.isInbox(v.Name):
+		return "" // dlo handles what is in its queues
+	case !v.Set && (in.isInbox(v.Name) || in.isDeadLetterQueue(v)):
+		return "" // letters end there
+	case !v.Set:
+		return "no dead-letter exchange"
+	case !v.Exists:
+		return "the exchange does not exist"
+	case !v.Bound:
+		return "the exchange has no binding"
+	case len(v.Missing) > 0:
+		return fmt.Sprintf("queue %s does not exist", v.Missing[0])
+	case len(v.Lost) > 0 && len(v.Queues) == 0:
+		return "the exchange routes them to no queue"
+	case len(v.Lost) > 0:
+		return "those with key " + v.Lost[0] + " reach no queue"
+	case v.Again:
+		return "a letter that was requeued is lost when it dies again"
+	}
+	return ""
+}

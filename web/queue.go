@@ -1,0 +1,93 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// Limits of the page of a queue.
+const (
+	queueGroups = 10
+	queueActs   = 10
+	queueBars   = 7 * 8 // three hours each
+)
+
+// queue handles GET /queues/one?broker=&vhost=&queue=.
+func (w *Web) queue(r *http.Request) (templ.Component, error) {
+	asked := r.URL.Query()
+	o := deadletter.Origin{Broker: asked.Get("broker"), VHost: asked.Get("vhost"), Queue: asked.Get("queue")}
+	p := view.QueuePage{Shell: w.shell(r, "Queue "+deadletter.Visible(deadletter.Cut(o.Queue, 60)), view.SectionQueues)}
+	if err := w.putQueue(r, &p, o); err != nil {
+		return nil, err
+	}
+	w.putPath(&p, o)
+	ctx, q := r.Context(), queueQuery(o)
+	var err error
+	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{Tab: deadletter.TabAll, Limit: queueGroups + 1}); err != nil {
+		return nil, err
+	}
+	p.More = len(p.Groups) > queueGroups
+	p.Groups = p.Groups[:min(len(p.Groups), queueGroups)]
+	if p.Arrived, err = w.Store.Histogram(ctx, q, p.Now.Add(-week), p.Now, queueBars); err != nil {
+		return nil, err
+	}
+	p.Letters = view.LettersURL(q.String(), "", "")
+	p.Triage = view.TriageURL(view.TriageInbox, q.String(), "")
+	past := query.Query{}.With(query.Target, o.Queue)
+	acts, _, err := w.Store.Audit(ctx, past, "", queueActs)
+	if err != nil {
+		return nil, err
+	}
+	p.Past, p.Audit = each(w.hideActs(acts), auditRow), "/audit?"+url.Values{"q": {past.String()}}.Encode()
+	return view.Queue(p), nil
+}
+
+// putQueue finds the queue. The error wraps ErrNotFound if neither a broker nor the store has it.
+func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) error {
+	states, err := w.queueStates(r.Context())
+	if err != nil {
+		return err
+	}
+	all, err := w.watched(r.Context(), states, true)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(q view.WatchedQueue) bool { return q.Origin == o })
+	if i < 0 {
+		return fmt.Errorf("%w: neither a broker nor the store has a queue %s in vhost %s of broker %s", deadletter.ErrNotFound, deadletter.Visible(o.Queue), deadletter.Visible(o.VHost), deadletter.Visible(o.Broker))
+	}
+	p.Queue = all[i]
+	state := queueState{origin: o, away: deadletter.Away(w.Brokers(), o)}
+	if i := slices.IndexFunc(states, func(s queueState) bool { return s.origin == o }); i >= 0 {
+		state = states[i]
+	}
+	p.Retries = w.queueRow(state, true)
+	return nil
+}
+
+// putPath adds the findings of the queue, and what else the latest look found.
+func (w *Web) putPath(p *view.QueuePage, o deadletter.Origin) {
+	for _, r := range w.reports() {
+		if r.Broker != o.Broker || r.VHost != o.VHost {
+			continue
+		}
+		p.ReadAt = r.ReadAt
+		if i := slices.IndexFunc(r.All, func(d topology.Described) bool { return d.Name == o.Queue }); i >= 0 {
+			p.Policy = r.All[i].Policy
+		}
+		for _, f := range r.Findings {
+			if f.Queue == o.Queue {
+				p.Faults = append(p.Faults, w.fault([]topology.Finding{f}))
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// QueuePage is the page of one queue.
+type QueuePage struct {
+	Shell
+	Queue   WatchedQueue
+	Policy  string    // the policy that applies to it; "" = none, or unknown
+	ReadAt  time.Time // when the broker was read; zero = never
+	Retries QueueRow
+	Faults  []Fault
+	Groups  []deadletter.GroupRow // newest first
+	More    bool                  // there are more groups
+	Arrived deadletter.Histogram  // the last 7 days
+	Letters string                // URL of its letters
+	Triage  string                // URL of its groups
+	Past    []AuditRow            // newest first
+	Audit   string                // URL of its past
+}
+
+// place returns the broker and the vhost of the queue.
+func (p QueuePage) place() string {
+	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
+}

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+const week = 7 * 24 * time.Hour
+
+// watched returns all queues that the latest looks found, and those in which letters died. They are
+// sorted by broker, vhost and name, and those of dlo come last. states are the queues in which
+// letters died.
+func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
+	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
+	if err != nil {
+		return nil, err
+	}
+	var all []view.WatchedQueue
+	at := map[deadletter.Origin]int{}
+	for _, r := range w.reports() {
+		for i := range r.All {
+			q := watchedOf(&r, &r.All[i])
+			at[q.Origin] = len(all)
+			all = append(all, q)
+		}
+	}
+	for _, s := range states {
+		i, ok := at[s.origin]
+		if !ok {
+			i = len(all)
+			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(s.origin), Ready: -1, Unacked: -1, Consumers: -1})
+		}
+		row := w.queueRow(s, several)
+		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
+	}
+	for i := range all {
+		q := &all[i]
+		q.Week = received[q.Origin]
+		if q.Own == "" {
+			q.Rule = w.ruleOf(q.Origin)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b view.WatchedQueue) int {
+		return cmp.Or(ownLast(a, b), cmp.Compare(a.Origin.Broker, b.Origin.Broker), cmp.Compare(a.Origin.VHost, b.Origin.VHost), cmp.Compare(a.Origin.Queue, b.Origin.Queue))
+	})
+	return all, nil
+}
+
+// looked reports whether the latest look at the vhost of a queue succeeded.
+func (w *Web) looked(o deadletter.Origin) bool {
+	return slices.ContainsFunc(w.reports(), func(r topology.Report) bool {
+		return r.Broker == o.Broker && r.VHost == o.VHost && !r.ReadAt.IsZero() && len(r.Gaps) == 0
+	})
+}
+
+// watchedOf returns a queue of a report as the pages show it.
+func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
+	q := view.WatchedQueue{
+		Origin: deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name}, Kind: d.Kind, Ready: figure(d.Ready), Unacked: figure(d.Unacked), Consumers: figure(d.Consumers), Published: d.Published, Acked: d.Acked,
+		Chain: view.Chain{
+			Known: d.Route.Known, Judged: d.Route.Judged, Set: d.Route.Set, Exchange: d.Route.Exchange, From: d.Route.From, Queues: d.Route.Queues, More: d.Route.More, Lost: d.Route.Lost, Guarantee: d.Route.Guarantee,
+		},
+	}
+	if d.Route.Fixed {
+		q.Chain.Key = d.Route.Key
+	}
+	switch {
+	case d.Inbox:
+		q.Own = "inbox"
+	case d.Own:
+		q.Own = "a queue of dlo"
+	}
+	return q
+}
+
+// figure returns a number, or -1 if it is unknown.
+func figure(f topology.Figure) int {
+	if !f.Known {
+		return -1
+	}
+	return int(f.N)
+}
+
+// ruleOf returns the name of the rule for a letter that a consumer of a queue rejects, as far as
+// the queue alone decides.
+func (w *Web) ruleOf(o deadletter.Origin) string {
+	if w.Rules == nil {
+		return ""
+	}
+	return w.Rules.Set().Decide(rules.Facts{
+		Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Key: o.Queue, Reason: "rejected",
+		Header: func(string) (string, bool) { return "", false },
+		Field:  func(string) ([]string, bool) { return nil, false },
+	}).Rule
+}
+
+// filtered returns the queues of a page. name is a part of the name or a glob. from is the number
+// of queues on the pages before.
+func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueues {
+	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
+	if only == view.OnlyLosing || only == view.OnlyLetters {
+		p.Only = only
+	}
+	kept := slices.DeleteFunc(all, func(q view.WatchedQueue) bool {
+		switch {
+		case p.Only == view.OnlyLosing && q.Chain.Lost == "", p.Only == view.OnlyLetters && q.Week+q.Dead.Letters+q.Scheduled.Letters == 0:
+			return true
+		case strings.ContainsRune(name, '*'):
+			return !deadletter.Glob(name, q.Origin.Queue, false)
+		}
+		return !strings.Contains(strings.ToLower(q.Origin.Queue), strings.ToLower(name))
+	})
+	p.Total = len(kept)
+	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(kept) {
+		p.From = n
+	}
+	p.Queues = kept[p.From:min(p.From+queuesShown, len(kept))]
+	return p
+}
+
+// queueQuery returns the query for the letters of a queue.
+func queueQuery(o deadletter.Origin) query.Query {
+	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
+}
+
+// ownLast orders queues of dlo behind the others.
+func ownLast(a, b view.WatchedQueue) int { return min(1, len(a.Own)) - min(1, len(b.Own)) }
