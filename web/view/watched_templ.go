@@ -44,7 +44,7 @@ func watchedQueues(p QueuesPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</span><form method=\"get\" action=\"/queues#all-queues\" class=\"row row-tight push\" role=\"search\" aria-label=\"Filter queues\"><input class=\"input w-m\" type=\"search\" name=\"name\" value=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</span><form method=\"get\" action=\"/queues\" class=\"row row-tight push\" role=\"search\" aria-label=\"Filter queues\"><input class=\"input w-m\" type=\"search\" name=\"name\" value=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
