@@ -47,7 +47,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 		q := &all[i]
 		q.Week = received[q.Origin]
 		if q.Own == "" {
-			q.Rule = w.ruleOf(q.Origin)
+			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed != nil && w.Observed(q.Origin)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b view.WatchedQueue) int {

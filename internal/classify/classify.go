@@ -199,6 +199,9 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		v.Why = "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"
 		v.Reading = deadletter.ReadCrashed
 		v.To, v.Severity, v.Rule = deadletter.ClassifiedDead, c.o.Rules.Set().Default.Severity, rules.DefaultName
+		if c.o.Targets.Observed(v.Origin) {
+			v.Severity, v.Rule = deadletter.SeverityDigest, deadletter.ObservedRule
+		}
 		v.Type = c.named(l, &f)
 		applyEarlierDecision(l, &v)
 		return c.grouped(v, cause{})
@@ -210,7 +213,11 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		if v.Tried {
 			return c.o.Rules.Set().DecideTrial(c.facts(l, &v, doc))
 		}
-		return c.o.Rules.Set().Decide(c.facts(l, &v, doc))
+		d := c.o.Rules.Set().Decide(c.facts(l, &v, doc))
+		if c.o.Targets.Observed(v.Origin) {
+			return rules.Observed(d)
+		}
+		return d
 	})
 	unexplained(l, &v)
 	properties, _ := l.Current()
@@ -231,7 +238,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
 		}
 	}
-	if !applyEarlierDecision(l, &v) {
+	if !applyEarlierDecision(l, &v) && v.Rule != deadletter.ObservedRule {
 		c.guard(l, &v, d.Outcome, question)
 	}
 	return v

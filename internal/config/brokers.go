@@ -56,6 +56,17 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"rates":          func(n *yaml.Node) { d.rates(n, &b.Rates) },
 			"annotations":    func(n *yaml.Node) { at.annotations = n; d.text(n, &b.Annotations) },
 			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
+			"observe": func(n *yaml.Node) {
+				if n.Kind != yaml.ScalarNode {
+					d.texts(n, &b.Observe)
+					return
+				}
+				var all bool
+				d.boolean(n, &all)
+				if b.Observe = nil; all {
+					b.Observe = []string{"*"}
+				}
+			},
 			"requeue_to": func(n *yaml.Node) {
 				if n.Kind == yaml.ScalarNode && n.Value == "declared" {
 					d.mistake(n, "requeue_to: declared: not in this version; name queues or globs")

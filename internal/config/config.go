@@ -73,7 +73,8 @@ type Broker struct {
 	RequeueTo     []string
 	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, else requeue.rate
 	AcceptLimited []string
-	Annotations   string // queue in which consumers say why they rejected; "" = none
+	Observe       []string // queues whose letters are only observed, as globs; "*" alone = all
+	Annotations   string   // queue in which consumers say why they rejected; "" = none
 }
 
 // Ingest limits the size of the windows in which letters are read.

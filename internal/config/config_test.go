@@ -198,10 +198,11 @@ brokers:
     inboxes: [a, b]
     origins: {b: orders}
     requeue_to: [sms, "email-*"]
+    observe: [sms, "team.*"]
     rates: {sms: 10, "email-*": 0.5}
     accept_limited: [b]
     annotations: reports
-  - {name: east, url: amqp://guest:guest@rabbit/}
+  - {name: east, url: amqp://guest:guest@rabbit/, observe: true}
 ingest: {letters: 64, bytes: 4096, linger: 250ms, uncertain: merge, horizon: 1h, horizon_rows: 7}
 requeue:
   in_flight: 1
@@ -228,9 +229,9 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	want := config.Config{
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
-			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"},
+			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"},
 			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
-		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}},
+		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,

@@ -71,6 +71,8 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 	case !ok:
 	case v == rules.DefaultName:
 		d.mistake(n, "the name %s is taken by what is under default", v)
+	case v == deadletter.ObservedRule:
+		d.mistake(n, "the name %s is taken by dlo's own rule for letters that are only observed", v)
 	case v == deadletter.TrialRule:
 		d.mistake(n, "the name %s is taken by dlo's own rule for letters of a trial", v)
 	default:

@@ -130,7 +130,12 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	own := set.Paced()
 	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{
 		Rules: own, Waiters: d.taking(set),
-		Allow:  func(o deadletter.Origin, rule string) (int, bool) { return d.allow(o.Queue, rule, now) },
+		Allow: func(o deadletter.Origin, rule string) (int, bool) {
+			if d.o.Targets.Observed(o) { // it was scheduled before its queue was only observed
+				return 0, false
+			}
+			return d.allow(o.Queue, rule, now)
+		},
 		Shares: func(o deadletter.Origin) []deadletter.GroupShare { return d.shares(o.Queue, now) },
 	})
 	for _, due := range claimed {

@@ -75,6 +75,8 @@ func (s *Set) named(name string) *Rule {
 		return &s.Default
 	case trial.Name:
 		return &trial
+	case observed.Name:
+		return &observed
 	}
 	for i := range s.Rules {
 		if s.Rules[i].Name == name {

@@ -17,9 +17,10 @@ type Targets struct {
 }
 
 type target struct {
-	vhost   string
-	globs   []string
-	inboxes []string
+	vhost    string
+	globs    []string
+	inboxes  []string
+	observed []string
 }
 
 // Add sets the queues that are allowed for a broker and vhost, as globs over queue names. amq.*,
@@ -28,7 +29,20 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	if t.brokers == nil {
 		t.brokers = map[string]target{}
 	}
-	t.brokers[broker] = target{vhost, globs, inboxes}
+	t.brokers[broker] = target{vhost: vhost, globs: globs, inboxes: inboxes}
+}
+
+// Observe names the queues of an added broker whose letters are only observed, as globs.
+func (t *Targets) Observe(broker string, globs []string) {
+	b := t.brokers[broker]
+	b.observed = globs
+	t.brokers[broker] = b
+}
+
+// Observed reports whether letters that died in a queue are only observed: dlo sends none of them.
+func (t *Targets) Observed(o deadletter.Origin) bool {
+	b := t.brokers[o.Broker]
+	return b.vhost == o.VHost && slices.ContainsFunc(b.observed, func(g string) bool { return deadletter.Glob(g, o.Queue, true) })
 }
 
 // Configured returns why nothing can be sent to the broker and vhost of o, or nil if both are in
@@ -49,6 +63,9 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 		return err
 	}
 	b, queue := t.brokers[o.Broker], deadletter.Visible(o.Queue)
+	if t.Observed(o) {
+		return fmt.Errorf("queue %s is only observed: take it out of observe of broker %s, so that letters can be sent there", queue, o.Broker)
+	}
 	switch {
 	case o.Queue == "":
 		return fmt.Errorf("nothing says which queue it died in")

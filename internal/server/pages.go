@@ -27,6 +27,7 @@ func (s *Server) pages() {
 		Trials:    s.trials,
 		Topology:  s.survey,
 		Adoption:  s.adoption,
+		Observed:  s.targets.Observed,
 		Problems:  s.problems,
 		Setup:     s.setup(),
 		Links:     s.cfg.Links,

@@ -158,6 +158,7 @@ func (s *Server) rooms() {
 	s.targets = &rules.Targets{}
 	for i, b := range cfg.Brokers {
 		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
+		s.targets.Observe(b.Name, b.Observe)
 	}
 	s.trials = trial.New(s.store, s.trying(), nil, s.log)
 	s.adoption = adopt.New(s.store, s.adoptions(), s.crash, s.log)

@@ -120,6 +120,9 @@ var guardMarks = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Ramping", "up", "accent"},
 }
 
+// observed is the pill for queues whose letters are only observed.
+var observed = mark{"Observed", "search", "accent"}
+
 // waiting is the pill for retries that only wait for their broker.
 var waiting = mark{"Waiting", "clock", "warn"}
 

@@ -104,7 +104,7 @@ func sampleWatched() WatchedQueues {
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"
 	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Queues: []WatchedQueue{
 		{
-			Origin: origin("billing.invoices"), Kind: "quorum", Ready: 18, Unacked: 64, Consumers: 12, Published: 41, Acked: 3.25, Rule: "billing", Week: 312,
+			Origin: origin("billing.invoices"), Kind: "quorum", Ready: 18, Unacked: 64, Consumers: 12, Published: 41, Acked: 3.25, Rule: "billing", Week: 312, Observed: true,
 			Chain: Chain{Known: true, Judged: true, Set: true, Exchange: "dlo.dlx", From: "policy dlo-billing", Queues: []string{"dlo.letters"}, Guarantee: "at-least-once"},
 			Dead:  QueueCount{9, "/letters?q=state%3Adead"}, Scheduled: QueueCount{2, "/letters?q=state%3Ascheduled"},
 		},

@@ -36,6 +36,7 @@ type WatchedQueue struct {
 	Published float64
 	Acked     float64
 	Chain     Chain
+	Observed  bool   // its letters are only observed: nothing is sent
 	Rule      string // that decides about a letter that a consumer rejects; "" = unknown
 	Week      int    // letters received in the last 7 days
 	Dead      QueueCount

@@ -1,0 +1,39 @@
+package classify_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestAnObservedLetterIsNeitherRetriedNorHeld checks the verdicts about queues that are only
+// observed: dead, for the digest, for nobody. That includes letters whose queue is unknown or not
+// allowed, and letters that nobody can read. A suspected twin is still held.
+func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		letter deadletter.Letter
+		change func(l *deadletter.Letter)
+		to     deadletter.Trigger
+		why    string
+	}{
+		"rejected":    {letter: died("sms", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed. Otherwise: retry 1 of 2 in 10s (rule default, severity notify)"},
+		"not allowed": {letter: died("payments", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed."},
+		"no origin":   {letter: died("", "", nil), to: deadletter.ClassifiedDead, why: "only observed."},
+		"condemned":   {letter: died("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, to: deadletter.ClassifiedDead, why: "undecodable"},
+		"a suspect":   {letter: died("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Doubt, l.Why = "twin", "it may be a copy" }, to: deadletter.ClassifiedHold, why: "it may be a copy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			o.Targets.Observe("main", []string{"*"})
+			if c.change != nil {
+				c.change(&c.letter)
+			}
+			v := verdicts(t, o, c.letter)[0]
+			if v.To != c.to || !strings.HasPrefix(v.Why, c.why) || v.Severity != deadletter.SeverityDigest || v.Rule != deadletter.ObservedRule || len(v.Channels) > 0 || !v.DueAt.IsZero() {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
