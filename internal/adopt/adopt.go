@@ -41,10 +41,11 @@ type Place struct {
 
 // Adoption sets policies and takes them back, one change at a time.
 type Adoption struct {
-	store  Store
-	places []Place
-	crash  func(point string) // called at the named points
-	log    *slog.Logger
+	store   Store
+	places  []Place
+	changed func(broker, vhost string) // called after each request for a change
+	crash   func(point string)         // called at the named points
+	log     *slog.Logger
 
 	changing sync.Mutex
 
@@ -62,12 +63,13 @@ const (
 const recoverEvery = 10 * time.Second
 
 // New returns an Adoption for places. Its Run must be running, so that unfinished changes are taken
-// back after a crash. A nil crash is never called.
-func New(store Store, places []Place, crash func(point string), log *slog.Logger) *Adoption {
+// back after a crash. changed is called after each request for a change of a vhost. A nil crash is
+// never called.
+func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
 	}
-	return &Adoption{store: store, places: places, crash: crash, log: log, probing: map[string]chan struct{}{}}
+	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
 }
 
 // Run takes back the policies that a crash left half set, until ctx ends.
@@ -142,6 +144,7 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	defer a.changing.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // a change is finished or taken back
 	defer cancel()
+	defer a.changed(p.Broker, p.VHost)
 	if err := p.unchanged(ctx, &plan); err != nil {
 		return out, err
 	}

@@ -56,6 +56,7 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	if err != nil {
 		return err
 	}
+	defer a.changed(p.Broker, p.VHost)
 	if err := p.asApplied(ctx, &applied.Policy); err != nil {
 		return err
 	}

@@ -107,6 +107,18 @@ func (a *Adoption) Adopted(ctx context.Context) ([]topology.Adopted, error) {
 	return list, nil
 }
 
+// Applied returns the policies that dlo has applied in one vhost.
+func (a *Adoption) Applied(ctx context.Context, broker, vhost string) ([]topology.Policy, error) {
+	all, err := a.Adopted(ctx)
+	var list []topology.Policy
+	for _, one := range all {
+		if one.Broker == broker && one.VHost == vhost {
+			list = append(list, one.Policy)
+		}
+	}
+	return list, err
+}
+
 // Undo deletes a policy that dlo has applied, if it is still as dlo set it. The error wraps
 // ErrConflict, with both policies, if somebody changed it since, ErrForbidden, ErrNotFound or
 // ErrUnavailable.
@@ -123,6 +135,7 @@ func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) 
 	if err != nil {
 		return applied, err
 	}
+	defer a.changed(p.Broker, p.VHost)
 	if err := p.asApplied(ctx, &applied.Policy); err != nil {
 		return applied, err
 	}

@@ -489,7 +489,7 @@ func (l *ledger) adopt() {
 		Set:         func(_ context.Context, p topology.Policy) error { s.Policies = append(s.Policies, p); return nil },
 		Delete:      func(context.Context, string) error { s.Policies = nil; return nil },
 		DeleteProbe: func(context.Context, string) error { return nil },
-	}}, nil, slog.New(slog.DiscardHandler))
+	}}, func(string, string) {}, nil, slog.New(slog.DiscardHandler))
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayCLI)
 	if _, err := a.Apply(ctx, deadletter.Local, topology.MakePlan(&s, topology.Want{Queues: []string{"sms"}, Exchange: "dlo.dlx"})); err != nil {
 		l.t.Fatal(err)

@@ -67,7 +67,11 @@ func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
 		if b.Management != "" {
-			list = append(list, survey.Place{Broker: b.Name, VHost: s.links[i].VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Ready: drained(s.links[i]), Look: s.links[i].Snapshot})
+			link := s.links[i]
+			list = append(list, survey.Place{
+				Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Ready: drained(link), Look: link.Snapshot,
+				Applied: func(ctx context.Context) ([]topology.Policy, error) { return s.adoption.Applied(ctx, b.Name, link.VHost()) },
+			})
 		}
 	}
 	return list

@@ -161,7 +161,7 @@ func (s *Server) rooms() {
 		s.targets.Observe(b.Name, b.Observe)
 	}
 	s.trials = trial.New(s.store, s.trying(), nil, s.log)
-	s.adoption = adopt.New(s.store, s.adoptions(), s.crash, s.log)
+	s.adoption = adopt.New(s.store, s.adoptions(), s.survey.LookAgain, s.crash, s.log)
 	wake := func() {
 		for _, d := range s.dispatch {
 			d.Wake()

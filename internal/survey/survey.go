@@ -27,12 +27,15 @@ type Place struct {
 	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
+	// Applied returns the policies that dlo has set there. nil = there are none.
+	Applied func(ctx context.Context) ([]topology.Policy, error)
 }
 
 // Survey looks at vhosts. Its methods are safe for concurrent use.
 type Survey struct {
 	places  []Place
 	every   time.Duration
+	again   []chan struct{} // for each place: look at once
 	mu      sync.Mutex
 	reports []topology.Report
 	read    []*topology.Snapshot   // the latest of each place; nil = none yet
@@ -43,6 +46,7 @@ type Survey struct {
 func New(places []Place) *Survey {
 	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
+		s.again = append(s.again, make(chan struct{}, 1))
 		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet"}
 	}
 	return s
@@ -71,6 +75,20 @@ func (s *Survey) watch(ctx context.Context, i int) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(s.every):
+		case <-s.again[i]:
+		}
+	}
+}
+
+// LookAgain looks at a vhost at once, because dlo has changed it or has seen that it changed.
+func (s *Survey) LookAgain(broker, vhost string) {
+	for i, p := range s.places {
+		if p.Broker != broker || p.VHost != vhost {
+			continue
+		}
+		select {
+		case s.again[i] <- struct{}{}:
+		default: // it is due already
 		}
 	}
 }
@@ -90,7 +108,13 @@ func (s *Survey) look(ctx context.Context, i int) {
 	}
 	idle := idleSince(s.idle[i], &snapshot)
 	s.idle[i] = idle
-	report := topology.ReportOn(&snapshot, topology.Options{Inboxes: p.Inboxes, Idle: idle})
+	o := topology.Options{Inboxes: p.Inboxes, Idle: idle}
+	if p.Applied != nil {
+		if o.Applied, err = p.Applied(ctx); err != nil {
+			snapshot.Gaps = append(snapshot.Gaps, topology.Gap{What: "policies that dlo has set", Why: err.Error()})
+		}
+	}
+	report := topology.ReportOn(&snapshot, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(report.Gaps) > 0 {

@@ -87,3 +87,35 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 	})
 }
+
+// TestAChangeIsLookedAtImmediately checks that LookAgain causes one look, whatever the interval,
+// and only in the vhost that is meant.
+func TestAChangeIsLookedAtImmediately(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks := 0 // of the vhost; the test reads it only while nothing runs
+		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
+			looks++
+			return topology.Snapshot{}, nil
+		}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		synctest.Wait()
+		s.LookAgain("main", "/")
+		s.LookAgain("main", "/")
+		s.LookAgain("main", "shop")
+		s.LookAgain("other", "/")
+		synctest.Wait()
+		if looks < 2 || looks > 3 {
+			t.Errorf("%d looks", looks)
+		}
+		before := looks
+		time.Sleep(Every + time.Second)
+		synctest.Wait()
+		if looks != before+1 {
+			t.Errorf("%d looks after the interval", looks-before)
+		}
+		cancel()
+		<-ended
+	})
+}

@@ -141,6 +141,10 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		if !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority)) || !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority+5)) {
 			t.Errorf("undo of a changed policy: %s", errs)
 		}
+		eventually(t, "the change is found", func() bool {
+			_, body := p.get("/api/v1/topology/findings")
+			return strings.Contains(body, "policy "+one.Name+", which dlo has set, was changed by somebody else")
+		})
 		policy["priority"] = one.Priority
 		a.api(http.MethodPut, "policies", one.Name, policy)
 	}

@@ -116,3 +116,25 @@ func (in *inspector) policiesTwice() {
 		seen[p.Name] = true
 	}
 }
+
+// policiesChanged reports policies that dlo has set and that are not as it set them.
+func (in *inspector) policiesChanged() {
+	for i := range in.o.Applied {
+		applied := &in.o.Applied[i]
+		f := Finding{Kind: PolicyChanged, Loses: "nothing by itself: if a queue of the policy loses its dead letters now, that is a finding of its own"}
+		at := slices.IndexFunc(in.s.Policies, func(p Policy) bool { return p.Name == applied.Name })
+		switch {
+		case at < 0:
+			f.Title = fmt.Sprintf("policy %s, which dlo has set, was deleted", named(applied.Name))
+			f.Why = "dlo set: " + applied.Words() + "."
+			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", named(applied.Name))
+		case !in.s.Policies[at].Same(applied):
+			f.Title = fmt.Sprintf("policy %s, which dlo has set, was changed by somebody else", named(applied.Name))
+			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
+			f.Cure = "dlo leaves it alone. Set it back, or delete it and run `dlo topology undo` for its queues, so that dlo forgets it."
+		default:
+			continue
+		}
+		in.add(f)
+	}
+}

@@ -17,6 +17,7 @@ type Options struct {
 	// IdleAfter is how long a queue must have had no consumer before that is a finding. 0 = 15
 	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
 	IdleAfter time.Duration
+	Applied   []Policy // that dlo has set and that have not been undone
 }
 
 const defaultIdleAfter = 15 * time.Minute
@@ -48,6 +49,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 	in.look()
 	if s.complete() {
 		in.policiesTwice()
+		in.policiesChanged()
 		in.cycles()
 	}
 	for i := range s.Queues {

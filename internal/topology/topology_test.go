@@ -78,6 +78,11 @@ var cases = map[string]struct {
 	want    []string
 }{
 	"nothing":       {},
+	"as dlo set it": {options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}}},
+	"a changed policy of dlo": {
+		options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"), policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx")}},
+		want:    []string{"policy_changed  notify certain", "policy_changed  notify certain"},
+	},
 	"nothing, 3.10": {version: "3.10.8"},
 	"no exchange": {
 		change: func(s *topology.Snapshot) { s.Policies = nil },
