@@ -21,6 +21,7 @@ var version = ""
 type commands struct {
 	Serve server.Serve `cmd:"" help:"Drain, retry and show dead letters until stopped."`
 	Drill server.Drill `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
+	Leave server.Leave `cmd:"" help:"Remove from the brokers what dlo declared there, and the policies that it set. No dlo may be running."`
 	cli.Commands
 }
 

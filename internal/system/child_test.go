@@ -42,6 +42,7 @@ const (
 type commands struct {
 	Serve server.Serve `cmd:""`
 	Drill server.Drill `cmd:""`
+	Leave server.Leave `cmd:""`
 	cli.Commands
 }
 

@@ -1,0 +1,96 @@
+package system
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// leave runs `dlo leave` with the configuration of a stopped dlo, and returns what it prints.
+func (p *child) leave(code int, args ...string) (string, string) {
+	p.t.Helper()
+	var out, errs strings.Builder
+	program := cli.Program{Ctx: p.t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test"}
+	err := cli.Run(program, &commands{}, append([]string{"leave", "--config", p.config}, args...), server.Options{Getenv: noEnvironment, Out: &out})
+	if got := cli.ExitCode(err, &errs); got != code {
+		p.t.Fatalf("leave %v: exit code %d, want %d\n%s%s", args, got, code, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+// everything returns the sorted names of all queues, exchanges and policies of the vhost.
+func (a *adopting) everything() string {
+	a.t.Helper()
+	var all struct {
+		Queues, Exchanges, Policies, Bindings []struct{ Name, Source, Destination string }
+	}
+	if err := a.node.API(http.MethodGet, "/api/definitions/"+url.PathEscape(a.vhost), nil, &all); err != nil {
+		a.t.Fatal(err)
+	}
+	return fmt.Sprint(all.Queues, all.Exchanges, all.Policies, all.Bindings)
+}
+
+// TestDloLeaves applies a policy, lets a letter die, stops dlo and lets it leave: not while the
+// letter waits for people, not while the dead letters of another queue would be lost. Then the
+// vhost is as it was before dlo came.
+func TestDloLeaves(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	before := a.everything()
+	p := newChild(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")))
+	p.Start("")
+	p.Draining()
+	if _, errs := p.leave(4, "--yes"); !strings.Contains(errs, "another dlo") && errs == "" {
+		t.Errorf("while dlo runs: %s", errs)
+	}
+	if status, body := p.post("/api/v1/topology/apply", p.plan("orders", "jobs")); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	a.reject("orders")
+	eventually(t, "the letter is dead", func() bool { return p.letters("dead") == 1 })
+	p.Stop()
+	if _, errs := p.leave(1, "--yes"); !strings.Contains(errs, "1 letters in the store still wait") {
+		t.Errorf("%s", errs)
+	}
+	running := a.everything()
+	if out, _ := p.leave(0, "--keep-letters"); strings.Count(out, "would be removed: policy dlo-") != 2 || a.everything() != running {
+		t.Errorf("without --yes:\n%s", out)
+	}
+	if _, err := a.ch.QueueDeclare("own", true, false, false, false, amqp.Table{"x-dead-letter-exchange": "dlo.dlx"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := p.leave(1, "--keep-letters", "--yes"); !strings.Contains(errs, "still go to exchange dlo.dlx, and would be lost: own") {
+		t.Errorf("%s", errs)
+	}
+	if _, err := a.ch.QueueDelete("own", false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	// Somebody's dead letter waits in the inbox.
+	if err := a.ch.PublishWithContext(t.Context(), "", "dlo.letters", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the message waits", func() bool {
+		q, err := a.ch.QueueDeclarePassive("dlo.letters", true, false, false, false, nil)
+		return err == nil && q.Messages == 1
+	})
+	if out, errs := p.leave(3, "--keep-letters", "--yes"); !strings.Contains(out, "stays: queue dlo.letters: ") || !strings.Contains(errs, "1 things stay") {
+		t.Errorf("%s%s", out, errs)
+	}
+	if _, err := a.ch.QueuePurge("dlo.letters", false); err != nil {
+		t.Fatal(err)
+	}
+	p.leave(0, "--keep-letters", "--yes")
+	if after := a.everything(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	p.leave(0, "--keep-letters", "--yes")
+}
