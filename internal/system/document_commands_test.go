@@ -22,6 +22,10 @@ var (
 // runElsewhere are commands that other tests run, with what they need.
 var runElsewhere = map[string]string{
 	"dlo drill --":                "TestADrill runs it",
+	"dlo leave":                   "TestDloLeaves runs it; it needs a stopped dlo",
+	"dlo topology apply":          "TestAPlanIsAppliedProvedAndUndone runs it; here no broker was looked at",
+	"dlo topology undo orders":    "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
+	"dlo topology leave":          "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
 	"dlo topology check --broker": "TestLostDeadLettersAreFound runs it",
 	"dlo topology plan":           "TestLostDeadLettersAreFound runs it; here no broker was looked at",
 	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
