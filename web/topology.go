@@ -104,6 +104,10 @@ func (w *Web) fault(same []topology.Finding) view.Fault {
 		for i := range plan.Policies {
 			p.Policies = append(p.Policies, planned(&plan.Policies[i]))
 		}
+		p.Rule = plan.Rule()
+		for _, d := range plan.Drops {
+			p.Drops = append(p.Drops, view.Drop(d))
+		}
 		if w.Adoption != nil {
 			p.Plan = planSum(plan)
 		}

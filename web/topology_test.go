@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func (l looked) Reports() []topology.Report { return l }
 
 func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s := topology.Snapshot{
-		Broker: l[0].Broker, VHost: l[0].VHost, Queues: []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
+		Broker: l[0].Broker, VHost: l[0].VHost, Queues: []topology.Queue{{Name: "sms", Arguments: topology.Definition{"x-max-length": json.Number("5")}}, {Name: "dlo.letters"}},
 		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}
 	return []topology.Plan{topology.MakePlan(&s, topology.Want{Queues: topology.Choose(&s, l[0].Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx"})}, nil
@@ -39,7 +40,7 @@ func TestFaultsOfThePaths(t *testing.T) {
 	likely := topology.Finding{Kind: topology.NoBinding, Severity: deadletter.SeverityPage, Broker: "main", VHost: "/", Queue: "c", Title: "c has no binding", Loses: "some", Why: "it is so", Sure: topology.Likely, Cure: "bind it", Since: start}
 	h.Topology = looked{report(likely, missing, hostile)}
 	page := h.get("/queues")
-	page.want(t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500", "This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix", "rabbitmqctl set_policy --vhost / --priority 0", "&#39;^(sms|dlo\\.probe\\.")
+	page.want(t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500", "This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix", "sms drops messages by design (max-length 5). All of them become letters. How many is unknown.", "Show the rule that discards them", "reason: [expired, maxlen]", "rabbitmqctl set_policy --vhost / --priority 0", "&#39;^(sms|dlo\\.probe\\.")
 	page.not(t, "<b>&")
 	body := page.text
 	if a, b := strings.Index(body, "c has no binding"), strings.Index(body, "sms has none"); a < 0 || b < a {

@@ -29,7 +29,8 @@ type Store interface {
 // Place is a vhost whose policies dlo can set.
 type Place struct {
 	Broker, VHost string
-	Exchange      string        // to which plans lead dead letters; "" = the configuration has none
+	Exchange      string // to which plans lead dead letters; "" = the configuration has none
+	Intents       []topology.IntentOf
 	Unready       func() string // why a message could not arrive now; "" = it could
 	Look          func(ctx context.Context) (topology.Snapshot, error)
 	Set           func(ctx context.Context, p topology.Policy) error
@@ -179,7 +180,7 @@ func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 	}
-	now := topology.MakePlan(&s, topology.Want{Queues: plan.Queues(), Exchange: p.Exchange, AtLeastOnce: plan.AtLeastOnce})
+	now := topology.MakePlan(&s, topology.Want{Queues: plan.Queues(), Exchange: p.Exchange, AtLeastOnce: plan.AtLeastOnce, Intents: p.Intents})
 	if changed := plan.Differences(&now); len(changed) > 0 {
 		return fmt.Errorf("%w: the vhost has changed since the plan was made. Make the plan again. %s", deadletter.ErrConflict, strings.Join(changed, "; "))
 	}

@@ -86,6 +86,15 @@ type TopologyPlan struct {
 	AtLeastOnce bool      `json:"at_least_once"`
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
+	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
+	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards what they drop; missing if they drop nothing
+}
+
+// Drop is a queue that drops messages by design: they expire, or the queue overflows.
+type Drop struct {
+	Queue  string `json:"queue"`
+	Limit  string `json:"limit"`            // such as message-ttl 60000
+	PerDay *int64 `json:"per_day,omitzero"` // expected number of messages; missing if unknown
 }
 
 // Planned is one policy of a plan.
@@ -131,6 +140,14 @@ func NewPlans(plans []topology.Plan) Plans {
 		for _, r := range plans[i].Refused {
 			p.Refused = append(p.Refused, Refusal(r))
 		}
+		for _, d := range plans[i].Drops {
+			drop := Drop{Queue: d.Queue, Limit: d.Limit}
+			if d.PerDay >= 0 {
+				drop.PerDay = &d.PerDay
+			}
+			p.Drops = append(p.Drops, drop)
+		}
+		p.Rule = plans[i].Rule()
 		out.Plans = append(out.Plans, p)
 	}
 	for _, f := range topology.Forms {

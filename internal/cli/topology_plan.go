@@ -130,6 +130,16 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 				fmt.Fprintln(out, "    "+changeWords(change))
 			}
 		}
+		for _, d := range plan.Drops {
+			volume := "how many is unknown"
+			if d.PerDay != nil {
+				volume = fmt.Sprintf("about %d a day now", *d.PerDay)
+			}
+			fmt.Fprintf(out, "  %s drops messages by design (%s): all of them become letters, %s\n", deadletter.Visible(d.Queue), d.Limit, volume)
+		}
+		if plan.Rule != "" {
+			fmt.Fprintf(out, "  if nobody needs them, add this rule to the configuration of dlo first:\n%s", indented(plan.Rule))
+		}
 		for _, r := range plan.Refused {
 			fmt.Fprintf(out, "left alone: %s: %s\n", deadletter.Visible(r.Queue), deadletter.Visible(r.Why))
 		}
@@ -138,6 +148,11 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 		fmt.Fprintln(out, "nothing to plan")
 	}
 	return policies
+}
+
+// indented indents each line of a text.
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
 
 // changeWords describes what a policy does to a key.

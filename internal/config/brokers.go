@@ -11,6 +11,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -56,6 +57,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"rates":          func(n *yaml.Node) { d.rates(n, &b.Rates) },
 			"annotations":    func(n *yaml.Node) { at.annotations = n; d.text(n, &b.Annotations) },
 			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
+			"intents":        func(n *yaml.Node) { d.intents(n, &b.Intents) },
 			"observe": func(n *yaml.Node) {
 				if n.Kind != yaml.ScalarNode {
 					d.texts(n, &b.Observe)
@@ -156,16 +158,35 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 // rates reads the retry rates per second by queue glob, in the order of the file.
 func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	*into = nil
+	d.byQueue(n, "give queues with their retries per second, for example {\"email-*\": 10}", func(queue string, value *yaml.Node) {
+		rate := rules.Rate{Queue: queue}
+		d.number(value, &rate.PerSecond, 0, 1e6)
+		*into = append(*into, rate)
+	})
+}
+
+// intents reads what should become of the messages that queues give up on.
+func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
+	*into = nil
+	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {
+		intent := topology.IntentOf{Glob: queue}
+		d.oneOf(value, (*string)(&intent.Intent), topology.Intents...)
+		*into = append(*into, intent)
+	})
+}
+
+// byQueue reads a mapping whose keys are queues or globs. usage is the mistake if it is none.
+func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.mistake(n, "give queues with their retries per second, for example {\"email-*\": 10}")
+		d.mistake(n, "%s", usage)
 		return
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, rate := resolve(n.Content[i]), rules.Rate{}
+		key := resolve(n.Content[i])
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Value == "":
 			d.mistake(n.Content[i], "give the name of a queue, or a glob")
@@ -174,9 +195,8 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 			d.mistake(n.Content[i], "%s is listed twice", key.Value)
 			continue
 		}
-		seen[key.Value], rate.Queue = true, key.Value
-		d.number(resolve(n.Content[i+1]), &rate.PerSecond, 0, 1e6)
-		*into = append(*into, rate)
+		seen[key.Value] = true
+		each(key.Value, resolve(n.Content[i+1]))
 	}
 }
 

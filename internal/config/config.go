@@ -17,6 +17,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -73,8 +74,9 @@ type Broker struct {
 	RequeueTo     []string
 	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, else requeue.rate
 	AcceptLimited []string
-	Observe       []string // queues whose letters are only observed, as globs; "*" alone = all
-	Annotations   string   // queue in which consumers say why they rejected; "" = none
+	Intents       []topology.IntentOf // the first glob that matches a queue applies
+	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
+	Annotations   string              // queue in which consumers say why they rejected; "" = none
 }
 
 // Ingest limits the size of the windows in which letters are read.

@@ -15,6 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -198,6 +199,7 @@ brokers:
     inboxes: [a, b]
     origins: {b: orders}
     requeue_to: [sms, "email-*"]
+    intents: {"metrics.*": never, audit: all}
     observe: [sms, "team.*"]
     rates: {sms: 10, "email-*": 0.5}
     accept_limited: [b]
@@ -229,7 +231,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	want := config.Config{
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
-			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"},
+			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
 			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
 		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},

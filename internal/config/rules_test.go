@@ -3,6 +3,7 @@ package config_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -366,6 +368,26 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	for _, kind := range kinds() {
 		if !slices.ContainsFunc(got.Channels, func(c config.Channel) bool { return !reflect.ValueOf(c).FieldByIndex(kind.Index).IsNil() }) {
 			t.Errorf("docs/examples/dlo.yaml has no channel of the kind %s", kind.Name)
+		}
+	}
+}
+
+// TestTheRuleOfAPlanIsValid checks that the rule that a plan proposes can be pasted into the
+// configuration, whatever the names of queues.
+func TestTheRuleOfAPlanIsValid(t *testing.T) {
+	t.Parallel()
+	p := topology.Plan{Broker: "main", VHost: "/", Drops: []topology.Drop{{Queue: `a"b: {c}, #d`}, {Queue: "metrics"}}}
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte(p.Rule()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(path, noEnv)
+	if err != nil || len(cfg.Rules.Rules) != 1 || !cfg.Rules.Rules[0].Discard {
+		t.Fatalf("%v\n%s", err, p.Rule())
+	}
+	for _, d := range p.Drops {
+		if got := cfg.Rules.Decide(rules.Facts{Broker: "main", VHost: "/", Queue: d.Queue, Reason: "expired"}); got.Outcome != deadletter.RuleDiscard {
+			t.Errorf("%s: %+v", d.Queue, got)
 		}
 	}
 }

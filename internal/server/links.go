@@ -69,8 +69,10 @@ func (s *Server) places() []survey.Place {
 		if b.Management != "" {
 			link := s.links[i]
 			list = append(list, survey.Place{
-				Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Ready: drained(link), Look: link.Snapshot,
-				Applied: func(ctx context.Context) ([]topology.Policy, error) { return s.adoption.Applied(ctx, b.Name, link.VHost()) },
+				Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, Ready: drained(link), Look: link.Snapshot,
+				Applied: func(ctx context.Context) ([]topology.Policy, error) {
+					return s.adoption.Applied(ctx, b.Name, link.VHost())
+				},
 			})
 		}
 	}
@@ -90,7 +92,7 @@ func (s *Server) adoptions() []adopt.Place {
 			unready = func() string { return why }
 		}
 		list = append(list, adopt.Place{
-			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Unready: unready, Look: link.Snapshot, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
+			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Intents: b.Intents, Unready: unready, Look: link.Snapshot, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
 		})
 	}
 	return list

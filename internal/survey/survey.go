@@ -23,6 +23,7 @@ type Place struct {
 	VHost    string
 	Inboxes  []string
 	Exchange string // to which plans lead dead letters; "" = the configuration has none
+	Intents  []topology.IntentOf
 	// Ready waits until dlo has declared its own exchange and queues there. nil = they exist.
 	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
@@ -108,7 +109,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 	}
 	idle := idleSince(s.idle[i], &snapshot)
 	s.idle[i] = idle
-	o := topology.Options{Inboxes: p.Inboxes, Idle: idle}
+	o := topology.Options{Inboxes: p.Inboxes, Idle: idle, Intents: p.Intents}
 	if p.Applied != nil {
 		if o.Applied, err = p.Applied(ctx); err != nil {
 			snapshot.Gaps = append(snapshot.Gaps, topology.Gap{What: "policies that dlo has set", Why: err.Error()})
@@ -146,7 +147,7 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 			return nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
 		}
 		queues := topology.Choose(s.read[i], s.reports[i].Findings, w.Queues, w.AtLeastOnce)
-		plans = append(plans, topology.MakePlan(s.read[i], topology.Want{Queues: queues, Exchange: p.Exchange, AtLeastOnce: w.AtLeastOnce}))
+		plans = append(plans, topology.MakePlan(s.read[i], topology.Want{Queues: queues, Exchange: p.Exchange, AtLeastOnce: w.AtLeastOnce, Intents: p.Intents}))
 	}
 	if len(plans) == 0 {
 		return nil, fmt.Errorf("%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker))

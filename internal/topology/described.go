@@ -86,6 +86,8 @@ func (in *inspector) lost(v *view) string {
 	switch {
 	case deadletter.OwnQueue(v.Name) && !in.isInbox(v.Name):
 		return "" // dlo handles what is in its queues
+	case !v.Set && intentFor(in.o.Intents, v.Name) == IntentNever:
+		return "" // nobody wants them
 	case !v.Set && (in.isInbox(v.Name) || in.isDeadLetterQueue(v)):
 		return "" // letters end there
 	case !v.Set:

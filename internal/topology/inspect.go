@@ -18,6 +18,7 @@ type Options struct {
 	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
 	IdleAfter time.Duration
 	Applied   []Policy // that dlo has set and that have not been undone
+	Intents   []IntentOf
 }
 
 const defaultIdleAfter = 15 * time.Minute
@@ -91,6 +92,8 @@ func (in *inspector) queue(v *view) {
 			in.leads(v)
 		}
 	case deadletter.OwnQueue(v.Name) || !v.lasts():
+	case intentFor(in.o.Intents, v.Name) == IntentNever:
+		in.consumers(v)
 	default:
 		in.leads(v)
 		in.policies(v)

@@ -20,6 +20,7 @@ type Want struct {
 	Queues      []string // whose dead letters should go to Exchange
 	Exchange    string   // such as dlo.dlx; it must exist, and route every key to a queue
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
+	Intents     []IntentOf
 }
 
 // Wish selects what to plan for.
@@ -37,6 +38,7 @@ type Plan struct {
 	AtLeastOnce bool      `json:"at_least_once"`
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
+	Drops       []Drop    `json:"drops"` // planned queues that drop messages by design
 }
 
 // Planned is one policy of a plan.
@@ -73,7 +75,7 @@ const maxPriority = 1<<31 - 1
 // MakePlan plans policies that lead the dead letters of queues to an exchange. Each queue that this
 // cannot or should not be done for is refused, with the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
-	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}}}
+	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}, Drops: []Drop{}}}
 	groups := map[string][]*view{}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(w.Queues))) {
 		v, why := p.accept(name)
@@ -162,6 +164,8 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "the name of the queue or of the vhost has invisible characters, so nobody could read the command that sets the policy"
 	case p.net.queues[name+"\n"] != nil:
 		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
+	case intentFor(p.w.Intents, name) == IntentNever:
+		return nil, "intents in the configuration says that nothing of it is kept"
 	case !q.lasts():
 		return nil, fmt.Sprintf("it is a queue of the type %s that does not dead-letter, or that is deleted with its connection", q.Kind())
 	}
@@ -244,6 +248,11 @@ func (p *planner) add(queues []*view) {
 		return
 	}
 	p.plan.Policies = append(p.plan.Policies, planned)
+	for _, q := range queues {
+		if d, ok := dropOf(q); ok && intentFor(p.w.Intents, q.Name) == IntentFailures {
+			p.plan.Drops = append(p.plan.Drops, d)
+		}
+	}
 }
 
 // policyPrefix begins the names of planned policies. A hash of the queues follows.

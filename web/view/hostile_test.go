@@ -113,6 +113,7 @@ func hostilePages(n int) map[string]templ.Component {
 	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(KeyChange{Key: bad, Before: bad, After: bad}, 4)}, 2)
 	for i := range queues.Faults {
 		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
+		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(Drop{Queue: name, Limit: bad, PerDay: 7}, 9)
 	}
 	queues.Adopted = slicesRepeat(AdoptedPolicy{ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad}, 3)
 	watched := WatchedQueue{

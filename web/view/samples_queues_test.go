@@ -58,8 +58,9 @@ func sampleQueues() QueuesPage {
 		},
 		{
 			Severity: deadletter.SeverityNotify, Titles: []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"}, Loses: "every message that a consumer rejects",
-			Why:  "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
-			Cure: "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+			Why:   "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
+			Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+			Drops: []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}}, Rule: "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
 			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []KeyChange{{Key: "dead-letter-exchange", After: `"dlo.dlx"`}, {Key: "dead-letter-routing-key", Before: `"k"`}}}},
 			Fix: "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
 		},

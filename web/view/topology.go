@@ -19,6 +19,24 @@ type Fault struct {
 	Fix      string    // commands that cure it; "" = there are none
 	Plan     string    // identifies the plan of Fix in a form; "" = dlo cannot apply it
 	Policies []PlannedPolicy
+	Drops    []Drop // queues that drop messages by design
+	Rule     string // that discards what they drop; "" = they drop nothing
+}
+
+// Drop is a queue that drops messages by design.
+type Drop struct {
+	Queue  string
+	Limit  string
+	PerDay int64 // -1 = unknown
+}
+
+// words describes what adopting the queue brings.
+func (d Drop) words() string {
+	volume := "How many is unknown."
+	if d.PerDay >= 0 {
+		volume = "Now that is about " + Count(int(d.PerDay)) + " a day."
+	}
+	return queueName(d.Queue) + " drops messages by design (" + line(d.Limit, 120) + "). All of them become letters. " + volume
 }
 
 // PathLook is the latest look at the dead-letter paths of one vhost.
@@ -35,6 +53,8 @@ const (
 	MaxFaults      = 10
 	maxFaultTitles = 6
 	maxFix         = 3000 // bytes
+	maxDrops       = 3
+	maxRule        = 500 // bytes; dlo topology plan prints longer ones
 )
 
 // shownTitles returns the titles of a problem that have room, and the number of others.

@@ -1,0 +1,80 @@
+package topology
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Intent is what should become of the messages that a queue gives up on.
+type Intent string
+
+// Intents.
+const (
+	IntentFailures Intent = "failures" // keep what consumers reject; this is the default
+	IntentAll      Intent = "all"      // also keep what expires or overflows
+	IntentNever    Intent = "never"    // keep nothing
+)
+
+// Intents lists the words of all intents.
+var Intents = []string{string(IntentFailures), string(IntentAll), string(IntentNever)}
+
+// IntentOf is the intent for the queues that a glob matches.
+type IntentOf struct {
+	Glob   string
+	Intent Intent
+}
+
+// intentFor returns the intent for a queue: that of the first glob that matches.
+func intentFor(list []IntentOf, queue string) Intent {
+	for _, i := range list {
+		if deadletter.Glob(i.Glob, queue, false) {
+			return i.Intent
+		}
+	}
+	return IntentFailures
+}
+
+// Drop is a queue that drops messages by design: they expire, or the queue overflows. With a
+// dead-letter exchange, all of them become letters.
+type Drop struct {
+	Queue  string `json:"queue"`
+	Limit  string `json:"limit"`   // such as message-ttl 60000
+	PerDay int64  `json:"per_day"` // expected number of messages, from the current rates; -1 = unknown
+}
+
+// dropOf returns what a queue drops by design. ok is false if it drops nothing.
+func dropOf(v *view) (d Drop, ok bool) {
+	var limits []string
+	for _, limit := range v.drops() {
+		if limit.Key == "message-ttl" || v.overflows() {
+			limits = append(limits, fmt.Sprintf("%s %d", limit.Key, limit.N))
+		}
+	}
+	d = Drop{Queue: v.Name, Limit: strings.Join(limits, ", "), PerDay: -1}
+	if surplus := v.Rates.Publish.PerSecond - v.Rates.Ack.PerSecond; v.Rates.Publish.PerSecond > 0 && surplus >= 0 {
+		d.PerDay = int64(math.Round(surplus * 24 * 60 * 60))
+	}
+	return d, len(limits) > 0
+}
+
+// Rule returns the rule, as YAML for dlo's configuration, that discards what the queues of the plan
+// drop by design. It returns "" if they drop nothing.
+func (p *Plan) Rule() string {
+	if len(p.Drops) == 0 {
+		return ""
+	}
+	names := make([]string, len(p.Drops))
+	for i, d := range p.Drops {
+		names[i] = compact(d.Queue) // JSON texts are YAML
+	}
+	slices.Sort(names)
+	place := ""
+	if p.Broker != "" {
+		place = fmt.Sprintf("broker: %s, vhost: %s, ", compact(p.Broker), compact(p.VHost))
+	}
+	return fmt.Sprintf("rules:\n  - name: dropped by design\n    match: {%squeue: [%s], reason: [expired, maxlen]}\n    discard: true\n", place, strings.Join(names, ", "))
+}

@@ -1,0 +1,60 @@
+package topology_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// dropping is a vhost with queues without a dead-letter exchange: one that drops nothing, and
+// others that drop messages by design.
+func dropping() *topology.Snapshot {
+	s := site("4.3.6")
+	s.Policies = nil
+	s.Queues = append(s.Queues, classic("metrics.cpu", "x-message-ttl", 60000), classic("audit", "x-max-length", 10), classic("full", "x-max-length", 10, "x-overflow", "reject-publish"))
+	s.Queues[2].Rates = topology.Rates{Publish: topology.Rate{PerSecond: 3}, Ack: topology.Rate{PerSecond: 1}}
+	return s
+}
+
+// TestWhatAQueueDropsByDesign plans queues in which messages expire or that overflow. The plan says
+// how many letters that means, and proposes the rule that discards them.
+func TestWhatAQueueDropsByDesign(t *testing.T) {
+	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full"}, Exchange: "dlo.dlx"}
+	p := topology.MakePlan(dropping(), want)
+	var got []string
+	for _, d := range p.Drops {
+		got = append(got, fmt.Sprintf("%s %s %d", d.Queue, d.Limit, d.PerDay))
+	}
+	slices.Sort(got)
+	if want := []string{"audit max-length 10 -1", "metrics.cpu message-ttl 60000 172800"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if rule := p.Rule(); !strings.Contains(rule, `match: {broker: "main", vhost: "/", queue: ["audit", "metrics.cpu"], reason: [expired, maxlen]}`) {
+		t.Errorf("%s", rule)
+	}
+	want.Intents = []topology.IntentOf{{Glob: "audit", Intent: topology.IntentAll}, {Glob: "metrics.*", Intent: topology.IntentNever}}
+	p = topology.MakePlan(dropping(), want)
+	if len(p.Drops) > 0 || p.Rule() != "" || len(p.Refused) != 1 || p.Refused[0].Queue != "metrics.cpu" {
+		t.Errorf("with intents: %+v", p)
+	}
+}
+
+// TestAQueueOfWhichNothingIsKept checks that a queue with the intent never is no finding, is
+// planned only by name and then refused, and is shown as healthy.
+func TestAQueueOfWhichNothingIsKept(t *testing.T) {
+	o := topology.Options{Inboxes: []string{"dlo.letters"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "*", Intent: topology.IntentAll}}}
+	r := topology.ReportOn(dropping(), o)
+	for _, f := range r.Findings {
+		if f.Queue == "metrics.cpu" {
+			t.Errorf("%s", said(f))
+		}
+	}
+	for _, d := range r.All {
+		if lost := d.Route.Lost != ""; lost == strings.HasPrefix(d.Name, "metrics") && !d.Own {
+			t.Errorf("%s: lost: %q", d.Name, d.Route.Lost)
+		}
+	}
+}
