@@ -19,9 +19,10 @@ var version = ""
 
 // commands defines the whole command line.
 type commands struct {
-	Serve server.Serve `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Drill server.Drill `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
-	Leave server.Leave `cmd:"" help:"Remove from the brokers what dlo declared there, and the policies that it set. No dlo may be running."`
+	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped."`
+	Drill  server.Drill  `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
+	Leave  server.Leave  `cmd:"" help:"Remove from the brokers what dlo declared there, and the policies that it set. No dlo may be running."`
+	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed."`
 	cli.Commands
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -143,4 +144,29 @@ func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot
 			}
 		}
 	}
+}
+
+// Ahead returns how far the clock of the broker is ahead of the clock here. The management API
+// reports whole seconds.
+func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
+	if l.looks == nil {
+		return 0, errNoManagement
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.looks.base+"/api/vhosts", nil)
+	if err != nil {
+		return 0, err
+	}
+	r.SetBasicAuth(l.looks.user, l.looks.password)
+	sent := time.Now()
+	answer, err := l.looks.client.Do(r)
+	if err != nil {
+		return 0, scrub(err)
+	}
+	answer.Body.Close()
+	there, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return 0, errors.New("the management API reports no time")
+	}
+	here := sent.Add(time.Since(sent) / 2)
+	return there.Add(500 * time.Millisecond).Sub(here), nil
 }

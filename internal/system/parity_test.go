@@ -91,6 +91,7 @@ var capabilities = []capability{
 	{"set the policies of a plan", one("POST /queues/adopt"), one("POST /topology/apply"), one("topology apply"), ""},
 	{"see which policies dlo has set, and delete one", one("GET /queues, POST /queues/undo"), one("GET /topology/adopted, POST /topology/undo"), one("topology undo"), ""},
 	{"take queues out of the policies that dlo has set", one("POST /queues/leave"), one("POST /topology/leave"), one("topology leave"), ""},
+	{"check everything that dlo needs on one screen", nil, nil, one("doctor"), "it also works while no dlo runs"},
 	{"remove what dlo declared on the brokers", nil, nil, one("leave"), "no dlo may be running meanwhile"},
 	{"see the dead-letter path, the groups and the past of a queue", one("GET /queues/one"), nil, nil, "a picture; its parts are topology check, groups list and audit list"},
 	{"list queues", one("GET /queues"), one("GET /queues"), one("queues list"), ""},

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// Doctor is the command `dlo doctor`.
+type Doctor struct {
+	config.File
+	Output string `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+}
+
+// checkup is the result of one check. Cure is "" unless Problem is set.
+type checkup struct {
+	Part    string `json:"part"`
+	Problem bool   `json:"problem"`
+	Text    string `json:"text"`
+	Cure    string `json:"cure,omitzero"`
+}
+
+// Run checks everything that dlo needs, and changes nothing. It also works while dlo runs.
+func (c Doctor) Run(ctx context.Context, o Options) error {
+	path, err := c.Path(o.Getenv)
+	if err != nil {
+		return wrong("%w", err)
+	}
+	cfg, err := config.Load(path, o.Getenv)
+	if err != nil {
+		return err
+	}
+	list := []checkup{{Part: "configuration", Text: "every setting of " + where(path) + " is valid"}}
+	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	for i, link := range links {
+		list = append(list, atBroker(ctx, &cfg.Brokers[i], link)...)
+	}
+	list = append(list, atStore(&cfg)...)
+	list = append(list, ofChannels(&cfg)...)
+	list = append(list, ofSchemas(ctx, &cfg)...)
+	return c.print(o.Out, list)
+}
+
+func where(path string) string {
+	if path == "" {
+		return "the environment"
+	}
+	return path
+}
+
+func (c Doctor) print(out io.Writer, list []checkup) error {
+	problems := 0
+	for _, one := range list {
+		if one.Problem {
+			problems++
+		}
+	}
+	if c.Output == "json" {
+		text, err := json.MarshalIndent(list, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, string(text))
+	} else {
+		for _, one := range list {
+			state := "ok"
+			if one.Problem {
+				state = "problem"
+			}
+			fmt.Fprintf(out, "%-8s %-22s %s\n", state, deadletter.Visible(one.Part), deadletter.Visible(one.Text))
+			if one.Cure != "" {
+				fmt.Fprintf(out, "%-31s cure: %s\n", "", deadletter.Visible(one.Cure))
+			}
+		}
+	}
+	if problems > 0 {
+		return fmt.Errorf("problems: %d", problems)
+	}
+	return nil
+}
+
+// atBroker checks the connection, the rights, dlo's own queues, the dead-letter paths and the
+// clock.
+func atBroker(ctx context.Context, b *config.Broker, link *rabbitmq.Link) []checkup {
+	part := "broker " + b.Name
+	status := link.Ask(ctx, b.Annotations)
+	var list []checkup
+	for _, p := range status.Problems() {
+		cure := p.Cure
+		if cure == "" && !status.Connected {
+			cure = "check the address, the user and the password of broker " + b.Name + ", and whether it runs"
+		}
+		list = append(list, checkup{part, true, p.Title + " " + p.Text, cmp.Or(cure, "see docs/troubleshooting.md")})
+	}
+	if status.Connected && len(list) == 0 {
+		list = append(list, checkup{Part: part, Text: fmt.Sprintf("RabbitMQ %s, vhost %s, user %s: every right and every queue that dlo needs is there, or can be declared", status.Version, link.VHost(), status.User)})
+	}
+	if b.Management == "" {
+		return append(list, checkup{part, true, "no management API is configured: depths, consumers, policies and dead-letter paths are unknown", "set management of broker " + b.Name + " in the configuration"})
+	}
+	s, err := link.Snapshot(ctx)
+	if err != nil {
+		return append(list, checkup{"paths of " + b.Name, true, "the management API does not answer: " + err.Error(), "check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management"})
+	}
+	return append(list, ofPaths(&s, b), ofClock(ctx, b.Name, link))
+}
+
+// ofPaths reports what loses dead letters.
+func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
+	one := checkup{Part: "paths of " + b.Name}
+	found := topology.Inspect(s, topology.Options{Inboxes: b.Inboxes, Intents: b.Intents})
+	urgent := 0
+	for _, f := range found {
+		if f.Severity != deadletter.SeverityDigest {
+			urgent++
+		}
+	}
+	switch {
+	case len(s.Gaps) > 0:
+		one.Problem, one.Text, one.Cure = true, "not known: "+s.Gaps[0].What+": "+s.Gaps[0].Why, "see the log of the broker, and try again"
+	case urgent > 0:
+		one.Problem, one.Text, one.Cure = true, fmt.Sprintf("%d of %d findings lose dead letters or can lose them", urgent, len(found)), "run dlo topology check, and then dlo topology plan"
+	default:
+		one.Text = fmt.Sprintf("%d queues were checked, and none loses its dead letters", len(s.Queues))
+	}
+	return one
+}
+
+// skewed is a difference between clocks that makes times of deaths and receipts confusing.
+const skewed = 5 * time.Second
+
+// ofClock compares the clock of this machine with that of the broker.
+func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
+	one := checkup{Part: "clock"}
+	switch ahead, err := link.Ahead(ctx); {
+	case err != nil:
+		one.Text = "not compared with broker " + name + ": " + err.Error()
+	case ahead.Abs() > skewed:
+		one.Problem, one.Text, one.Cure = true, fmt.Sprintf("the clock of broker %s is %s ahead of the clock here", name, ahead.Round(time.Second)), "synchronise both clocks, for example with chrony"
+	default:
+		one.Text = "it agrees with that of broker " + name
+	}
+	return one
+}
+
+// atStore checks the file of the store and the disk.
+func atStore(cfg *config.Config) []checkup {
+	file := checkup{Part: "store"}
+	switch info, err := os.Stat(cfg.Store); {
+	case errors.Is(err, os.ErrNotExist):
+		file.Text = absolute(cfg.Store) + " does not exist yet: dlo serve creates it"
+		if dir, err := os.Stat(filepath.Dir(cfg.Store)); err != nil || !dir.IsDir() {
+			file.Problem, file.Text, file.Cure = true, "its folder "+filepath.Dir(absolute(cfg.Store))+" does not exist", "create the folder, and let the user of dlo write there"
+		}
+	case err != nil:
+		file.Problem, file.Text, file.Cure = true, err.Error(), "let the user of dlo read and write the file and its folder"
+	case !info.Mode().IsRegular():
+		file.Problem, file.Text, file.Cure = true, absolute(cfg.Store)+" is not a file", "give the path of a file as store"
+	default:
+		file.Text = fmt.Sprintf("%s has %.1f MiB", absolute(cfg.Store), float64(info.Size())/(1<<20))
+	}
+	if file.Problem {
+		return []checkup{file}
+	}
+	disk, space := checkup{Part: "disk"}, store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, 0)
+	disk.Text = space.Free()
+	if err := space.Room(); err != nil {
+		disk.Problem, disk.Text, disk.Cure = true, err.Error(), "free some space, or lower disk.stop_below and disk.stop_below_percent"
+	}
+	return []checkup{file, disk}
+}
+
+// ofChannels checks the settings of the channels. It sends nothing, because people would be
+// disturbed.
+func ofChannels(cfg *config.Config) []checkup {
+	if len(cfg.Channels) == 0 {
+		return []checkup{{"channels", true, "none is configured: nobody is told about dead letters and problems", "add channels to the configuration (docs/notifications.md)"}}
+	}
+	var list []checkup
+	for _, c := range cfg.Channels {
+		one := checkup{Part: "channel " + c.Name, Text: "its settings are valid; nothing was sent"}
+		if _, err := channelOf(c); err != nil {
+			one.Problem, one.Text, one.Cure = true, err.Error(), "correct the channel in the configuration"
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// ofSchemas reads the schemas of the directory.
+func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
+	if cfg.Schemas.Directory == "" {
+		return []checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}
+	}
+	found, failed := descriptor.ReadDir(ctx, os.DirFS(cfg.Schemas.Directory))
+	list := []checkup{{Part: "schemas", Text: fmt.Sprintf("%d sets can be read from %s", len(found), cfg.Schemas.Directory)}}
+	for _, err := range failed {
+		list = append(list, checkup{"schemas", true, err.Error(), "correct the file, or remove it from " + cfg.Schemas.Directory})
+	}
+	return list
+}

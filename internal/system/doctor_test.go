@@ -1,0 +1,84 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// doctor runs `dlo doctor` with the text of a configuration.
+func doctor(t *testing.T, code int, text string, args ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	program := cli.Program{Ctx: t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test"}
+	err := cli.Run(program, &commands{}, append([]string{"doctor", "--config", path}, args...), server.Options{Getenv: noEnvironment, Out: &out})
+	if got := cli.ExitCode(err, &errs); got != code {
+		t.Fatalf("exit code %d, want %d\n%s%s", got, code, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// TestTheDoctor examines a healthy dlo while it runs, and one with a fault in each part. Every
+// problem has a cure.
+func TestTheDoctor(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"slack": "https://hooks.slack.example/a", "types/a.proto": "syntax = \"proto3\"; message A { int32 a = 1; }", "bad/a.proto": "message {"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	brokers := fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest"))
+	text := brokers + fmt.Sprintf("channels: {ops: {slack: {url_file: %s/slack}}}\nschemas: {directory: %[1]s/types}\n", dir)
+	p := newChild(t, address, text)
+	p.Start("")
+	p.Draining()
+	text += "store: " + p.store + "\n"
+	out := doctor(t, 0, text)
+	for _, part := range []string{"configuration", "broker main", "paths of main", "clock", "store", "disk", "channel ops", "schemas"} {
+		if !strings.Contains(out, "\nok       "+part+" ") && !strings.HasPrefix(out, "ok       "+part+" ") {
+			t.Errorf("%s is not ok:\n%s", part, out)
+		}
+	}
+	var list []struct{ Part, Text string }
+	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 8 {
+		t.Errorf("%v, %d results", err, len(list))
+	}
+
+	adoptable(t, node, vhost, address)
+	for what, c := range map[string]struct{ text, want string }{
+		"paths":      {text, "2 of 2 findings lose dead letters or can lose them"},
+		"broker":     {"brokers: [{url: 'amqp://guest:guest@127.0.0.1:1/'}]\nstore: " + p.store + "\n", "Until dlo has connected once"},
+		"management": {strings.Replace(text, node.ManagementURLOf("guest:guest"), "http://guest:guest@127.0.0.1:1", 1), "the management API does not answer"},
+		"folder":     {strings.Replace(text, p.store, dir+"/none/dlo.db", 1), "none does not exist"},
+		"disk":       {text + "disk: {stop_below_percent: 99}\n", "disk"},
+		"channels":   {brokers, "nobody is told"},
+		"schemas":    {strings.Replace(text, "/types", "/bad", 1), "a.proto"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			out := doctor(t, 1, c.text)
+			if !strings.Contains(out, c.want) {
+				t.Errorf("%q is missing in:\n%s", c.want, out)
+			}
+			if problems, cures := strings.Count("\n"+out, "\nproblem "), strings.Count(out, " cure: "); problems == 0 || problems != cures {
+				t.Errorf("%d problems, %d cures:\n%s", problems, cures, out)
+			}
+		})
+	}
+}
