@@ -351,7 +351,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			}
 		}
 		if one.Rule != "" && len(one.Rule) <= maxRule {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<details><summary class=\"small\">Show the rule that discards them</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<details><summary class=\"btn btn-s\">Show the rule that discards them</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -422,7 +422,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if one.Fix != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<details><summary class=\"small\">Show fix</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<details><summary class=\"btn btn-s\">Show fix</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -475,7 +475,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			}
 		}
 		if one.Plan != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<details><summary class=\"small\">Apply</summary>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<details><summary class=\"btn btn-s\">Apply</summary>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
