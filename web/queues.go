@@ -259,6 +259,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	}
 	asked := r.URL.Query()
 	p.Watched = filtered(watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"), asked.Get("at"))
+	w.ruled(p.Watched.Queues)
 	shown := all[p.From:min(p.From+queuesShown, len(all))]
 	p.PageSize = queuesShown
 	inboxes, left := w.askFacts(r.Context(), shown)

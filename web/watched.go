@@ -44,11 +44,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
 	}
 	for i := range all {
-		q := &all[i]
-		q.Week = received[q.Origin]
-		if q.Own == "" {
-			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed != nil && w.Observed(q.Origin)
-		}
+		all[i].Week = received[all[i].Origin]
 	}
 	slices.SortStableFunc(all, func(a, b view.WatchedQueue) int {
 		return cmp.Or(ownLast(a, b), cmp.Compare(a.Origin.Broker, b.Origin.Broker), cmp.Compare(a.Origin.VHost, b.Origin.VHost), cmp.Compare(a.Origin.Queue, b.Origin.Queue))
@@ -89,6 +85,15 @@ func figure(f topology.Figure) int {
 		return -1
 	}
 	return int(f.N)
+}
+
+// ruled fills in the rule of each queue that is shown.
+func (w *Web) ruled(shown []view.WatchedQueue) {
+	for i := range shown {
+		if q := &shown[i]; q.Own == "" {
+			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed != nil && w.Observed(q.Origin)
+		}
+	}
 }
 
 // ruleOf returns the name of the rule for a letter that a consumer of a queue rejects, as far as
