@@ -1,0 +1,236 @@
+package adopt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/adopt"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// office is a store and a broker in memory. Its failures are those of a test.
+type office struct {
+	rows     []deadletter.Declared
+	acts     []string
+	next     int64
+	snapshot topology.Snapshot
+	probed   []string // queues
+	adoption *adopt.Adoption
+
+	look, set, remove, probe, declare error
+	late                              bool // a policy is set although set fails
+	unready                           string
+	lost                              bool // the message of a probe does not arrive
+}
+
+func (o *office) Declare(_ context.Context, things []deadletter.Declared, act deadletter.Act) error {
+	if o.declare != nil {
+		return o.declare
+	}
+	for _, d := range things {
+		i := slices.IndexFunc(o.rows, func(r deadletter.Declared) bool { return r.Name == d.Name })
+		if i < 0 {
+			o.next++
+			d.ID = o.next
+			o.rows = append(o.rows, d)
+			continue
+		}
+		o.rows[i].Sure, o.rows[i].Detail = d.Sure, d.Detail
+	}
+	o.acts = append(o.acts, act.Kind)
+	return nil
+}
+
+func (o *office) Undeclare(_ context.Context, ids []int64, act deadletter.Act) error {
+	o.rows = slices.DeleteFunc(o.rows, func(r deadletter.Declared) bool { return slices.Contains(ids, r.ID) })
+	o.acts = append(o.acts, act.Kind)
+	return nil
+}
+
+func (o *office) Declared(context.Context) ([]deadletter.Declared, error) {
+	return slices.Clone(o.rows), nil
+}
+
+func (o *office) TrialMark(id string) string { return "mark of " + id }
+
+// open returns an office with the queues orders and mail, which have no dead-letter exchange.
+func open() *office {
+	o := &office{snapshot: topology.Snapshot{
+		Broker: "main", VHost: "/", Version: "4.3.6", Queues: []topology.Queue{{Name: "orders"}, {Name: "mail"}, {Name: "dlo.letters"}},
+		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+	}}
+	o.adoption = adopt.New(o, []adopt.Place{{
+		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return o.unready },
+		Look: func(context.Context) (topology.Snapshot, error) {
+			s := o.snapshot
+			s.Policies = slices.Clone(s.Policies)
+			return s, o.look
+		},
+		Set: func(_ context.Context, p topology.Policy) error {
+			if o.set == nil || o.late {
+				o.snapshot.Policies = append(o.snapshot.Policies, p)
+			}
+			return o.set
+		},
+		Delete: func(_ context.Context, name string) error {
+			if o.remove == nil {
+				o.snapshot.Policies = slices.DeleteFunc(o.snapshot.Policies, func(p topology.Policy) bool { return p.Name == name })
+			}
+			return o.remove
+		},
+		Probe: func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
+			o.probed = append(o.probed, queue+" "+kind)
+			if o.probe != nil {
+				return o.probe
+			}
+			if !o.lost {
+				o.adoption.Arrived(&deadletter.Letter{Arrived: m.Properties})
+			}
+			select {
+			case <-arrived:
+				return nil
+			case <-ctx.Done():
+				return errors.New("the message did not arrive")
+			}
+		},
+		DeleteProbe: func(context.Context, string) error { return nil },
+	}}, func(string, string) {}, nil, slog.New(slog.DiscardHandler))
+	return o
+}
+
+func (o *office) plan(queues ...string) topology.Plan {
+	return topology.MakePlan(&o.snapshot, topology.Want{Queues: queues, Exchange: "dlo.dlx"})
+}
+
+// TestAPlanIsAppliedOrNothing applies a plan while one thing fails. Either the policies are there,
+// and recorded, or neither.
+func TestAPlanIsAppliedOrNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(o *office)
+		want error
+		text string
+	}{
+		"nothing fails":           {},
+		"the inbox is not read":   {fail: func(o *office) { o.unready = "not read" }},
+		"the API does not answer": {fail: func(o *office) { o.look = errors.New("500") }, want: deadletter.ErrUnavailable, text: "500"},
+		"the user may not":        {fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) }, want: deadletter.ErrForbidden, text: "All policies of the plan were taken back"},
+		"the message is lost":     {fail: func(o *office) { o.lost = true }, want: deadletter.ErrConflict, text: "did not reach dlo"},
+		"the queue is refused":    {fail: func(o *office) { o.probe = errors.New("403") }, want: deadletter.ErrConflict, text: "403"},
+		"the vhost has changed":   {fail: func(o *office) { o.snapshot.Queues = o.snapshot.Queues[1:] }, want: deadletter.ErrConflict, text: "is not planned any more: queue orders: there is no such queue"},
+		"the store is full":       {fail: func(o *office) { o.declare = errors.New("full") }, text: "full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := open()
+				plan := o.plan("orders")
+				if c.fail != nil {
+					c.fail(o)
+				}
+				applied, err := o.adoption.Apply(t.Context(), deadletter.Local, plan)
+				if c.text == "" {
+					if err != nil || len(applied.Policies) != 1 || applied.Policies[0].Proved != (o.unready == "") || applied.Policies[0].Why != o.unready || len(o.rows) != 1 || !o.rows[0].Sure || len(o.snapshot.Policies) != 1 || !slices.Equal(o.acts, []string{"", deadletter.ActPolicyApplied}) {
+						t.Errorf("%+v, %v, rows %+v, acts %q", applied, err, o.rows, o.acts)
+					}
+					return
+				}
+				if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("%v, want %v with %q", err, c.want, c.text)
+				}
+				if len(o.rows)+len(o.snapshot.Policies) > 0 {
+					t.Errorf("left: %+v %+v", o.rows, o.snapshot.Policies)
+				}
+			})
+		})
+	}
+}
+
+// TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that gets no answer,
+// although it is carried out. dlo takes it back once the API answers again.
+func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := open()
+		o.set, o.late = fmt.Errorf("%w: no answer", deadletter.ErrUnavailable), true
+		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "dlo takes back what was set") {
+			t.Errorf("%v", err)
+		}
+		if len(o.rows) != 1 || o.rows[0].Sure {
+			t.Fatalf("%+v", o.rows)
+		}
+		run := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			o.adoption.Run(ctx)
+		}
+		o.look = errors.New("500")
+		run()
+		if len(o.rows) != 1 {
+			t.Error("it is forgotten while nobody knows whether it is set")
+		}
+		o.look = nil
+		run()
+		if len(o.rows)+len(o.snapshot.Policies) > 0 {
+			t.Errorf("left: %+v %+v", o.rows, o.snapshot.Policies)
+		}
+	})
+}
+
+// TestOnlyUnchangedPoliciesAreUndone undoes a policy that somebody changed, that somebody deleted,
+// and that nobody touched.
+func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
+	o := open()
+	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders", "mail")); err != nil {
+		t.Fatal(err)
+	}
+	o.snapshot.Policies[0].Priority = 7
+	if _, err := o.adoption.Undo(t.Context(), deadletter.Local, 1); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "priority 0") || !strings.Contains(err.Error(), "priority 7") {
+		t.Errorf("a changed policy: %v", err)
+	}
+	if _, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}}); !errors.Is(err, deadletter.ErrConflict) {
+		t.Errorf("leaving a changed policy: %v", err)
+	}
+	o.snapshot.Policies[0].Priority = 0
+	left, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"ma*"}})
+	if err != nil || !slices.Equal(left, []string{"mail"}) || len(o.rows) != 1 || len(o.snapshot.Policies) != 1 || strings.Contains(o.snapshot.Policies[0].Pattern, "mail") || o.snapshot.Policies[0].Priority != 1 {
+		t.Errorf("%q, %v, %+v", left, err, o.snapshot.Policies)
+	}
+	if _, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}}); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("leaving twice: %v", err)
+	}
+	o.snapshot.Policies = nil
+	if _, err := o.adoption.Undo(t.Context(), deadletter.Local, o.rows[0].ID); err != nil || len(o.rows) > 0 {
+		t.Errorf("a deleted policy: %v, %+v", err, o.rows)
+	}
+	if _, err := o.adoption.Undo(t.Context(), deadletter.Local, 99); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := o.adoption.Undo(t.Context(), deadletter.Principal{Name: "eve"}, 1); err == nil {
+		t.Error("a stranger may undo")
+	}
+}
+
+// TestNobodyElseMayApply checks the permission, the place and an empty plan.
+func TestNobodyElseMayApply(t *testing.T) {
+	o := open()
+	plan := o.plan("orders")
+	if _, err := o.adoption.Apply(t.Context(), deadletter.Principal{Name: "eve"}, plan); !errors.Is(err, deadletter.ErrForbidden) {
+		t.Errorf("a stranger: %v", err)
+	}
+	plan.VHost = "other"
+	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, plan); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("another vhost: %v", err)
+	}
+	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, topology.Plan{Broker: "main", VHost: "/"}); !errors.Is(err, deadletter.ErrInvalid) {
+		t.Errorf("an empty plan: %v", err)
+	}
+	if len(o.rows)+len(o.snapshot.Policies) > 0 {
+		t.Errorf("left: %+v %+v", o.rows, o.snapshot.Policies)
+	}
+}
