@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type fault struct {
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
+	mend    func() // what use does changes, and the finding is gone; nil = it does not change
 	want    string // the finding, and its queue if that is not orders
 	safe    bool   // plan at-least-once
 	planned bool   // the plan cures it
@@ -80,6 +82,7 @@ var faults = map[string]fault{
 		policy: toDLO(),
 		use: func(t *testing.T, ch *amqp.Channel) {
 			publishTo(t, ch, "orders")
+			mended.Store(false)
 			deliveries, err := ch.Consume("orders", "", false, false, false, false, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -87,13 +90,17 @@ var faults = map[string]fault{
 			go func() {
 				for d := range deliveries {
 					time.Sleep(20 * time.Millisecond)
-					_ = d.Nack(false, true)
+					_ = d.Nack(false, !mended.Load())
 				}
 			}()
 		},
 		want: "redelivery_storm",
+		mend: func() { mended.Store(true) }, // the consumer rejects without requeue
 	},
 }
+
+// mended makes the consumer of the storm reject without requeue.
+var mended atomic.Bool
 
 // TestEachFaultOnABroker makes a vhost wrong in one way at a time. It checks that dlo finds that
 // fault and nothing else. If a policy cures it, the test sets the policies of the plan and checks
@@ -115,6 +122,10 @@ func TestEachFaultOnABroker(t *testing.T) {
 				want += " orders"
 			}
 			s := f.found(t, node, vhost, want)
+			if f.mend != nil {
+				f.mend()
+				f.found(t, node, vhost, "")
+			}
 			if !f.planned {
 				return
 			}
