@@ -159,12 +159,6 @@ policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
   emails
   instead of policy limits, whose other keys it repeats
     dead-letter-exchange: "dlo.dlx" is added
-  emails drops messages by design (max-length 5): all of them become letters, how many is unknown
-  if nobody needs them, add this rule to the configuration of dlo first:
-    rules:
-      - name: dropped by design
-        match: {queue: ["emails"], reason: [expired, maxlen]}
-        discard: true
 nothing was changed; ` + "`dlo topology apply`" + ` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file
 `
 	names, probes := regexp.MustCompile(`dlo-[0-9a-f]{8}`), regexp.MustCompile(`probe\\.[0-9a-f]{8}`)

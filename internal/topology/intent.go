@@ -50,7 +50,7 @@ type Drop struct {
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string
 	for _, limit := range v.drops() {
-		if limit.Key == "message-ttl" || v.overflows() {
+		if limit.Key == "message-ttl" || v.overflows() && v.reaches(&limit) {
 			limits = append(limits, fmt.Sprintf("%s %d", limit.Key, limit.N))
 		}
 	}
@@ -59,6 +59,16 @@ func dropOf(v *view) (d Drop, ok bool) {
 		d.PerDay = int64(math.Round(surplus * 24 * 60 * 60))
 	}
 	return d, len(limits) > 0
+}
+
+// reaches reports whether a queue seems to reach a length limit in normal operation. A limit far
+// above what the queue holds is only a safeguard. If nobody knows what it holds, a limit of the
+// queue itself counts, and one of a policy does not.
+func (v *view) reaches(limit *Limit) bool {
+	if limit.Key == "max-length" && v.Ready.Known {
+		return v.Ready.N >= limit.N/2
+	}
+	return limit.From == FromArgument
 }
 
 // Rule returns the rule, as YAML for dlo's configuration, that discards what the queues of the plan

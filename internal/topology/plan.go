@@ -241,6 +241,7 @@ func (p *planner) add(queues []*view) {
 	}
 	hash := hashOf(planned.Queues)
 	planned.Name, planned.Pattern = policyPrefix+hash, patternOf(planned.Queues, hash)
+	planned.Priority = p.above(&planned)
 	if why := p.conflict(&planned.Policy, planned.Queues); why != "" {
 		for _, name := range planned.Queues {
 			p.refuse(name, why)
@@ -253,6 +254,18 @@ func (p *planner) add(queues []*view) {
 			p.plan.Drops = append(p.plan.Drops, d)
 		}
 	}
+}
+
+// above returns the priority with which a policy also applies to its probe queue. A policy for
+// dlo's own queues may match that queue.
+func (p *planner) above(planned *Planned) int {
+	probe, n := Queue{Name: planned.ProbeQueue(), Type: planned.Type}, planned.Priority
+	for i := range p.s.Policies {
+		if takes, known := p.s.Policies[i].takes(&probe); takes || !known {
+			n = max(n, p.s.Policies[i].Priority+1)
+		}
+	}
+	return n
 }
 
 // policyPrefix begins the names of planned policies. A hash of the queues follows.
@@ -291,6 +304,9 @@ func (p Planned) Without(leaving []string) Planned {
 // conflict returns why a policy must not be set: it would replace another one, or it would apply to
 // a queue that nobody chose.
 func (p *planner) conflict(policy *Policy, chosen []string) string {
+	if policy.Priority > maxPriority {
+		return "a policy that matches dlo's own queues has the highest priority that there is"
+	}
 	for i := range p.s.Policies {
 		if p.s.Policies[i].Name == policy.Name {
 			return fmt.Sprintf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)

@@ -258,3 +258,18 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// TestAPlanAppliesToItsProbeQueue checks that a policy for dlo's own queues does not hide the
+// policy of a plan on the queue that proves it.
+func TestAPlanAppliesToItsProbeQueue(t *testing.T) {
+	s := site("4.3.6")
+	s.Policies = []topology.Policy{policy("dlo-own", `^dlo\.`, 1000, "overflow", "drop-head")}
+	p := topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"})
+	if len(p.Policies) != 1 || p.Policies[0].Priority != 1001 {
+		t.Errorf("%+v", p)
+	}
+	s.Policies[0].Priority = 1<<31 - 1
+	if p := topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"}); len(p.Policies) > 0 || len(p.Refused) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
