@@ -111,7 +111,7 @@ func jobs(packages []string, race bool) (waits, computes []job) {
 			computes = append(computes, job{".", append(args, name)})
 		}
 	}
-	computes = append(computes, job{"internal/payload/corpus", []string{"./..."}})
+	computes = append(computes, job{"internal/payload/corpus", []string{"./..."}}, job{"internal/topology/forms", []string{"./..."}})
 	return waits, slices.Insert(computes, len(long), job{".", twice})
 }
 

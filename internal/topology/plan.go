@@ -220,11 +220,12 @@ func parts(all []*view) [][]*view {
 	return append(list, part)
 }
 
-// add plans one policy for queues to which the same policy applies now.
+// add plans one policy for queues to which the same policy applies now. Its apply-to is "queues",
+// because 3.10 and the messaging topology operator 1.12 refuse the values for one type of queue.
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}
-	planned := Planned{Policy: Policy{Priority: v.priority(), ApplyTo: p.applyTo(v.Kind())}, Type: v.Kind()}
+	planned := Planned{Policy: Policy{Priority: v.priority(), ApplyTo: "queues"}, Type: v.Kind()}
 	if w := v.policy.winner; w != nil {
 		planned.Hides, before = w.Name, w.Definition
 	}
@@ -319,15 +320,6 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 		}
 	}
 	return ""
-}
-
-// applyTo returns the value of apply-to for a type of queue. RabbitMQ knows those of single types
-// since 3.12; 3.10 refuses them.
-func (p *planner) applyTo(kind string) string {
-	if kind == Quorum && !strings.HasPrefix(p.s.Version, "3.") && p.s.Version != "" {
-		return "quorum_queues"
-	}
-	return "queues"
 }
 
 // changes compares two definitions.

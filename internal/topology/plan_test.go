@@ -90,7 +90,7 @@ func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	}
 	want := []string{
 		`{"name":"dlo-0e2f9a2a","pattern":"^(a\\.b|orders|dlo\\.probe\\.baad86da)$","apply-to":"queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","max-length":1000},"queues":["a.b","orders"],"type":"classic","hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""}]}`,
-		`{"name":"dlo-2a5a5a5a","pattern":"^(c|dlo\\.probe\\.2e7d2c03)$","apply-to":"quorum_queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","dead-letter-strategy":"at-least-once","max-length":1000,"overflow":"reject-publish"},"queues":["c"],"type":"quorum","hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""},{"key":"dead-letter-strategy","before":"","after":"\"at-least-once\""},{"key":"overflow","before":"","after":"\"reject-publish\""}]}`,
+		`{"name":"dlo-2a5a5a5a","pattern":"^(c|dlo\\.probe\\.2e7d2c03)$","apply-to":"queues","priority":4,"definition":{"dead-letter-exchange":"dlo.dlx","dead-letter-strategy":"at-least-once","max-length":1000,"overflow":"reject-publish"},"queues":["c"],"type":"quorum","hides":"limits","changes":[{"key":"dead-letter-exchange","before":"\"gone\"","after":"\"dlo.dlx\""},{"key":"dead-letter-routing-key","before":"\"k\"","after":""},{"key":"dead-letter-strategy","before":"","after":"\"at-least-once\""},{"key":"overflow","before":"","after":"\"reject-publish\""}]}`,
 	}
 	for i := range want { // the names are hashes of the patterns
 		if i < len(got) {
