@@ -27,6 +27,9 @@ type Program struct {
 	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker of a configuration permits dlo to do
 	// Look reads vhosts of a broker through the management API at a URL. No vhosts means all.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
+	// Dropped returns how many rejected messages a node has dropped since it started. metrics is the
+	// URL of its metrics; "" is the usual one beside its management API.
+	Dropped func(ctx context.Context, management, metrics string) (int64, error)
 }
 
 // Commands are the commands that do not run the server. Most of them talk to a running server.

@@ -25,6 +25,7 @@ type topologyCheckCmd struct {
 	serverFlags
 	File   string   `arg:"" optional:"" name:"file" help:"A definitions file, as rabbitmqctl export_definitions writes it; - is standard input. No broker and no server is asked."`
 	Broker string   `name:"broker" help:"The URL of a management API with user and password, http://user:password@host:15672, or @ and a file with that URL. The broker is only read. A user with the tag management is enough."`
+	Metric string   `name:"metrics" help:"With --broker, the URL of a node's metrics (rabbitmq_prometheus), which count the messages that it has dropped. The default is port 15692 of the broker's host, if that answers."`
 	VHost  []string `name:"vhost" help:"Only these vhosts."`
 	Inbox  []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for a file or --broker."`
 	Output string   `name:"output" short:"o" enum:"table,json,jsonl,sarif" default:"table" help:"How to print: table, json, jsonl or sarif."`
@@ -41,7 +42,11 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	if err := c.print(p.Stdout, checked, text); err != nil {
+	dropped, err := c.dropped(p)
+	if err != nil {
+		return err
+	}
+	if err := c.print(p.Stdout, checked, text, dropped); err != nil {
 		return err
 	}
 	if n := len(checked.Findings); n > 0 {
@@ -54,6 +59,8 @@ func (c topologyCheckCmd) Run(p *Program) error {
 func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
 	var snapshots []topology.Snapshot
 	switch {
+	case c.Broker == "" && c.Metric != "":
+		return checked, nil, fmt.Errorf("%w: --metrics belongs to --broker", errUsage)
 	case c.File != "" && c.Broker != "":
 		return checked, nil, fmt.Errorf("%w: give a file or --broker, not both", errUsage)
 	case c.File != "":
@@ -82,6 +89,23 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 		reports = append(reports, topology.ReportOn(&snapshots[i], topology.Options{Inboxes: c.Inbox}))
 	}
 	return c.only(api.NewTopology(reports)), text, nil
+}
+
+// dropped returns how many rejected messages the node of --broker has dropped. Not every broker
+// counts them, so an error matters only if the user gave the URL. 0 also means unknown.
+func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
+	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
+		return 0, nil
+	}
+	management, err := managementURL(c.Broker)
+	if err != nil {
+		return 0, err
+	}
+	n, err := p.Dropped(p.Ctx, management, c.Metric)
+	if c.Metric == "" {
+		err = nil
+	}
+	return n, err
 }
 
 // managementURL returns the URL that --broker gives. A file keeps the password out of the list of
@@ -133,7 +157,7 @@ func (c topologyCheckCmd) only(t api.Topology) api.Topology {
 	return kept
 }
 
-func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte) error {
+func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, dropped int64) error {
 	switch c.Output {
 	case "json":
 		return printJSON(out, t, true)
@@ -147,7 +171,7 @@ func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte) erro
 	case "sarif":
 		return printJSON(out, sarif(t.Findings, c.File, text), true)
 	}
-	printTopology(out, t)
+	printTopology(out, t, dropped)
 	return nil
 }
 
@@ -174,8 +198,9 @@ var dropping = map[string]bool{
 }
 
 // printTopology prints findings for people: a line that says how bad it is, and then each kind with
-// its queues. Findings that differ only in the queue share their explanation.
-func printTopology(out io.Writer, t api.Topology) {
+// its queues. Findings that differ only in the queue share their explanation. dropped is the number
+// of rejected messages that the node has dropped since it started; 0 also means unknown.
+func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}
 	for _, l := range t.Looks {
 		queues += l.Queues
@@ -185,14 +210,19 @@ func printTopology(out io.Writer, t api.Topology) {
 			drops[[3]string{f.Broker, f.VHost, f.Queue}] = true
 		}
 	}
+	var first string
 	switch {
 	case len(drops) == 1:
-		fmt.Fprintf(out, "1 of %d queues will drop what its consumers reject\n", queues)
+		first = fmt.Sprintf("1 of %d queues will drop what its consumers reject", queues)
 	case len(drops) > 0:
-		fmt.Fprintf(out, "%d of %d queues will drop what their consumers reject\n", len(drops), queues)
+		first = fmt.Sprintf("%d of %d queues will drop what their consumers reject", len(drops), queues)
 	default:
-		fmt.Fprintf(out, "%s, %s; no queue drops what its consumers reject\n", count(queues, "queue", "queues"), count(len(t.Findings), "finding", "findings"))
+		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", count(queues, "queue", "queues"), count(len(t.Findings), "finding", "findings"))
 	}
+	if dropped > 0 {
+		first += fmt.Sprintf("; the node has dropped %s since it started", count(int(dropped), "message", "messages"))
+	}
+	fmt.Fprintln(out, first)
 	for i, f := range t.Findings {
 		if i == 0 || !explainedBy(t.Findings[i-1], f) {
 			fmt.Fprintf(out, "\n%s  %s\n", f.Severity, f.Kind)

@@ -122,6 +122,47 @@ func TestTheCheckOfABroker(t *testing.T) {
 	}
 }
 
+// TestTheCheckCountsWhatWasDropped checks the first line, and that a missing counter is an error only
+// if the user gave its URL.
+func TestTheCheckCountsWhatWasDropped(t *testing.T) {
+	t.Parallel()
+	program := func(n int64, err error) Program {
+		return Program{
+			Look: func(context.Context, string, []string) ([]topology.Snapshot, error) {
+				return []topology.Snapshot{{VHost: "/", Queues: []topology.Queue{{Name: "orders", Durable: true}}}}, nil
+			},
+			Dropped: func(_ context.Context, management, metrics string) (int64, error) {
+				if management != "http://a:b@host:15672" {
+					t.Error(management)
+				}
+				return n, err
+			},
+		}
+	}
+	unknown := errors.New("metrics: connection refused")
+	for name, c := range map[string]struct {
+		n     int64
+		err   error
+		args  []string
+		first string
+		code  int
+	}{
+		"counted": {12408, nil, nil, "1 of 1 queues will drop what its consumers reject; the node has dropped 12408 messages since it started", 5},
+		"one":     {1, nil, []string{"--metrics", "http://host:1"}, "1 of 1 queues will drop what its consumers reject; the node has dropped 1 message since it started", 5},
+		"none":    {0, nil, nil, "1 of 1 queues will drop what its consumers reject", 5},
+		"unknown": {0, unknown, nil, "1 of 1 queues will drop what its consumers reject", 5},
+		"refused": {0, unknown, []string{"--metrics", "http://host:1"}, "", 1},
+	} {
+		out, errs, code := runTopology(t, program(c.n, c.err), append([]string{"check", "--broker", "http://a:b@host:15672"}, c.args...)...)
+		if first, _, _ := strings.Cut(out, "\n"); first != c.first || code != c.code {
+			t.Errorf("%s: %d %q %s", name, code, first, errs)
+		}
+	}
+	if _, errs, code := runTopology(t, Program{}, "check", "--metrics", "http://host:1"); code != 2 || !strings.Contains(errs, "--metrics belongs to --broker") {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
 // TestTheCheckOfAServer checks that findings of the running server are printed, and that a look
 // that failed is an error.
 func TestTheCheckOfAServer(t *testing.T) {

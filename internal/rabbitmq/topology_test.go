@@ -31,6 +31,7 @@ type fault struct {
 	want    string // the finding, and its queue if that is not orders
 	safe    bool   // plan at-least-once
 	planned bool   // the plan cures it
+	idle    bool   // dlo has seen no consumer of orders for an hour
 }
 
 type policyOf struct {
@@ -78,6 +79,33 @@ var faults = map[string]fault{
 	"at least once":  {orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish")},
 	"deletes":        {policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters"},
 	"delivery limit": {policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(7)}, want: "delivery_limit dlo.letters"},
+	"stuck": {
+		orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish", "dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": {"x-max-length": int32(1), "x-overflow": "reject-publish"}},
+		use: func(t *testing.T, ch *amqp.Channel) {
+			publishTo(t, ch, "parked")
+			for range 3 {
+				reject(t, ch)
+			}
+		},
+		want: "letters_deleted parked, queue_full orders, stuck orders",
+	},
+	"no consumers": {
+		policy: toDLO(), idle: true, want: "no_consumers orders",
+		use: func(t *testing.T, ch *amqp.Channel) {
+			go func() {
+				for every := time.NewTicker(50 * time.Millisecond); t.Context().Err() == nil; <-every.C {
+					_ = ch.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")})
+				}
+			}()
+		},
+	},
+	"left behind": {
+		policy: toDLO(), idle: true, want: "left_behind orders",
+		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
+	},
+	// The broker says which policy applies, so a pattern that dlo cannot evaluate is no finding there.
+	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),
 		use: func(t *testing.T, ch *amqp.Channel) {
@@ -226,7 +254,11 @@ func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *top
 		}
 		s := &list[0]
 		var got []string
-		for _, finding := range topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}}) {
+		o := topology.Options{Inboxes: []string{"dlo.letters"}, IdleAfter: 15 * time.Minute}
+		if f.idle {
+			o.Idle = map[string]time.Time{"orders": s.ReadAt.Add(-time.Hour)}
+		}
+		for _, finding := range topology.Inspect(s, o) {
 			got = append(got, fmt.Sprintf("%s %s", finding.Kind, finding.Queue))
 		}
 		if strings.Join(got, ", ") == want && len(s.Gaps) == 0 {
@@ -246,25 +278,37 @@ func publishTo(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
+// reject publishes a message to orders and rejects it.
+func reject(t *testing.T, ch *amqp.Channel) {
+	t.Helper()
+	rejectOf(t, ch, "orders")
+}
+
+// rejectOf publishes a message to a queue and rejects it.
+func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
+	t.Helper()
+	publishTo(t, ch, queue)
+	for range 50 {
+		d, ok, err := ch.Get(queue, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			if err := d.Reject(false); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 // rejected publishes to orders and rejects, until a letter arrives in the inbox. The broker applies
 // a policy some time after it accepts it.
 func rejected(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
-		publishTo(t, ch, "orders")
-		for range 50 {
-			d, ok, err := ch.Get("orders", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ok {
-				if err := d.Reject(false); err != nil {
-					t.Fatal(err)
-				}
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		reject(t, ch)
 		time.Sleep(100 * time.Millisecond)
 		if _, ok, err := ch.Get("dlo.letters", true); err != nil {
 			t.Fatal(err)

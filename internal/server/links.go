@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -60,6 +61,13 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 // at a URL. No vhosts means all that the user may see. It changes nothing there.
 func Look(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
 	return rabbitmq.Look(ctx, management, vhosts)
+}
+
+// Dropped returns how many messages a node has dropped since it started, because a consumer rejected
+// them and their queue has no dead-letter exchange. metrics is the URL of its metrics; "" is the
+// usual one beside its management API.
+func Dropped(ctx context.Context, management, metrics string) (int64, error) {
+	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }
 
 // places lists the vhosts whose dead-letter paths dlo looks at: those with a management API.

@@ -38,6 +38,8 @@ type Options struct {
 	Root string
 	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
 	Conf []string
+	// Metrics enables the plugin rabbitmq_prometheus; see Node.MetricsURL.
+	Metrics bool
 }
 
 // Node is a private RabbitMQ node on its own loopback ports, with its own epmd, cookie and data. It
@@ -121,12 +123,17 @@ func (n *Node) configure() error {
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
 	}, n.options.Conf...)
+	plugins := "rabbitmq_management,rabbitmq_shovel"
+	if n.options.Metrics {
+		plugins += ",rabbitmq_prometheus"
+		conf = append(conf, "prometheus.tcp.ip = 127.0.0.1", fmt.Sprintf("prometheus.tcp.port = %d", n.ports.metrics))
+	}
 	for _, f := range []struct {
 		name, text string
 		mode       os.FileMode
 	}{
 		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start with any other mode or owner
-		{"enabled_plugins", "[rabbitmq_management,rabbitmq_shovel].\n", 0o600},
+		{"enabled_plugins", "[" + plugins + "].\n", 0o600},
 		{"rabbitmq.conf", strings.Join(conf, "\n") + "\n", 0o600},
 	} {
 		if err := os.WriteFile(n.folder.file(f.name), []byte(f.text), f.mode); err != nil {
@@ -320,6 +327,9 @@ func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 // ManagementURL returns the management API's URL without a trailing slash. The URL does not contain
 // user and password (guest, guest).
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
+
+// MetricsURL returns the URL of the node's metrics, if Options.Metrics is set.
+func (n *Node) MetricsURL() string { return "http://" + loopback(n.ports.metrics) + "/metrics" }
 
 // ManagementURLOf is like ManagementURL, but contains the given user and password, such as
 // "guest:guest".

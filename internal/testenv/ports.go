@@ -18,16 +18,16 @@ const (
 
 // ports are the ports of one node, all on loopback.
 type ports struct {
-	amqp, management, distribution, epmd int
+	amqp, management, metrics, distribution, epmd int
 
 	reserved []io.Closer
 }
 
-// freePorts returns four different ports on which nobody currently listens. No other node gets them
+// freePorts returns different ports on which nobody currently listens. No other node gets them
 // until they are released.
 func freePorts() (ports, error) {
 	var p ports
-	for _, to := range []*int{&p.amqp, &p.management, &p.distribution, &p.epmd} {
+	for _, to := range []*int{&p.amqp, &p.management, &p.metrics, &p.distribution, &p.epmd} {
 		var reserved io.Closer
 		var err error
 		if *to, reserved, err = freePort(); err != nil {

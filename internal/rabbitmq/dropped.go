@@ -1,0 +1,69 @@
+package rabbitmq
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// droppedWait is the time for an answer of a node's metrics.
+const droppedWait = 5 * time.Second
+
+// maxMetrics limits the bytes that are read of a node's metrics. The global counters come early.
+const maxMetrics = 32 << 20
+
+// rejectedAndDropped is the counter of the messages that consumers rejected and the node dropped,
+// because their queue has no dead-letter exchange (rabbitmq_prometheus of 3.10.8, 4.0.5 and 4.3.6).
+var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`)
+
+// Dropped returns how many messages a node has dropped since it started because a consumer rejected
+// them and their queue has no dead-letter exchange. The management API does not count them, but the
+// plugin rabbitmq_prometheus does. metrics is the URL of that plugin on the node. The counter does
+// not say which queues or vhosts they were in.
+func Dropped(ctx context.Context, metrics string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, droppedWait)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics, nil)
+	if err != nil {
+		return 0, fmt.Errorf("the URL of the metrics cannot be read; it looks like http://host:15692/metrics")
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, fmt.Errorf("metrics: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("metrics: %s", answer.Status)
+	}
+	n, found := int64(0), false
+	for lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics)); lines.Scan(); {
+		if m := rejectedAndDropped.FindSubmatch(lines.Bytes()); m != nil {
+			count, err := strconv.ParseFloat(string(m[1]), 64)
+			if err != nil {
+				return 0, fmt.Errorf("metrics: %w", err)
+			}
+			n, found = n+int64(count), true
+		}
+	}
+	if !found {
+		return 0, fmt.Errorf("metrics: the counter of dropped messages is missing")
+	}
+	return n, nil
+}
+
+// MetricsOf returns the URL at which the node of a management API publishes its metrics, if that
+// plugin has its default port.
+func MetricsOf(management string) string {
+	u, err := url.Parse(management)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(u.Hostname(), "15692"), Path: "/metrics"}).String()
+}
