@@ -122,8 +122,8 @@ func TestTheCheckOfABroker(t *testing.T) {
 	}
 }
 
-// TestTheCheckCountsWhatWasDropped checks the first line, and that a missing counter is an error only
-// if the user gave its URL.
+// TestTheCheckCountsWhatWasDropped checks the first line. A missing counter is an error only if the
+// user gave its URL.
 func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	t.Parallel()
 	program := func(n int64, err error) Program {

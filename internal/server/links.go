@@ -63,7 +63,7 @@ func Look(ctx context.Context, management string, vhosts []string) ([]topology.S
 	return rabbitmq.Look(ctx, management, vhosts)
 }
 
-// Dropped returns how many messages a node has dropped since it started, because a consumer rejected
+// Dropped returns how many messages a node dropped since it started because a consumer rejected
 // them and their queue has no dead-letter exchange. metrics is the URL of its metrics; "" is the
 // usual one beside its management API.
 func Dropped(ctx context.Context, management, metrics string) (int64, error) {
