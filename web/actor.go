@@ -1,27 +1,68 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 type actorKey struct{}
 
-// actor adds two facts to the request's context: the principal, and the way the request arrived. No
-// other code determines who makes a request and how.
+// actor adds three facts to the request's context: the principal, its address, and the way the
+// request arrived. No other code determines who makes a request and how. A request that the
+// principal may not make does not reach its handler.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
 		if err != nil {
-			w.fail(rw, r, err)
+			w.unknown(rw, r, err)
 			return
 		}
-		ctx := deadletter.Through(r.Context(), way(r))
-		next.ServeHTTP(rw, r.WithContext(context.WithValue(ctx, actorKey{}, p)))
+		if !p.May(deadletter.VerbView) { // the shell of a page has counts
+			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
+			return
+		}
+		ctx := deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r))
+		r = r.WithContext(context.WithValue(ctx, actorKey{}, p))
+		if verb, ok := w.neededBy(r); ok {
+			if !p.May(verb) {
+				w.fail(rw, r, deadletter.Denied(p, verb))
+				return
+			}
+		}
+		next.ServeHTTP(rw, r)
 	})
+}
+
+// unknown responds to a request of nobody, or of somebody without any grant. The response contains
+// neither the shell nor any count.
+func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
+	code := statusOf(err)
+	if code != http.StatusUnauthorized && code != http.StatusForbidden {
+		w.Log.Error("who makes a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)
+	}
+	if code == http.StatusUnauthorized {
+		rw.Header().Set("WWW-Authenticate", `Bearer realm="dlo"`)
+	}
+	if forScripts(r) {
+		writeProblem(rw, code, err, "")
+		return
+	}
+	http.Error(rw, cmp.Or(sentence(err, code), view.ErrorText(code)), code)
+}
+
+// peer returns the address from which a request came, without the port.
+func peer(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
 }
 
 // way returns the way a request arrived. dlo's own command line identifies itself in its requests.

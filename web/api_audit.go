@@ -14,7 +14,7 @@ import (
 
 func apiAuditOf(a deadletter.Act) api.AuditEntry {
 	return api.AuditEntry{
-		ID: a.ID, At: a.At.UTC(), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Operation: operationName(a.Operation), Total: a.Total, Query: a.Query, Detail: a.Detail,
+		ID: a.ID, At: a.At.UTC(), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Operation: operationName(a.Operation), Total: a.Total, Query: a.Query, Detail: a.Detail,
 		Targets: each(a.Targets, func(t deadletter.Target) api.Target {
 			return api.Target{Kind: string(t.Kind), Name: t.Name, Title: t.Title}
 		}),
@@ -80,7 +80,7 @@ func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	}
 	out := startStream(rw, "text/csv; charset=utf-8; header=present", "audit.csv")
 	table := newCSV(out)
-	table.row("time", "what", "who", "through", "operation", "letters", "query", "detail", "targets", "asked", "done")
+	table.row("time", "what", "who", "through", "address", "operation", "letters", "query", "detail", "targets", "asked", "done")
 	for {
 		for _, a := range list {
 			table.row(auditCells(apiAuditOf(a))...)
@@ -108,5 +108,5 @@ func auditCells(v api.AuditEntry) []string {
 	if v.Operation != "" {
 		letters = strconv.Itoa(v.Total)
 	}
-	return []string{v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Operation, letters, v.Query, v.Detail, strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done)}
+	return []string{v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation, letters, v.Query, v.Detail, strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done)}
 }

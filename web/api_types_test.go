@@ -80,10 +80,12 @@ func TestTypesOverTheAPI(t *testing.T) {
 func TestTypesThatAForeignerMayNotChange(t *testing.T) {
 	t.Parallel()
 	h := open(t, library, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "mallory"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "mallory", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
+		}
 	})
-	h.postFile("/api/v1/types?name=x", []byte(notifySource)).want(t, 403, "may not change types")
-	h.sendJSON("DELETE", "/api/v1/types/notify", "").want(t, 403, "may not change types")
+	h.postFile("/api/v1/types?name=x", []byte(notifySource)).want(t, 403, "may not change schemas and types")
+	h.sendJSON("DELETE", "/api/v1/types/notify", "").want(t, 403, "may not change schemas and types")
 	none := open(t)
 	none.get("/api/v1/types").want(t, 503)
 	none.postFile("/api/v1/types?name=x", []byte(notifySource)).want(t, 503)

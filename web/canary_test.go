@@ -156,7 +156,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	paths := []string{
 		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20", "/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export", "/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
 		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
-		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers", "/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
+		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers", "/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
 	for _, place := range view.Places {
 		paths = append(paths, place.Path)
@@ -292,7 +292,7 @@ func TestRevealIsARight(t *testing.T) {
 	foreign.Header.Set("Sec-Fetch-Site", "cross-site")
 	h.do(foreign).want(t, 403)
 
-	stranger, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann"})
+	stranger, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}})
 	for _, path := range []string{"/body?reveal=1", "?reveal=1"} {
 		stranger.get("/api/v1/letters/"+letters["field"]+path).want(t, 403)
 	}

@@ -81,13 +81,18 @@ var calls = map[string]call{
 	"GET /digest":                      {gives: api.Digest{}},
 	"POST /digest/send":                {gives: api.DigestSent{}},
 
-	"GET /rules":        {gives: api.Rules{}},
-	"POST /rules/test":  {takes: api.RuleTestRequest{}, gives: either{api.RuleTest{}, api.WhatIf{}}},
-	"POST /rules/apply": {takes: api.ApplyRequest{}, gives: api.Applied{}},
-	"GET /overrides":    {gives: api.Overrides{}},
-	"POST /overrides":   {takes: api.OverrideRequest{}, gives: api.Override{}},
-	"GET /views":        {gives: api.Views{}},
-	"POST /views":       {takes: api.ViewRequest{}, gives: api.View{}},
+	"GET /rules":            {gives: api.Rules{}},
+	"POST /rules/test":      {takes: api.RuleTestRequest{}, gives: either{api.RuleTest{}, api.WhatIf{}}},
+	"POST /rules/apply":     {takes: api.ApplyRequest{}, gives: api.Applied{}},
+	"GET /overrides":        {gives: api.Overrides{}},
+	"POST /overrides":       {takes: api.OverrideRequest{}, gives: api.Override{}},
+	"GET /me":               {gives: api.Me{}},
+	"GET /tokens":           {gives: api.Tokens{}},
+	"POST /tokens":          {takes: api.TokenRequest{}, gives: api.NewSecret{}},
+	"DELETE /tokens/{name}": {},
+
+	"GET /views":  {gives: api.Views{}},
+	"POST /views": {takes: api.ViewRequest{}, gives: api.View{}},
 
 	"GET /types":          {gives: api.Types{}},
 	"POST /types":         {gives: api.Upload{}}, // of a file

@@ -84,6 +84,8 @@ func prepared(h *house, method, path string) {
 		h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
 	case strings.HasPrefix(path, "/views") && method != "POST":
 		h.postJSON("/api/v1/views", `{"name":"all","query":""}`).want(h.t, 201)
+	case strings.HasPrefix(path, "/tokens") && method != "POST":
+		h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader"}`).want(h.t, 201)
 	case path == "/trial" && method == "GET":
 		h.Trials.(*staged).newest = &deadletter.Trial{Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.tried(), StartedAt: start, RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start, SettledAt: start}
 	case strings.HasPrefix(path, "/brokers"):

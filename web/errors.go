@@ -26,6 +26,7 @@ var statuses = []struct {
 	code int
 }{
 	{deadletter.ErrInvalid, http.StatusBadRequest},
+	{deadletter.ErrSignIn, http.StatusUnauthorized},
 	{deadletter.ErrForbidden, http.StatusForbidden},
 	{deadletter.ErrNotFound, http.StatusNotFound},
 	{deadletter.ErrConflict, http.StatusConflict},
@@ -97,11 +98,18 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		w.Log.Debug("request refused", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code, "err", err)
 		name = ""
 	}
+	if errors.Is(err, deadletter.ErrDenied) {
+		w.denied(r, err)
+	}
 	if code == http.StatusServiceUnavailable {
 		rw.Header().Set("Retry-After", "5")
 	}
 	if forScripts(r) {
 		writeProblem(rw, code, err, name)
+		return
+	}
+	if !w.open && !principal(r).May(deadletter.VerbView) { // the request failed before it was known who makes it
+		http.Error(rw, view.ErrorText(code), code)
 		return
 	}
 	shell := w.shell(r, view.ErrorTitle(code), "")

@@ -251,7 +251,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		}
 	}
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":"","reason":"=1+1"}`).want(t, 202)
-	h.get("/api/v1/audit?format=csv").want(t, 200, "time,what,who,through,operation,letters,query,detail,targets,asked,done\r\n", `discard,local,api,O-1,6,,"'=1+1"`)
+	h.get("/api/v1/audit?format=csv").want(t, 200, "time,what,who,through,address,operation,letters,query,detail,targets,asked,done\r\n", `discard,local,api,192.0.2.1,O-1,6,,"'=1+1"`)
 	h.get("/api/v1/audit?format=xml").want(t, 400, "json or csv")
 }
 
@@ -384,7 +384,9 @@ func TestWhoMayNot(t *testing.T) {
 	local.receive("sms", 1, "s3cret")
 	line := local.get("/api/v1/letters/export").want(t, 200, `"body":"czNjcmV0"`).text
 	h := open(t, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}}, nil
+		}
 	})
 	h.receive("sms", 1, "s3cret")
 	h.get("/api/v1/letters/export").want(t, 200, `"masked":true`, `"body":null`)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -92,14 +93,36 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 }
 
 // readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
-// it responds with 503. The response lists the state of the store and of each broker, with reasons.
+// it responds with 503. For those who may see letters, the response lists the state of the store
+// and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
+	p, err := w.Actor(r)
+	w.answerReady(rw, r, err == nil && p.May(deadletter.VerbView))
+}
+
+// answerReady answers a readiness probe. Without details, the response does not name any broker.
+func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool) {
 	out := w.readiness(r.Context())
 	rw.Header().Set("Content-Type", "application/json")
 	if !out.Ready {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	}
+	if !details {
+		fmt.Fprintf(rw, "{\"ready\":%t}\n", out.Ready)
+		return
+	}
 	json.NewEncoder(rw).Encode(out)
+}
+
+// Operations returns the handler of an address for probes and metrics alone. It knows nobody.
+func (w *Web) Operations() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", w.healthz)
+	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, r *http.Request) { w.answerReady(rw, r, true) })
+	if w.Metrics != nil {
+		mux.Handle("GET /metrics", w.Metrics)
+	}
+	return mux
 }
 
 // Ready reports whether /readyz returns 200.

@@ -237,10 +237,12 @@ func TestAPIQueues(t *testing.T) {
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","broker":"main"}`).want(t, 503)
 
 	other := open(t, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
+		}
 	})
 	other.receive("sms", 1, "x")
-	other.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(t, 403, "may not guard")
+	other.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(t, 403, "may not pause or resume retries")
 	other.postJSON("/api/v1/groups/G-1/pause", `{}`).want(t, 403)
 }
 

@@ -19,11 +19,11 @@ func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
 
-	// Probes and metrics have no actor and no page.
+	// Probes need no actor. Metrics do: they name queues.
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {
-		r.Method(http.MethodGet, "/metrics", w.Metrics)
+		r.With(w.actor).Method(http.MethodGet, "/metrics", w.Metrics)
 	}
 	r.HandleFunc(static.Prefix+"*", files)
 
@@ -163,13 +163,22 @@ func (w *Web) routes() chi.Router {
 		r.Post("/queues/drains/{id}/stop", w.api(w.apiStopDrain))
 		r.Post("/store/accept", w.api(w.apiStore(Desk.AcceptStore)))
 		r.Post("/store/hold", w.api(w.apiStore(Desk.HoldCopy)))
+		r.Get("/me", w.api(bare(w.apiMe)))
+		r.Get("/tokens", w.api(bare(w.apiTokens)))
+		r.Post("/tokens", w.api(bare(reading(w.apiAddToken))))
+		r.Delete("/tokens/{name}", w.api(bare(w.apiRevokeToken)))
 		r.Post("/annotations", w.api(bare(w.apiAnnotate)))
 		r.Get(eventsPath, w.events)
 	})
 
-	r.NotFound(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, noSuchAddress(r)) })
-	r.MethodNotAllowed(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, statusError(http.StatusMethodNotAllowed)) })
+	r.NotFound(w.known(func(r *http.Request) error { return noSuchAddress(r) }))
+	r.MethodNotAllowed(w.known(func(*http.Request) error { return statusError(http.StatusMethodNotAllowed) }))
 	return r
+}
+
+// known returns a handler that responds with an error, to those whom dlo knows.
+func (w *Web) known(because func(*http.Request) error) http.HandlerFunc {
+	return w.actor(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, because(r)) })).ServeHTTP
 }
 
 // forScripts reports whether a request expects problem+json instead of a page.

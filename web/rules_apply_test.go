@@ -173,11 +173,13 @@ func TestOnlyOurPagesApplyRules(t *testing.T) {
 func TestWhoMayNotRescheduleMayNotApply(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "mallory"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "mallory", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
+		}
 	})
 	h.wait("sms", 1)
 	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
-	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 403, "may not reschedule letters of queue sms")
-	h.post("/rules/apply/confirm", nil).want(t, 403, "may not reschedule letters of queue sms")
+	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 403, "may not reschedule letters")
+	h.post("/rules/apply/confirm", nil).want(t, 403, "may not reschedule letters")
 	h.post("/rules/apply", nil).want(t, 403)
 }

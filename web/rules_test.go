@@ -168,7 +168,9 @@ func TestTheTimeForWhatIfIsBounded(t *testing.T) {
 func TestOthersLettersAreNotTested(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}}, nil
+		}
 	})
 	id := h.receive("sms", 1, "x")[0]
 	h.get("/rules?letter="+string(id)).want(t, 403)

@@ -264,7 +264,9 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}}, nil
+		}
 	})
 	h.receive("sms", 2, "x")
 	if a := h.try(triedRules, ""); a.Looked != 0 || a.LeftOut != 2 || len(a.Fates)+len(a.Totals) > 0 || a.Rules[0].Letters != 0 {

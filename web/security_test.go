@@ -191,7 +191,9 @@ func TestGetChangesNothing(t *testing.T) {
 func TestEveryActionPassesTheGate(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "mallory"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "mallory", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}}, nil
+		}
 	})
 	id := string(h.receive("sms", 1, "x")[0])
 	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 403, "mallory")

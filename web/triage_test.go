@@ -122,7 +122,7 @@ func TestAssigningCompletesNames(t *testing.T) {
 		const rest = `<option value="Lena Sato"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`
 		me = deadletter.Local
 		h.get(path).want(t, 200, `name="owner" list="people"`, `<datalist id="people"><option value="local"></option>`+rest)
-		me = deadletter.Principal{Name: "Lena Sato"}
+		me = deadletter.Principal{Name: "Lena Sato", Grants: deadletter.Local.Grants}
 		h.get(path).want(t, 200, `<datalist id="people"><option value="Lena Sato"></option><option value="local"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`)
 	}
 	if mine := h.get("/triage?tab=mine").want(t, 200, "G-2").text; strings.Contains(mine, "/groups/G-1") {

@@ -142,11 +142,13 @@ func TestWhoMayNotBeginsNoTrial(t *testing.T) {
 	s := &staged{}
 	h := open(t, func(o *web.Options) {
 		o.Trials = s
-		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Principal{Name: "ann"}, nil }
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
+		}
 	})
-	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 403, "&#34;ann&#34; may not try broker main")
+	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 403, "ann may not send a trial letter")
 	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 403)
-	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 403, "&#34;ann&#34; may not connect broker main")
+	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 403, "ann may not connect now")
 	h.postJSON("/api/v1/brokers/main/connect", "").want(t, 403)
 	if s.newest != nil {
 		t.Error("a trial was begun")

@@ -38,6 +38,7 @@ type Store interface {
 	Readings
 	TrialCounter
 	Guarded
+	Tokens
 	Audit
 	Recorder
 	Imports
@@ -89,6 +90,8 @@ type Options struct {
 	Now       func() time.Time                                  // nil: time.Now
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+	Secure    bool                                              // people reach dlo by https
+	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection
 
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
 }
@@ -101,6 +104,7 @@ type Setup struct{ Broker, Exchange, Inbox, VHost string }
 type Web struct {
 	Options
 	router  chi.Router
+	open    bool          // everybody is local
 	heavy   places        // limits the bodies that are decoded at a time
 	lists   places        // limits queries that may read many letters
 	loading places        // limits schema uploads
@@ -113,6 +117,7 @@ type Web struct {
 	shapes  shapes
 	names   fieldNames
 	uploads uploads
+	denials denials
 }
 
 const (
@@ -143,10 +148,14 @@ func New(o Options) *Web {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Actor == nil {
+	if o.Address == nil {
+		o.Address = peer
+	}
+	open := o.Actor == nil
+	if open {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }

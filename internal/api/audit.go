@@ -9,6 +9,7 @@ type AuditEntry struct {
 	Kind      string    `json:"kind"`
 	Actor     string    `json:"actor"`
 	Through   string    `json:"through"` // page, api, cli or dlo; "" = not recorded
+	Address   string    `json:"address"` // from which the person acted; "" = not recorded
 	Operation string    `json:"operation"`
 	Total     int       `json:"total"` // letters in the operation
 	Query     string    `json:"query"`

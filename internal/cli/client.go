@@ -18,11 +18,14 @@ import (
 
 // serverFlags select the server that a command talks to.
 type serverFlags struct {
-	Server string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_LISTEN names it too)."`
+	Server string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_SERVER names it too). DLO_TOKEN is the token that it needs."`
 }
 
-// defaultServer returns the URL of a server on this machine.
+// defaultServer returns the URL in DLO_SERVER, or that of a server on this machine.
 func defaultServer(getenv func(string) string) string {
+	if v := getenv("DLO_SERVER"); v != "" {
+		return v
+	}
 	if v := getenv("DLO_LISTEN"); v != "" {
 		return "http://" + v
 	}

@@ -30,6 +30,8 @@ type Program struct {
 	// Dropped returns how many rejected messages a node has dropped since it started. metrics is the
 	// URL of its metrics; "" is the usual one beside its management API.
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
+	// Tokens opens the tokens in a store file that no server holds.
+	Tokens func(ctx context.Context, store string) (TokenFile, error)
 }
 
 // Commands are the commands that do not run the server. Most of them talk to a running server.
@@ -48,6 +50,8 @@ type Commands struct {
 	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`
 	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
+	Token       tokenCmd       `cmd:"" help:"Tokens of the API, for programs and for this command line."`
+	Whoami      whoamiCmd      `cmd:"" help:"Print who the server takes you for, and what you may do."`
 	Config      configCmd      `cmd:"" help:"Check the configuration file."`
 	Completion  completionCmd  `cmd:"" help:"Write the completion of a shell."`
 	Man         manCmd         `cmd:"" help:"Write the manual, for man -l -"`

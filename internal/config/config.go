@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"go.yaml.in/yaml/v3"
@@ -26,6 +27,11 @@ type Config struct {
 	Listen    string
 	PublicURL string
 	Hosts     []string
+	TLS       TLS
+	OpsListen string // address of the metrics and probes, without sign-in; "" = none
+	OpsOpen   bool   // OpsListen may be reached by other machines
+	Auth      Auth
+	Grants    []identity.Grant
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -252,6 +258,7 @@ func (d *decoder) check(c *Config) {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
 	}
 	d.checkSearch(c)
+	d.checkAccess(c)
 	d.checkBrokers(c.Brokers)
 	d.checkMirrors(&c.Rules.Default)
 	d.checkChannels(channelNames(c.Channels))
@@ -340,6 +347,11 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },
 		"public_url": func(n *yaml.Node) { d.webURL(n, &c.PublicURL) },
 		"hosts":      func(n *yaml.Node) { d.texts(n, &c.Hosts) },
+		"tls":        func(n *yaml.Node) { d.tls(n, &c.TLS) },
+		"ops_listen": func(n *yaml.Node) { d.text(n, &c.OpsListen) },
+		"ops_open":   func(n *yaml.Node) { d.boolean(n, &c.OpsOpen) },
+		"auth":       func(n *yaml.Node) { d.at["auth"] = n; d.auth(n, &c.Auth) },
+		"grants":     func(n *yaml.Node) { d.grants(n, &c.Grants) },
 		"store": func(n *yaml.Node) {
 			if d.text(n, &c.Store); strings.Contains(c.Store, "://") {
 				d.mistake(n, "store: not in this version: only a path to an SQLite file")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/google/go-cmp/cmp"
@@ -223,13 +225,27 @@ search: {text: false, fields: [customer.tier]}
 quiet_hours: {from: "20:15", to: "06:00", zone: Europe/Berlin, days: [Sat, sun]}
 digest: {at: "07:00", days: [], zone: Asia/Tokyo, notify: []}
 problems: {notify: []}
+tls: {cert_file: /c, key_file: /k}
+ops_listen: ":9"
+ops_open: true
+auth: {tokens: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
+grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true}, {role: reader, to: [everyone]}]
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
+		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true,
+		Auth: config.Auth{Tokens: true, Proxy: identity.Proxy{
+			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
+			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
+		}},
+		Grants: []identity.Grant{
+			{To: []string{"everyone", "user:a:b", "group:x y", "token:ci"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true, Purge: true}},
+			{To: []string{"everyone"}, Grant: deadletter.Grant{Role: deadletter.RoleReader}},
+		},
+		Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
 			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
 			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
@@ -250,7 +266,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	want.Rules.Default = rules.Rule{
 		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64), MirrorXDeath: true,
 	}
-	if diff := cmp.Diff(want, got, patterns, origin, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, patterns, origin, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -312,7 +328,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 	mistakes(t, err, []place{
 		{1, 9, "a text is wanted here"},
 		{2, 13, "a URL such as http://127.0.0.1:8672"},
-		{3, 1, `there is no key "lisen"; the keys are brokers,`},
+		{3, 1, `there is no key "lisen"; the keys are auth,`},
 		{4, 8, "not in this version: only a path"},
 		{5, 1, "store is listed twice"},
 		{6, 20, `"5 apples" is not a size`},
@@ -338,7 +354,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"tls: {}", "auth: {users: true}", "search: {substring: true}",
+		"base_path: /dlo", "read_only: true", "auth: {users: true}", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: reader, to: [everyone], queues: [a]}]}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
 		"default: {discard: true}",
 		"default: {dead: {group: x}}",
 	} {
@@ -389,6 +405,13 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `for example {"email-*": 10}`}}},
 		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}}},
+		{"a grant without auth", "grants: [{role: reader, to: [everyone]}]", []place{{1, 9, "grants need auth.proxy or auth.tokens"}}},
+		{"a proxy without grants", "auth: {proxy: {from: [10.0.0.1]}}", []place{{1, 7, "auth.proxy needs grants"}}},
+		{"a proxy from nowhere", "{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}}},
+		{"a network that is none", "{auth: {proxy: {from: [10.0.0.0/99, rabbit]}, tokens: true}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}, {1, 24, "is not an address"}, {1, 37, "is not an address"}}},
+		{"a header that cannot be", "{auth: {proxy: {from: [10.0.0.1], user: cookie, groups: 'a b'}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 41, "cannot be a header"}, {1, 57, "cannot be a header"}}},
+		{"grants", "{auth: {tokens: true}, grants: [{role: root, to: [ana, 'user:']}, {to: [everyone]}, {role: reader, to: [everyone], purge: true}]}", []place{{1, 40, "there is no role \"root\"; the roles are reader, operator, editor, admin"}, {1, 51, "is not user:NAME"}, {1, 56, "is not user:NAME"}, {1, 67, "needs role and to"}, {1, 85, "purge needs the role operator"}}},
+		{"half a certificate", "tls: {cert_file: a}", []place{{1, 6, "needs cert_file and key_file"}}},
 		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "give true or false"}}},
 		{"servers that are none", "schemas: {reflection: [orders, 'https://orders:443', ':1', 'a:b', 'a:1', 'a:1']}", []place{
 			{1, 24, "is not a server such as"}, {1, 32, "is not a server"}, {1, 54, "is not a server"}, {1, 60, "is not a server"}, {1, 74, "a:1 is listed twice"},

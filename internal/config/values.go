@@ -22,7 +22,9 @@ type keys map[string]func(n *yaml.Node)
 // later lists the keys that are reserved for features of later versions, by the path of their
 // mapping.
 var later = map[string][]string{
-	"":             {"tls", "auth"},
+	"":             {"base_path", "read_only"},
+	"auth":         {"users", "oidc"},
+	"grants":       {"queues", "vhosts", "brokers", "from_rabbitmq", "without_step_up"},
 	"search":       {"substring"},
 	"default":      {"discard"},
 	"default.dead": {"group"},

@@ -14,6 +14,7 @@ type Act struct {
 	Kind      string // one of Acts
 	Actor     string
 	Through   Way         // "" = not recorded
+	Address   string      // from which the person acted; "" = not recorded
 	Operation OperationID // 0 = none
 	Targets   []Target    // empty = not recorded
 	Detail    string
@@ -87,6 +88,9 @@ const (
 	ActTrialStarted    = "trial started"
 	ActPolicyApplied   = "policy applied"
 	ActPolicyUndone    = "policy undone"
+	ActTokenAdded      = "token added"
+	ActTokenRevoked    = "token revoked"
+	ActDenied          = "denied"
 )
 
 // ActBreaker returns the kind of act for a breaker of retries that entered state s.
@@ -102,6 +106,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
+	ActTokenAdded, ActTokenRevoked, ActDenied,
 })
 
 func texts[T ~string](names []T) []string {
@@ -138,6 +143,8 @@ const (
 	TargetRules     TargetKind = "rules"
 	TargetDigest    TargetKind = "digest"
 	TargetStore     TargetKind = "store"
+	TargetToken     TargetKind = "token"
+	TargetRoute     TargetKind = "route" // a request, such as POST /operations
 )
 
 // GroupTarget returns a target that names the group.
@@ -168,4 +175,17 @@ func Through(ctx context.Context, w Way) context.Context {
 func WayOf(ctx context.Context) Way {
 	w, _ := ctx.Value(wayKey{}).(Way)
 	return w
+}
+
+type addressKey struct{}
+
+// FromAddress stores the address of a request in its context, so that the audit can record it.
+func FromAddress(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// AddressOf returns the address of the request that a context belongs to, or "" if none was set.
+func AddressOf(ctx context.Context) string {
+	a, _ := ctx.Value(addressKey{}).(string)
+	return a
 }

@@ -13,11 +13,15 @@ import (
 // status codes.
 var (
 	ErrNotFound    = errors.New("not found")
-	ErrConflict    = errors.New("conflict")    // the current state does not allow it
-	ErrInvalid     = errors.New("invalid")     // the request itself is wrong
-	ErrForbidden   = errors.New("forbidden")   // the principal lacks permission
-	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
+	ErrConflict    = errors.New("conflict")      // the current state does not allow it
+	ErrInvalid     = errors.New("invalid")       // the request itself is wrong
+	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
+	ErrSignIn      = errors.New("not signed in") // nobody knows who makes the request
+	ErrUnavailable = errors.New("unavailable")   // try again later: shutting down, or the store has no room
 )
+
+// ErrDenied is the ErrForbidden of a principal whose grants do not include what it asked for.
+var ErrDenied = fmt.Errorf("%w", ErrForbidden)
 
 // NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".
 func NoSuch(format string, args ...any) error {

@@ -31,6 +31,7 @@ type Operation struct {
 	To         string           // queue of a redirect; "" = each to its origin
 	DueAt      time.Time        // reschedule: when the letters are due
 	Patch      []byte           // edit: RFC 6902, on the decoded body
+	Reveal     bool             // edit: the person may see masked data, so the patch may change it
 	Reset      bool             // requeue: letters that come back get all their retries again
 	Restored   bool             // include letters that may have been sent since the backup the store was restored from
 	TakesOver  []OperationID    // halted operations whose rest is cancelled for this one

@@ -1,29 +1,109 @@
 package deadletter
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Principal is the person or service that acts.
-type Principal struct{ Name string }
+// Principal is the person, token or service that acts.
+type Principal struct {
+	Name   string  // as the audit shows it: ana@example.com, token:ci, local
+	Grants []Grant // what it may do; none = nothing
+}
+
+// Grant permits a principal what its role may do.
+type Grant struct {
+	Role   Role `json:"role"`
+	Reveal bool `json:"reveal,omitempty"` // see masked data; no role includes that
+	Purge  bool `json:"purge,omitempty"`  // purge letters; no role includes that
+
+	// Globs of where the grant holds; none = everywhere.
+	Queues, VHosts, Brokers []string `json:",omitempty"`
+}
+
+// Words describes the grant, such as "operator, reveal".
+func (g Grant) Words() string {
+	text := g.Role.String()
+	if g.Reveal {
+		text += ", reveal"
+	}
+	if g.Purge {
+		text += ", purge"
+	}
+	return text
+}
+
+// everything is the grant of who may do whatever there is.
+var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 
 // Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
-var Local = Principal{Name: "local"}
+var Local = Principal{"local", []Grant{everything}}
 
 // Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, because
 // nobody requested its actions.
 var Service = Principal{Name: "dlo"}
 
+// May reports whether p may do v somewhere.
+func (p Principal) May(v Verb) bool {
+	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
+}
+
+// MayEverywhere reports whether p may do v at every broker, vhost and queue.
+func (p Principal) MayEverywhere(v Verb) bool {
+	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
+}
+
+// holds reports whether the grant holds at an origin. What belongs to no queue needs a grant for
+// all queues, and so on.
+func (g Grant) holds(o Origin) bool {
+	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue)
+}
+
+func holds(globs []string, name string) bool {
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool { return Glob(glob, name, false) })
+}
+
+func (g Grant) includes(v Verb) bool {
+	need, known := verbs[v]
+	switch {
+	case !known || g.Role < need.least || !g.Role.valid():
+		return false
+	case v == VerbReveal:
+		return g.Reveal
+	case v == VerbPurge:
+		return g.Purge
+	}
+	return true
+}
+
 // Allow is the only gate before every action. It checks whether p may do v to letters with origin o
-// or, if o is empty, to something that belongs to no queue. The error wraps ErrForbidden and says
-// who may not do what.
+// or, if o is empty, to something that belongs to no queue. The error wraps ErrDenied and says who
+// may not do what.
 func Allow(p Principal, v Verb, o Origin) error {
-	if p == Local {
+	if slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(o) }) {
 		return nil
 	}
-	if o == (Origin{}) {
-		return fmt.Errorf("%w: %q may not change %s", ErrForbidden, p.Name, v)
+	return denied(p, v, o)
+}
+
+// Denied returns the error for a principal that may do v nowhere. It wraps ErrDenied.
+func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
+
+func denied(p Principal, v Verb, o Origin) error {
+	where := ""
+	if o.Queue != "" {
+		where = " of queue " + Visible(o.Queue)
+	} else if o.Broker != "" {
+		where = " at broker " + Visible(o.Broker)
 	}
-	if o.Queue == "" {
-		return fmt.Errorf("%w: %q may not %s broker %s", ErrForbidden, p.Name, v, Visible(o.Broker))
+	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, needed(v))
+}
+
+// needed returns what a principal needs for a verb, for the person who is refused.
+func needed(v Verb) string {
+	switch v {
+	case VerbReveal, VerbPurge:
+		return fmt.Sprintf("that needs a grant with %s: true", v)
 	}
-	return fmt.Errorf("%w: %q may not %s letters of queue %s", ErrForbidden, p.Name, v, Visible(o.Queue))
+	return fmt.Sprintf("that needs the role %s", verbs[v].least)
 }

@@ -17,4 +17,6 @@ const (
 	VerbTriage Verb = "groups"  // decide on groups
 	VerbTell   Verb = "notices" // send the digest now
 	VerbDeploy Verb = "deploys" // mark deploys
+	VerbViews  Verb = "views"   // save and delete views of everybody
+	VerbAccess Verb = "access"  // see and change who may do what
 )

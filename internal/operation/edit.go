@@ -75,8 +75,7 @@ func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, 
 		}
 		l := &letters[i]
 		e := deadletter.Edited{AsOf: l.ChangedAt}
-		reveal := deadletter.Allow(deadletter.Principal{Name: op.By}, deadletter.VerbReveal, l.Origin) == nil
-		if e.Revision, err = d.edit(l, op.Patch, reveal); err != nil {
+		if e.Revision, err = d.edit(l, op.Patch, op.Reveal); err != nil {
 			e.Refusal = err.Error()
 		}
 		e.Letter = l.ID

@@ -70,7 +70,7 @@ func TestUploadRefuses(t *testing.T) {
 		{"a space behind it", "shop ", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
 		{"a file that is called oddly", "", "<b>.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
 		{"a long name", strings.Repeat("a", 201), "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "200 bytes"},
-		{"somebody", "a", "x.proto", source(`message M {}`), deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, "may not change types"},
+		{"somebody", "a", "x.proto", source(`message M {}`), deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, "may not change schemas and types"},
 	} {
 		_, _, err := h.Upload(context.Background(), tt.by, tt.set, tt.content, tt.file, false)
 		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {

@@ -215,6 +215,9 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			if a.Through == dlo {
 				who = deadletter.Service.Name
 			}
+			if a.Kind == deadletter.ActDenied {
+				who = "rita"
+			}
 			if a.Actor != who {
 				t.Errorf("%s was done by %s through %s", a.Kind, a.Actor, a.Through)
 			}
@@ -386,6 +389,11 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("trial started page 1/1 broker main")
 	l.adopt()
 	did("policy applied cli 1/1 broker main", "policy undone cli 1/1 broker main")
+	l.call(api, "POST", "/tokens", `{"name":"ci","role":"reader"}`)
+	l.call(cli, "DELETE", "/tokens/ci", "")
+	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
+	l.deny()
+	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
 	for _, c := range []struct {
 		way  deadletter.Way
 		path string
@@ -500,5 +508,22 @@ func (l *ledger) adopt() {
 	}
 	if _, err := a.Undo(ctx, deadletter.Local, list[0].ID); err != nil {
 		l.t.Fatal(err)
+	}
+}
+
+// deny asks three times for what a reader may not do. The audit has it once.
+func (l *ledger) deny() {
+	l.t.Helper()
+	local := l.web.Actor
+	defer func() { l.web.Actor = local }()
+	l.web.Actor = func(*http.Request) (deadletter.Principal, error) {
+		return deadletter.Principal{Name: "rita", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}, nil
+	}
+	for range 3 {
+		answer := httptest.NewRecorder()
+		l.web.ServeHTTP(answer, httptest.NewRequest("DELETE", "http://"+l.Addr()+"/api/v1/tokens/ci", nil))
+		if answer.Code != http.StatusForbidden {
+			l.t.Fatalf("%d %s", answer.Code, answer.Body)
+		}
 	}
 }

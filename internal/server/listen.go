@@ -10,22 +10,25 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/web"
 )
 
 // resolver returns the addresses of a name, like net.Resolver.LookupNetIP.
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. All
-// of them must be loopback addresses. Addresses that other machines could reach are rejected,
-// because there is no sign-in yet. A name is resolved only here, so that dlo listens on exactly the
-// addresses that were checked.
-func addresses(ctx context.Context, listen string, lookup resolver) ([]string, error) {
+// addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. If
+// lacks is not "", all of them must be loopback addresses: other machines could reach the others,
+// and lacks says what is missing for that. A name is resolved only here, so that dlo listens on
+// exactly the addresses that were checked.
+func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return nil, wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
 	}
-	const only = "only a loopback address is served, because this version has no sign-in; put an authenticating proxy on this machine before 127.0.0.1:8672"
+	if lacks == "" && host == "" {
+		return []string{listen}, nil
+	}
 	literal, err := netip.ParseAddr(host)
 	found, named := []netip.Addr{literal}, err != nil
 	if named && host != "" {
@@ -36,13 +39,13 @@ func addresses(ctx context.Context, listen string, lookup resolver) ([]string, e
 	for i, ip := range found {
 		found[i] = ip.Unmap()
 		switch {
-		case ip.Unmap().IsLoopback() && ip.Zone() == "":
+		case lacks == "" || ip.Unmap().IsLoopback() && ip.Zone() == "":
 		case !named || host == "":
-			return nil, wrong("listen %s: %s", listen, only)
+			return nil, wrong("listen %s: %s", listen, lacks)
 		case len(found) > 1:
-			return nil, wrong("listen %s: %s is %s as well, and %s", listen, host, ip, only)
+			return nil, wrong("listen %s: %s is %s as well, and %s", listen, host, ip, lacks)
 		default:
-			return nil, wrong("listen %s: %s is %s, and %s", listen, host, ip, only)
+			return nil, wrong("listen %s: %s is %s, and %s", listen, host, ip, lacks)
 		}
 	}
 	slices.SortFunc(found, func(a, b netip.Addr) int { return cmp.Or(cmp.Compare(a.BitLen(), b.BitLen()), a.Compare(b)) })
@@ -51,6 +54,27 @@ func addresses(ctx context.Context, listen string, lookup resolver) ([]string, e
 		list = append(list, net.JoinHostPort(ip.String(), port))
 	}
 	return list, nil
+}
+
+// lacking returns what the configuration lacks for an address that other machines can reach, or "".
+func lacking(cfg config.Config) string {
+	switch {
+	case !cfg.Auth.On():
+		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy or auth.tokens) and grants; see docs/security.md"
+	case cfg.TLS.Cert == "" && cfg.Auth.Proxy.User == "":
+		return "tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
+	case len(cfg.Hosts) == 0 && cfg.PublicURL == "":
+		return "dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts"
+	}
+	return ""
+}
+
+// opsLacking is lacking for the address of probes and metrics.
+func opsLacking(cfg config.Config) string {
+	if cfg.OpsOpen {
+		return ""
+	}
+	return "other machines could read the metrics and the names of queues there without sign-in: set ops_open: true if they may, or choose a loopback address"
 }
 
 // listen listens on the first of the addresses that this machine has. It does not skip an address

@@ -29,6 +29,7 @@ func names(known map[string][]string) resolver {
 
 func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 	t.Parallel()
+	const alone = "only a loopback address is served"
 	lookup := names(map[string][]string{
 		"localhost": {"::1", "127.0.0.1", "::ffff:127.0.0.1"}, "dlo.local": {"127.0.0.2"}, "hijacked": {"127.0.0.1", "203.0.113.7"},
 		"router": {"192.168.1.1"}, "linked": {"fe80::1%eth0"},
@@ -39,7 +40,7 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 		"localhost:8672": {"127.0.0.1:8672", "[::1]:8672"},
 		"dlo.local:1":    {"127.0.0.2:1"},
 	} {
-		if got, err := addresses(t.Context(), listen, lookup); err != nil || !slices.Equal(got, want) {
+		if got, err := addresses(t.Context(), listen, alone, lookup); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", listen, got, err, want)
 		}
 	}
@@ -56,7 +57,7 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 		"[::1%lo]:8672":     "only a loopback address is served",
 		"0x7f000001.x:8672": "no such host",
 	} {
-		got, err := addresses(t.Context(), listen, lookup)
+		got, err := addresses(t.Context(), listen, alone, lookup)
 		var usage interface{ ExitCode() int }
 		if len(got) > 0 || !errors.As(err, &usage) || usage.ExitCode() != 2 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %q", listen, got, err, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -99,13 +100,21 @@ func (s *Server) office(cfg config.Config) notify.Office {
 			address = net.JoinHostPort(host, port)
 		}
 	}
-	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, "http://"+address), Name: s.name}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: s.name}
 }
 
-// Check validates the channels in a configuration by creating their senders.
+// Check validates what a valid configuration leads to: the channels, by creating their senders, and
+// the address, the certificate and the rights to listen there.
 func Check(cfg config.Config) error {
-	_, err := channelsOf(cfg.Channels)
-	return err
+	_, channels := channelsOf(cfg.Channels)
+	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.IPv6Loopback()}, nil // a check asks no name server
+	}
+	_, err := addresses(context.Background(), cfg.Listen, lacking(cfg), unasked)
+	if err == nil && cfg.TLS.Cert != "" {
+		_, err = readCertificate(cfg.TLS)
+	}
+	return errors.Join(channels, err)
 }
 
 // channelsOf creates a sender for each configured channel.

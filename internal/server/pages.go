@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -15,7 +17,7 @@ import (
 
 // pages creates the web server.
 func (s *Server) pages() {
-	s.web = web.New(web.Options{
+	o := web.Options{
 		Picker: s, Schemas: s.library, Bindings: s.bindings(),
 		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.annotations, Log: s.log,
 		Facts:     s.facts,
@@ -41,8 +43,19 @@ func (s *Server) pages() {
 		Hosts:     hostsOf(s.cfg.Listen, s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
-	})
-	s.http = s.web.Server()
+		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
+	}
+	if s.cfg.Auth.On() {
+		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants}
+		if s.cfg.Auth.Tokens {
+			known.Tokens = s.store
+		}
+		who := identity.New(known)
+		o.Actor, o.Address = who.Of, who.Address
+	}
+	s.web = web.New(o)
+	s.http, s.ops = s.web.Server(), s.web.Server()
+	s.ops.Handler = s.web.Operations()
 }
 
 // metrics serves /metrics. Metrics that cannot be read are omitted and logged, so that an

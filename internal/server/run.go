@@ -56,9 +56,13 @@ func (s *Server) Run(ctx context.Context) error {
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
 	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting, s.survey.Run, s.adoption.Run)
 	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
-	serving := make(chan error, 1)
+	serving := make(chan error, 2)
 	go func() { serving <- s.http.Serve(s.listener) }()
-	s.log.Info("dlo is ready", "version", s.version, "url", "http://"+s.Addr(), "store", absolute(s.store.Path()))
+	if s.opsListener != nil {
+		go func() { serving <- s.ops.Serve(s.opsListener) }()
+		defer s.ops.Close()
+	}
+	s.log.Info("dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolute(s.store.Path()))
 
 	var failure error
 	select {

@@ -74,16 +74,30 @@ type Server struct {
 	reader      *classify.Reader
 	regroups    bool // letters were in groups of an older version at startup; people's picks for these groups move too
 	listener    net.Listener
+	opsListener net.Listener // of probes and metrics; nil = none
 	web         *web.Web
 	http        *http.Server
+	ops         *http.Server // of probes and metrics
 	broken      chan error // an fsync failed or the file was replaced: end immediately
 }
 
 // New creates the components, opens the store and listens on the address. Nothing runs yet.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	at, err := addresses(ctx, cfg.Listen, net.DefaultResolver.LookupNetIP)
+	at, err := addresses(ctx, cfg.Listen, lacking(cfg), net.DefaultResolver.LookupNetIP)
 	if err != nil {
 		return nil, err
+	}
+	var ops []string
+	if cfg.OpsListen != "" {
+		if ops, err = addresses(ctx, cfg.OpsListen, opsLacking(cfg), net.DefaultResolver.LookupNetIP); err != nil {
+			return nil, err
+		}
+	}
+	var certificate *certificate
+	if cfg.TLS.Cert != "" {
+		if certificate, err = readCertificate(cfg.TLS); err != nil {
+			return nil, wrong("%w", err)
+		}
 	}
 	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.log, s.flushLog = newLog(o.Log)
@@ -121,6 +135,15 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		s.store.Close()
 		return nil, err
 	}
+	if certificate != nil {
+		s.listener = certificate.over(s.listener)
+	}
+	if len(ops) > 0 {
+		if s.opsListener, err = listen(ops); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("ops_%w", err)
+		}
+	}
 	if err := s.telling(); err != nil {
 		s.Close()
 		return nil, err
@@ -135,7 +158,13 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Close closes the store and the listener of a server that will not run.
-func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.store.Close()) }
+func (s *Server) Close() error {
+	var ops error
+	if s.opsListener != nil {
+		ops = s.opsListener.Close()
+	}
+	return errors.Join(s.listener.Close(), ops, s.store.Close())
+}
 
 // explainStore adds advice to the error of a store that cannot be opened.
 func explainStore(err error, path string) error {

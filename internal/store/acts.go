@@ -25,8 +25,8 @@ func (t *tx) audit(a deadletter.Act) error {
 		way = deadletter.WayService
 	}
 	var id int64
-	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), counted(a.Asked), counted(a.Done)}, &id); err != nil {
+	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done, address) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
+		[]any{positive(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), counted(a.Asked), counted(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
 		return err
 	}
 	if a.Operation != 0 {

@@ -47,6 +47,7 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 		{`e.kind`, &a.Kind},
 		{`e.actor`, &a.Actor},
 		{actThrough, &a.Through},
+		{`e.address`, &a.Address},
 		{`e.operation`, &operation},
 		{`e.detail`, &a.Detail},
 		{`CASE WHEN e.kind = o.action THEN o.total ELSE e.asked END`, &asked},

@@ -80,10 +80,10 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 		var id int64
 		if err := t.row(`INSERT INTO operations (action, state, phase, by, through, reason, key, request, query, excepted, changed, until, created_at, total, target,
-			rate, canary, canary_wait, stop_at, max_depth, newest, hold, due_at, reset, restored, patch, first) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) RETURNING id`,
+			rate, canary, canary_wait, stop_at, max_depth, newest, hold, due_at, reset, restored, patch, first, reveal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28) RETURNING id`,
 			[]any{
 				string(op.Action), string(op.State), string(op.Phase), op.By, string(op.Through), op.Reason, key, op.Request[:], op.Query, op.Except, changed, until.UnixMilli(), t.now, op.Total, op.To,
-				p.Rate, p.Canary, p.CanaryWait.Milliseconds(), p.StopAt, p.MaxDepth, newest, p.Hold.Milliseconds(), millis(op.DueAt), op.Reset, op.Restored, op.Patch, first,
+				p.Rate, p.Canary, p.CanaryWait.Milliseconds(), p.StopAt, p.MaxDepth, newest, p.Hold.Milliseconds(), millis(op.DueAt), op.Reset, op.Restored, op.Patch, first, op.Reveal,
 			}, &id); err != nil {
 			return err
 		}

@@ -106,6 +106,7 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`due_at`, instant{&op.DueAt}},
 		{`reset`, &op.Reset},
 		{`restored`, &op.Restored},
+		{`reveal`, &op.Reveal},
 		{`patch`, &op.Patch},
 		{`rate`, &op.Pace.Rate},
 		{`canary`, &op.Pace.Canary},

@@ -51,7 +51,7 @@ type commands struct {
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check, Ask: server.Ask}
+	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check, Ask: server.Ask, Tokens: openTokens}
 	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: "test", Crash: crash}), os.Stderr)
 }
 
@@ -439,4 +439,9 @@ func restart(t testing.TB, node *testenv.Node) {
 	if err := node.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openTokens is that of cmd/dlo.
+func openTokens(ctx context.Context, store string) (cli.TokenFile, error) {
+	return server.Tokens(ctx, store)
 }

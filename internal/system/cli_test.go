@@ -30,7 +30,7 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 		}
 		return ""
 	}
-	err := cli.Run(cli.Program{Ctx: ctx, Getenv: getenv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Version: "test", Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped}, &commands{}, args)
+	err := cli.Run(cli.Program{Ctx: ctx, Getenv: getenv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Version: "test", Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped, Tokens: openTokens}, &commands{}, args)
 	if got := cli.ExitCode(err, &errs); got != code {
 		p.t.Fatalf("dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
 	}

@@ -256,7 +256,7 @@ func TestWhatCannotBeDrained(t *testing.T) {
 		{"a queue of one connection", deadletter.DrainRequest{Broker: "main", Queue: "private"}, deadletter.Local, deadletter.ErrConflict, "exclusive"},
 		{"its own origin", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "work"}, deadletter.Local, deadletter.ErrInvalid, "sent back into work"},
 		{"an origin outside of the allow list", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "sms"}, deadletter.Local, deadletter.ErrInvalid, "not in requeue_to"},
-		{"somebody without the right", deadletter.DrainRequest{Broker: "main", Queue: "work"}, deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, `"eve" may not drain`},
+		{"somebody without the right", deadletter.DrainRequest{Broker: "main", Queue: "work"}, deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, `eve may not drain a queue`},
 		{"a broker that is away", deadletter.DrainRequest{Broker: "away", Queue: "work"}, deadletter.Local, deadletter.ErrUnavailable, "broker away"},
 		{"letters that the broker may delete", deadletter.DrainRequest{Broker: "main", Queue: "quorum"}, deadletter.Local, deadletter.ErrConflict, "delivery limit"},
 	} {

@@ -279,7 +279,7 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 	}{
 		{"no exchange", "", deadletter.Local, "main", deadletter.ErrConflict, "no exchange"},
 		{"", "not connected", deadletter.Local, "main", deadletter.ErrConflict, "not connected"},
-		{"", "", stranger, "main", deadletter.ErrForbidden, `"eve" may not try broker main`},
+		{"", "", stranger, "main", deadletter.ErrForbidden, `eve may not send a trial letter`},
 		{"", "", deadletter.Local, "other", deadletter.ErrNotFound, "there is no broker"},
 	} {
 		play(t, c.unable, c.unready, func(trials *Trials, _ *shelf, _ *stage) {

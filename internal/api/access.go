@@ -1,0 +1,66 @@
+package api
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Grant is what somebody may do.
+type Grant struct {
+	Role    string   `json:"role"`
+	Reveal  bool     `json:"reveal"`
+	Purge   bool     `json:"purge"`
+	Queues  []string `json:"queues"` // globs; empty = all
+	VHosts  []string `json:"vhosts"`
+	Brokers []string `json:"brokers"`
+}
+
+// NewGrant returns a grant of the domain as JSON.
+func NewGrant(g deadletter.Grant) Grant {
+	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers)}
+}
+
+// texts returns a list that is [] in JSON if it is empty.
+func texts(list []string) []string { return append([]string{}, list...) }
+
+// Me is the response to GET /me: who makes the request.
+type Me struct {
+	Name   string  `json:"name"`
+	Grants []Grant `json:"grants"`
+}
+
+// Token is a token of the API without its secret, in GET /tokens.
+type Token struct {
+	Name      string    `json:"name"`
+	Grant     Grant     `json:"grant"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // absent = never
+	UsedAt    time.Time `json:"used_at,omitzero"`    // absent = never
+}
+
+// NewToken returns a token of the domain as JSON.
+func NewToken(t deadletter.APIToken) Token {
+	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, ExpiresAt: t.ExpiresAt, UsedAt: t.UsedAt}
+}
+
+// Tokens is the response to GET /tokens.
+type Tokens struct {
+	Tokens []Token `json:"tokens"`
+}
+
+// TokenRequest is the body of POST /tokens.
+type TokenRequest struct {
+	Name      string    `json:"name"`
+	Role      string    `json:"role"`
+	Reveal    bool      `json:"reveal,omitempty"`
+	Purge     bool      `json:"purge,omitempty"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+// NewSecret is the response to POST /tokens. The secret is not shown again.
+type NewSecret struct {
+	Token
+	Secret string `json:"secret"`
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"net/netip"
+	"net/textproto"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
+)
+
+// TLS names the files of the server's certificate chain and key, in PEM. Both are empty, or
+// neither.
+type TLS struct{ Cert, Key string }
+
+// Auth says how people and programs are known. With its zero value, everybody who reaches the
+// loopback address is local, who may do everything.
+type Auth struct {
+	Proxy  identity.Proxy
+	Tokens bool // tokens of the API are accepted
+}
+
+// On reports whether requests without credentials are refused.
+func (a Auth) On() bool { return a.Tokens || a.Proxy.User != "" }
+
+func (d *decoder) tls(n *yaml.Node, t *TLS) {
+	d.mapping(n, "tls", keys{
+		"cert_file": func(n *yaml.Node) { d.text(n, &t.Cert) },
+		"key_file":  func(n *yaml.Node) { d.text(n, &t.Key) },
+	})
+	if t.Cert == "" || t.Key == "" {
+		d.mistake(n, "tls needs cert_file and key_file, both in PEM")
+	}
+}
+
+func (d *decoder) auth(n *yaml.Node, a *Auth) {
+	d.mapping(n, "auth", keys{
+		"proxy":  func(n *yaml.Node) { d.proxy(n, &a.Proxy) },
+		"tokens": func(n *yaml.Node) { d.boolean(n, &a.Tokens) },
+	})
+}
+
+func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
+	p.User = "X-Forwarded-User"
+	d.mapping(n, "auth.proxy", keys{
+		"from":        func(n *yaml.Node) { d.prefixes(n, &p.From) },
+		"user":        func(n *yaml.Node) { d.header(n, &p.User) },
+		"email":       func(n *yaml.Node) { d.header(n, &p.Email) },
+		"groups":      func(n *yaml.Node) { d.header(n, &p.Groups) },
+		"secret_file": func(n *yaml.Node) { d.filled(n, &p.Secret) },
+	})
+	if len(p.From) == 0 {
+		d.mistake(n, "auth.proxy needs from, the addresses of the proxy, for example from: [10.0.0.0/8]")
+	}
+}
+
+// prefixes reads a list of addresses and networks.
+func (d *decoder) prefixes(n *yaml.Node, into *[]netip.Prefix) {
+	*into = nil
+	d.list(n, func(n *yaml.Node) {
+		var v string
+		d.text(n, &v)
+		prefix, err := netip.ParsePrefix(v)
+		if address, bad := netip.ParseAddr(v); err != nil && bad == nil {
+			prefix, err = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()), nil
+		}
+		if err != nil {
+			d.mistake(n, "%q is not an address such as 10.1.2.3, nor a network such as 10.0.0.0/8", v)
+			return
+		}
+		*into = append(*into, prefix.Masked())
+	})
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+
+// header reads the name of a header that a proxy sets.
+func (d *decoder) header(n *yaml.Node, into *string) {
+	var v string
+	d.text(n, &v)
+	name := textproto.CanonicalMIMEHeaderKey(v)
+	if !headerName.MatchString(v) || slices.Contains([]string{"Authorization", "Cookie", "Host", identity.SecretHeader}, name) {
+		d.mistake(n, "%q cannot be a header that names a person; an example is X-Forwarded-User", v)
+		return
+	}
+	*into = name
+}
+
+// grants reads who may do what.
+func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
+	d.at["grants"] = n
+	d.list(n, func(n *yaml.Node) {
+		var g identity.Grant
+		d.mapping(n, "grants", keys{
+			"role":   func(n *yaml.Node) { d.role(n, &g.Role) },
+			"to":     func(n *yaml.Node) { d.grantees(n, &g.To) },
+			"reveal": func(n *yaml.Node) { d.boolean(n, &g.Reveal) },
+			"purge":  func(n *yaml.Node) { d.boolean(n, &g.Purge) },
+		})
+		if !d.has(n, "role") || !d.has(n, "to") {
+			d.mistake(n, "a grant needs role and to, for example {role: operator, to: [\"group:payments\"]}")
+		}
+		if g.Purge && g.Role == deadletter.RoleReader {
+			d.mistake(n, "purge needs the role operator or more")
+		}
+		*into = append(*into, g)
+	})
+}
+
+func (d *decoder) role(n *yaml.Node, into *deadletter.Role) {
+	v, ok := d.scalar(n, "a role")
+	if !ok {
+		return
+	}
+	role, err := deadletter.ParseRole(v)
+	if err != nil {
+		d.mistake(n, "there is no role %q; the roles are %s", v, strings.Join(deadletter.RoleNames(), ", "))
+	}
+	*into = role
+}
+
+func (d *decoder) grantees(n *yaml.Node, into *[]string) {
+	d.list(n, func(n *yaml.Node) {
+		var v string
+		d.text(n, &v)
+		kind, name, _ := strings.Cut(v, ":")
+		if v != identity.Everyone && (name == "" || !slices.Contains([]string{"user", "group", "token"}, kind)) {
+			d.mistake(n, "%q is not user:NAME, group:NAME, token:NAME or %s", v, identity.Everyone)
+		}
+		*into = append(*into, v)
+	})
+}
+
+// checkAccess reports mistakes that concern who may do what, together.
+func (d *decoder) checkAccess(c *Config) {
+	switch {
+	case len(c.Grants) > 0 && !c.Auth.On():
+		d.mistake(d.at["grants"], "grants need auth.proxy or auth.tokens; without them everybody on this machine may do everything")
+	case len(c.Grants) == 0 && c.Auth.Proxy.User != "":
+		d.mistake(d.at["auth"], "auth.proxy needs grants; without one nobody may do anything, for example grants: [{role: reader, to: [everyone]}]")
+	}
+}

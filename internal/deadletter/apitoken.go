@@ -1,0 +1,75 @@
+package deadletter
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// APIToken is a token of the API, without its secret.
+type APIToken struct {
+	ID        int64
+	Name      string // unique; the audit shows it as token:NAME
+	Grant     Grant
+	CreatedAt time.Time
+	CreatedBy string
+	ExpiresAt time.Time // zero = never
+	UsedAt    time.Time // zero = never; it lags by up to a minute
+}
+
+// TokenPrefix begins every token of the API, so that scanners of source code find it.
+const TokenPrefix = "dlo_"
+
+// TokenName begins the names of principals that are tokens.
+const TokenName = "token:"
+
+// NewSecret returns a new token of the API: the prefix and 256 random bits in base64url.
+func NewSecret() string {
+	var bits [32]byte
+	_, _ = rand.Read(bits[:]) // never fails (crypto/rand)
+	return TokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
+}
+
+// SecretHash returns what the store keeps of a token. A plain hash is enough, because nobody can
+// guess 256 random bits.
+func SecretHash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
+
+// Principal returns the principal of a token.
+func (t APIToken) Principal() Principal { return Principal{TokenName + t.Name, []Grant{t.Grant}} }
+
+// NewAPIToken returns a token with a role that expires at a time; zero means never. The error wraps
+// ErrInvalid.
+func NewAPIToken(name, role string, reveal, purge bool, expires, now time.Time) (APIToken, error) {
+	r, err := ParseRole(role)
+	switch {
+	case err != nil:
+	case !validTokenName(name):
+		err = fmt.Errorf("%w: the name of a token has 1 to %d letters, digits, dots, hyphens and underscores", ErrInvalid, maxTokenName)
+	case purge && r < verbs[VerbPurge].least:
+		err = fmt.Errorf("%w: purge needs the role %s or more", ErrInvalid, verbs[VerbPurge].least)
+	case !expires.IsZero() && !expires.After(now):
+		err = fmt.Errorf("%w: the token would have expired already", ErrInvalid)
+	}
+	return APIToken{Name: name, Grant: Grant{Role: r, Reveal: reveal, Purge: purge}, ExpiresAt: expires}, err
+}
+
+// maxTokenName limits the bytes of a token's name.
+const maxTokenName = 64
+
+func validTokenName(name string) bool {
+	return name != "" && len(name) <= maxTokenName && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+}
+
+// Words describes what a token may do and until when, for the audit.
+func (t APIToken) Words() string {
+	text := t.Grant.Words()
+	if !t.ExpiresAt.IsZero() {
+		text += ", until " + t.ExpiresAt.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	return text
+}

@@ -1,0 +1,108 @@
+package deadletter
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestEveryVerbHasARole finds each constant of the type Verb in the source and checks that some
+// role includes it. A verb that is forgotten is denied to everybody.
+func TestEveryVerbHasARole(t *testing.T) {
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if of, ok := spec.Type.(*ast.Ident); !ok || of.Name != "Verb" {
+				return true
+			}
+			for _, value := range spec.Values {
+				if literal, ok := value.(*ast.BasicLit); ok {
+					found++
+					verb, _ := strconv.Unquote(literal.Value)
+					if !Local.May(Verb(verb)) {
+						t.Errorf("no role includes %q", verb)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if found != len(verbs) {
+		t.Errorf("%d verbs in the source, %d with a role", found, len(verbs))
+	}
+}
+
+// TestRolesIncludeTheRolesBefore checks what each role may do at its edges.
+func TestRolesIncludeTheRolesBefore(t *testing.T) {
+	for _, c := range []struct {
+		grants []Grant
+		may    []Verb
+		not    []Verb
+	}{
+		{nil, nil, []Verb{VerbView}},
+		{[]Grant{{}}, nil, []Verb{VerbView}},
+		{[]Grant{{Role: 99, Reveal: true}}, nil, []Verb{VerbView, VerbReveal}},
+		{[]Grant{{Role: -1}}, nil, []Verb{VerbView}},
+		{[]Grant{{Role: RoleReader}}, []Verb{VerbView}, []Verb{VerbReveal, VerbRequeue, VerbTriage, VerbViews}},
+		{[]Grant{{Role: RoleReader, Reveal: true, Purge: true}}, []Verb{VerbView, VerbReveal}, []Verb{VerbPurge}},
+		{[]Grant{{Role: RoleOperator}}, []Verb{VerbView, VerbRequeue, VerbTriage}, []Verb{VerbEdit, VerbPurge, VerbReveal}},
+		{[]Grant{{Role: RoleOperator, Purge: true}}, []Verb{VerbPurge}, []Verb{VerbReveal}},
+		{[]Grant{{Role: RoleEditor}}, []Verb{VerbRequeue, VerbEdit, VerbTypes}, []Verb{VerbAccess, VerbAdopt, VerbStore}},
+		{[]Grant{{Role: RoleAdmin}}, []Verb{VerbAccess, VerbEdit}, []Verb{VerbReveal, VerbPurge, "unknown"}},
+		{[]Grant{{Role: RoleReader}, {Role: RoleOperator, Queues: []string{"pay.*", "q"}}}, []Verb{VerbView, VerbRequeue}, []Verb{VerbRequeue, VerbTriage}},
+		{[]Grant{{Role: RoleOperator, Queues: []string{"pay.*"}}}, nil, []Verb{VerbRequeue}},
+		{[]Grant{{Role: RoleOperator, Brokers: []string{"eu-*"}, VHosts: []string{"*"}}}, nil, []Verb{VerbView}},
+		{[]Grant{{Role: RoleOperator, Queues: []string{"*"}}}, []Verb{VerbRequeue}, []Verb{VerbEdit}},
+		{[]Grant{{Role: RoleReader, Reveal: true}, {Role: RoleAdmin}}, []Verb{VerbReveal, VerbAdopt}, []Verb{VerbPurge}},
+	} {
+		p := Principal{"ana", c.grants}
+		for _, v := range c.may {
+			if err := Allow(p, v, Origin{Queue: "q"}); err != nil {
+				t.Errorf("%v: %v", c.grants, err)
+			}
+		}
+		for _, v := range c.not {
+			if err := Allow(p, v, Origin{}); !errors.Is(err, ErrForbidden) {
+				t.Errorf("%v may %s: %v", c.grants, v, err)
+			}
+		}
+	}
+}
+
+// TestRolesHaveNames writes and reads roles as JSON.
+func TestRolesHaveNames(t *testing.T) {
+	for _, name := range RoleNames() {
+		r, err := ParseRole(name)
+		text, _ := json.Marshal(r)
+		var back Role
+		if err != nil || r.String() != name || json.Unmarshal(text, &back) != nil || back != r {
+			t.Errorf("%s: %v %v %s %v", name, r, err, text, back)
+		}
+	}
+	for _, wrong := range []string{"", "none", "root", "Admin"} {
+		if _, err := ParseRole(wrong); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}

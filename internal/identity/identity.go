@@ -1,0 +1,266 @@
+// Package identity determines who makes a request: a person whom a trusted proxy names in headers,
+// or the holder of a token. It grants what the configuration says.
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Proxy is a proxy that authenticates people before dlo. Its zero value trusts nobody.
+type Proxy struct {
+	From   []netip.Prefix // addresses from which headers are believed
+	User   string         // the header with the person's name
+	Email  string         // the header with the person's e-mail address; "" = none
+	Groups string         // the header with the person's groups, separated by commas; "" = none
+	Secret string         // what the header SecretHeader has to contain; "" = nothing
+}
+
+// SecretHeader is the header in which a proxy proves that it is the proxy.
+const SecretHeader = "X-Dlo-Proxy-Secret"
+
+// Grant grants something to principals.
+type Grant struct {
+	To []string // user:NAME, group:NAME, token:NAME, or Everyone
+	deadletter.Grant
+}
+
+// Everyone is in the To of a grant for each person and token that dlo knows.
+const Everyone = "everyone"
+
+// Tokens finds tokens of the API. The error of TokenBy wraps deadletter.ErrNotFound if no token has
+// the hash, or if it has expired.
+type Tokens interface {
+	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
+}
+
+// Options is how people and tokens are known.
+type Options struct {
+	Proxy  Proxy
+	Tokens Tokens // nil: tokens are refused
+	Grants []Grant
+}
+
+// Identity answers who makes a request. Its methods are safe for concurrent use.
+type Identity struct{ Options }
+
+// New returns an Identity.
+func New(o Options) *Identity { return &Identity{o} }
+
+// Of returns who makes a request, with its grants. The error wraps deadletter.ErrSignIn if nobody
+// can be determined, and deadletter.ErrForbidden for somebody without a grant.
+func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
+	p, groups, err := i.who(r)
+	if err != nil {
+		return deadletter.Principal{}, err
+	}
+	for _, g := range i.Grants {
+		if g.covers(p.Name, groups) {
+			p.Grants = append(p.Grants, g.Grant)
+		}
+	}
+	if len(p.Grants) == 0 {
+		return p, fmt.Errorf("%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant", deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups))
+	}
+	return p, nil
+}
+
+// covers reports whether the grant is for a principal.
+func (g Grant) covers(name string, groups []string) bool {
+	return slices.ContainsFunc(g.To, func(to string) bool {
+		if group, ok := strings.CutPrefix(to, "group:"); ok {
+			return slices.Contains(groups, group)
+		}
+		return to == Everyone || to == name || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
+	})
+}
+
+func ofGroups(groups []string) string {
+	switch n := len(groups); {
+	case n == 0:
+		return " (your proxy sends no groups)"
+	case n == 1:
+		return " or your group " + deadletter.Visible(groups[0])
+	default:
+		return fmt.Sprintf(" or one of your %d groups", n)
+	}
+}
+
+// who returns the principal of a request without the grants of the configuration, and its groups.
+func (i *Identity) who(r *http.Request) (deadletter.Principal, []string, error) {
+	if secret, ok := bearer(r); ok {
+		return i.token(r.Context(), secret)
+	}
+	if i.Proxy.User == "" {
+		return deadletter.Principal{}, nil, fmt.Errorf("%w: send a token in the header Authorization: Bearer dlo_...", deadletter.ErrSignIn)
+	}
+	if !i.trusted(r) {
+		return deadletter.Principal{}, nil, fmt.Errorf("%w: open dlo through the proxy that signs people in, or send a token", deadletter.ErrSignIn)
+	}
+	return i.Proxy.person(r.Header)
+}
+
+// bearer returns the token of the API that a request carries. Other credentials in the same header
+// may belong to the proxy, so they are nobody's.
+func bearer(r *http.Request) (string, bool) {
+	for _, value := range r.Header.Values("Authorization") {
+		scheme, rest, _ := strings.Cut(value, " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.HasPrefix(strings.TrimSpace(rest), deadletter.TokenPrefix) {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return "", false
+}
+
+func (i *Identity) token(ctx context.Context, secret string) (deadletter.Principal, []string, error) {
+	invalid := fmt.Errorf("%w: the token is not valid; it may have expired or been revoked", deadletter.ErrSignIn)
+	if i.Tokens == nil {
+		return deadletter.Principal{}, nil, invalid
+	}
+	t, err := i.Tokens.TokenBy(ctx, deadletter.SecretHash(secret))
+	switch {
+	case errors.Is(err, deadletter.ErrNotFound):
+		return deadletter.Principal{}, nil, invalid
+	case err != nil:
+		return deadletter.Principal{}, nil, err
+	}
+	return t.Principal(), nil, nil
+}
+
+// trusted reports whether a request comes from the proxy.
+func (i *Identity) trusted(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	address := peer.Addr().Unmap()
+	if !slices.ContainsFunc(i.Proxy.From, func(p netip.Prefix) bool { return p.Contains(address.WithZone("")) }) {
+		return false
+	}
+	if i.Proxy.Secret == "" {
+		return true
+	}
+	given := r.Header.Values(SecretHeader)
+	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
+}
+
+// Address returns the address of the person who makes a request. The proxy appends it to
+// X-Forwarded-For; what stands before it there may be made up.
+func (i *Identity) Address(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	person, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
+	if err == nil && i.Proxy.User != "" && i.trusted(r) {
+		return person.Unmap().WithZone("").String()
+	}
+	return peer.Addr().Unmap().WithZone("").String()
+}
+
+// Limits of what a proxy may send.
+const (
+	maxName   = 256  // bytes
+	maxGroups = 2000 // of one person
+)
+
+// person reads who the proxy says that it is.
+func (p Proxy) person(h http.Header) (deadletter.Principal, []string, error) {
+	unknown := func(format string, args ...any) (deadletter.Principal, []string, error) {
+		return deadletter.Principal{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrSignIn}, args...)...)
+	}
+	name, err := single(h, p.User)
+	if err != nil {
+		return unknown("%s", err)
+	}
+	if p.Email != "" {
+		email, err := single(h, p.Email)
+		if err != nil {
+			return unknown("%s", err)
+		}
+		if email != "" {
+			name = email
+		}
+	}
+	if name == "" {
+		return unknown("the proxy did not send the header %s", p.User)
+	}
+	if name == "(null)" || name == "-" || strings.ContainsAny(name, "{}") {
+		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in", deadletter.Visible(name))
+	}
+	if reserved(name) {
+		return unknown("the proxy calls you %s, a name that dlo keeps for itself", deadletter.Visible(name))
+	}
+	groups, err := p.groups(h)
+	if err != nil {
+		return unknown("%s", err)
+	}
+	return deadletter.Principal{Name: name}, groups, nil
+}
+
+// reserved reports whether a name would be taken for dlo itself, for local, or for a token.
+func reserved(name string) bool {
+	lower := strings.ToLower(name)
+	return lower == deadletter.Local.Name || lower == deadletter.Service.Name || strings.HasPrefix(lower, deadletter.TokenName)
+}
+
+// twice is the error for a header that occurs more than once: a copy may have been smuggled past
+// the proxy.
+func twice(name string, n int) error {
+	return fmt.Errorf("the header %s is there %d times; the proxy has to replace what people send", name, n)
+}
+
+// single returns the value of a header that may occur once, or "".
+func single(h http.Header, name string) (string, error) {
+	values := h.Values(name)
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", twice(name, len(values))
+	}
+	value := strings.TrimSpace(values[0])
+	if len(value) > maxName || !clean(value) {
+		return "", fmt.Errorf("the header %s has to be at most %d bytes of visible UTF-8", name, maxName)
+	}
+	return value, nil
+}
+
+// clean reports whether a name is valid UTF-8 in which nothing is hidden.
+func clean(s string) bool { return utf8.ValidString(s) && deadletter.Visible(s) == s }
+
+// groups returns the groups of a person, without duplicates.
+func (p Proxy) groups(h http.Header) ([]string, error) {
+	if p.Groups == "" {
+		return nil, nil
+	}
+	values := h.Values(p.Groups)
+	if len(values) > 1 {
+		return nil, twice(p.Groups, len(values))
+	}
+	var list []string
+	for group := range strings.SplitSeq(strings.Join(values, ""), ",") {
+		switch group = strings.TrimSpace(group); {
+		case group == "":
+		case len(group) > maxName || !clean(group):
+			return nil, fmt.Errorf("a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName)
+		default:
+			list = append(list, group)
+		}
+	}
+	if len(list) > maxGroups {
+		return nil, fmt.Errorf("the header %s has %d groups, and %d are allowed; let the proxy send fewer", p.Groups, len(list), maxGroups)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}

@@ -1,0 +1,182 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// kept is the tokens of a store.
+type kept map[[32]byte]deadletter.APIToken
+
+func (k kept) TokenBy(_ context.Context, hash [32]byte) (deadletter.APIToken, error) {
+	t, ok := k[hash]
+	if !ok {
+		return t, deadletter.NoSuch("token")
+	}
+	return t, nil
+}
+
+const good = "dlo_0123456789"
+
+func house() *Identity {
+	return New(Options{
+		Proxy:  Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, User: "X-Forwarded-User", Email: "X-Forwarded-Email", Groups: "X-Forwarded-Groups"},
+		Tokens: kept{deadletter.SecretHash(good): {Name: "ci", Grant: deadletter.Grant{Role: deadletter.RoleOperator}}},
+		Grants: []Grant{
+			{[]string{"group:payments", "group:ops"}, deadletter.Grant{Role: deadletter.RoleOperator}},
+			{[]string{"user:ana@example.com"}, deadletter.Grant{Role: deadletter.RoleAdmin, Purge: true}},
+			{[]string{"token:ci"}, deadletter.Grant{Role: deadletter.RoleReader, Reveal: true}},
+			{[]string{"user:Łucja 樹"}, deadletter.Grant{Role: deadletter.RoleEditor}},
+			{[]string{"user:ci"}, deadletter.Grant{Role: deadletter.RoleAdmin}},
+		},
+	})
+}
+
+func groups(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("team-%d", i)
+	}
+	return strings.Join(list, ",")
+}
+
+// TestWho makes requests as the proxy, as strangers and with tokens.
+func TestWho(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from    string // remote address; "" = the proxy
+		headers []string
+		want    string // the name and the grants
+		err     error
+		says    string
+	}{
+		"user":                 {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x, payments"}, "bob operator", nil, ""},
+		"e-mail":               {"", []string{"X-Forwarded-User", "a1b2", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
+		"both":                 {"", []string{"X-Forwarded-User", "ana@example.com", "X-Forwarded-Groups", "ops"}, "ana@example.com operator; admin, purge", nil, ""},
+		"other scripts":        {"", []string{"X-Forwarded-User", "Łucja 樹"}, "Łucja 樹 editor", nil, ""},
+		"IPv6":                 {"[::1]:4", []string{"X-Forwarded-User", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
+		"IPv4 in IPv6":         {"[::ffff:10.1.2.3]:4", []string{"X-Forwarded-User", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
+		"500 groups":           {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(500) + ",ops"}, "bob operator", nil, ""},
+		"no grant":             {"", []string{"X-Forwarded-User", "bob"}, "", deadletter.ErrForbidden, "dlo knows you as bob, and no grant names you (your proxy sends no groups)"},
+		"no grant of a group":  {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "a,b,a"}, "", deadletter.ErrForbidden, "or one of your 2 groups"},
+		"too many groups":      {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(2001)}, "", deadletter.ErrSignIn, "has 2001 groups"},
+		"no user":              {"", []string{"X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "did not send the header X-Forwarded-User"},
+		"empty user":           {"", []string{"X-Forwarded-User", " ", "X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "did not send"},
+		"user twice":           {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "2 times"},
+		"e-mail twice":         {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Email", "bob", "X-Forwarded-Email", "ana@example.com"}, "", deadletter.ErrSignIn, "2 times"},
+		"groups twice":         {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x", "X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "2 times"},
+		"hidden":               {"", []string{"X-Forwarded-User", "ana@example.com\u202e"}, "", deadletter.ErrSignIn, "visible UTF-8"},
+		"not UTF-8":            {"", []string{"X-Forwarded-User", "ana\xff"}, "", deadletter.ErrSignIn, "visible UTF-8"},
+		"long":                 {"", []string{"X-Forwarded-User", strings.Repeat("a", 257)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
+		"dlo":                  {"", []string{"X-Forwarded-User", "DLO"}, "", deadletter.ErrSignIn, "keeps for itself"},
+		"local":                {"", []string{"X-Forwarded-User", "local"}, "", deadletter.ErrSignIn, "keeps for itself"},
+		"a token's name":       {"", []string{"X-Forwarded-User", "token:ci"}, "", deadletter.ErrSignIn, "keeps for itself"},
+		"a variable of Caddy":  {"", []string{"X-Forwarded-User", "ana@example.com", "X-Forwarded-Email", "{http.reverse_proxy.header.X-Auth-Request-Email}"}, "", deadletter.ErrSignIn, "did not fill in"},
+		"a variable of Apache": {"", []string{"X-Forwarded-User", "(null)"}, "", deadletter.ErrSignIn, "did not fill in"},
+		"a stranger":           {"192.0.2.1:4", []string{"X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
+		"a stranger in front":  {"192.0.2.1:4", []string{"X-Forwarded-For", "10.0.0.1", "X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
+		"a unix socket":        {"@", []string{"X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
+
+		"a token":                  {"192.0.2.1:4", []string{"Authorization", "Bearer " + good}, "token:ci operator; reader, reveal", nil, ""},
+		"a token, lower case":      {"192.0.2.1:4", []string{"Authorization", "bearer  " + good}, "token:ci operator; reader, reveal", nil, ""},
+		"a token through a proxy":  {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer " + good}, "token:ci operator; reader, reveal", nil, ""},
+		"a wrong token":            {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer dlo_wrong"}, "", deadletter.ErrSignIn, "the token is not valid"},
+		"the proxy's own password": {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Basic YTpi"}, "ana@example.com admin, purge", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			if r.RemoteAddr = c.from; c.from == "" {
+				r.RemoteAddr = "10.9.8.7:65000"
+			}
+			for i := 0; i < len(c.headers); i += 2 {
+				r.Header.Add(c.headers[i], c.headers[i+1])
+			}
+			p, err := house().Of(r)
+			if !errors.Is(err, c.err) || c.err != nil && !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Fatalf("%v, want %v: %s", err, c.err, c.says)
+			}
+			var words []string
+			for _, g := range p.Grants {
+				words = append(words, g.Words())
+			}
+			if got := p.Name + " " + strings.Join(words, "; "); err == nil && got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestTheSecretOfTheProxy checks that headers are believed only with the secret.
+func TestTheSecretOfTheProxy(t *testing.T) {
+	t.Parallel()
+	i := house()
+	i.Proxy.Secret = "open sesame"
+	for name, c := range map[string]struct {
+		secrets []string
+		known   bool
+	}{
+		"right": {[]string{"open sesame"}, true}, "none": {nil, false}, "wrong": {[]string{"open"}, false}, "twice": {[]string{"open sesame", "open sesame"}, false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "10.9.8.7:65000"
+		r.Header.Set("X-Forwarded-User", "ana@example.com")
+		r.Header[SecretHeader] = c.secrets
+		if _, err := i.Of(r); (err == nil) != c.known || err != nil && !errors.Is(err, deadletter.ErrSignIn) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNoProxy checks that headers mean nothing if no proxy is configured, and that everyone is who
+// dlo knows.
+func TestNoProxy(t *testing.T) {
+	t.Parallel()
+	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{[]string{Everyone}, deadletter.Grant{Role: deadletter.RoleReader}}}})
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	r.Header.Set("X-Forwarded-User", "ana@example.com")
+	if _, err := i.Of(r); !errors.Is(err, deadletter.ErrSignIn) {
+		t.Error(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+good)
+	if p, err := i.Of(r); err != nil || len(p.Grants) != 2 {
+		t.Errorf("%+v %v", p, err)
+	}
+	i.Tokens = nil
+	if _, err := i.Of(r); !errors.Is(err, deadletter.ErrSignIn) {
+		t.Error(err)
+	}
+}
+
+// TestAddress checks whose word about addresses is believed.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from string
+		hops []string
+		want string
+	}{
+		"through the proxy":   {"10.0.0.1:9", []string{"203.0.113.9, 198.51.100.7"}, "198.51.100.7"},
+		"two headers":         {"10.0.0.1:9", []string{"203.0.113.9", "2001:db8::1"}, "2001:db8::1"},
+		"the proxy itself":    {"10.0.0.1:9", nil, "10.0.0.1"},
+		"not an address":      {"10.0.0.1:9", []string{"<script>"}, "10.0.0.1"},
+		"a stranger who lies": {"192.0.2.1:9", []string{"10.0.0.1"}, "192.0.2.1"},
+		"IPv4 in IPv6":        {"[::ffff:192.0.2.1]:9", nil, "192.0.2.1"},
+		"no address":          {"@", []string{"10.0.0.1"}, ""},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.from, c.hops
+		if got := house().Address(r); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

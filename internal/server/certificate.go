@@ -1,0 +1,82 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+)
+
+// certificate is the server's certificate. It is read again when one of its files changes, so that
+// a renewal needs no restart.
+type certificate struct {
+	files config.TLS
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	changed [2]time.Time // of the files that current was read from
+	looked  time.Time
+}
+
+// certificateLook is how often the files are looked at, at most.
+const certificateLook = time.Second
+
+// readCertificate reads the certificate for the first time. The error says which file is wrong.
+func readCertificate(files config.TLS) (*certificate, error) {
+	c := &certificate{files: files}
+	changed, err := c.times()
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %s and %s: %w", files.Cert, files.Key, err)
+	}
+	c.current, c.changed = &pair, changed
+	return c, nil
+}
+
+// times returns when the files were last changed.
+func (c *certificate) times() (changed [2]time.Time, err error) {
+	for i, name := range []string{c.files.Cert, c.files.Key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return changed, err
+		}
+		changed[i] = info.ModTime()
+	}
+	return changed, nil
+}
+
+// get returns the certificate for a connection. If changed files cannot be used, for example
+// because only one of them is written so far, the certificate before stays in use.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.looked).Abs() > certificateLook {
+		c.looked = now
+		if changed, err := c.times(); err == nil && changed != c.changed {
+			if pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key); err == nil {
+				c.current, c.changed = &pair, changed
+			}
+		}
+	}
+	return c.current, nil
+}
+
+// over returns a listener that speaks TLS 1.2 or newer, with HTTP/2 and HTTP/1.1.
+func (c *certificate) over(l net.Listener) net.Listener {
+	return tls.NewListener(l, &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+}
+
+// schemeOf returns the beginning of the server's URL.
+func schemeOf(cfg config.Config) string {
+	if cfg.TLS.Cert != "" {
+		return "https://"
+	}
+	return "http://"
+}

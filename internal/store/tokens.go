@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// tokenUse is how much later a token must be used again before the store records it.
+const tokenUse = time.Minute
+
+// Tokens returns the tokens of the API by name, also those that have expired.
+func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
+	return s.tokens(ctx, `ORDER BY name`)
+}
+
+// TokenBy returns the token with a hash, and records that it is used. A store that cannot record it
+// now, for example because the disk is full, still accepts the token. The error wraps ErrNotFound
+// if there is none, or if it has expired.
+func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
+	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
+	if err != nil {
+		return deadletter.APIToken{}, err
+	}
+	now := s.now()
+	if len(list) == 0 || !list[0].ExpiresAt.IsZero() && !now.Before(list[0].ExpiresAt) {
+		return deadletter.APIToken{}, deadletter.NoSuch("token")
+	}
+	if now.Sub(list[0].UsedAt).Abs() < tokenUse {
+		return list[0], nil
+	}
+	if err := s.tx(ctx, bulk, func(t *tx) error {
+		_, err := t.exec(`UPDATE tokens SET used_at = $2 WHERE id = $1`, list[0].ID, t.now)
+		return err
+	}); err != nil && ctx.Err() == nil {
+		s.log.Warn("the use of a token was not recorded", "token", list[0].Name, "err", err)
+	}
+	return list[0], ctx.Err()
+}
+
+func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []deadletter.APIToken, err error) {
+	var t deadletter.APIToken
+	var role string
+	wanted := columns{
+		{`id`, &t.ID},
+		{`name`, &t.Name},
+		{`role`, &role},
+		{`reveal`, &t.Grant.Reveal},
+		{`purge`, &t.Grant.Purge},
+		{`created_at`, instant{&t.CreatedAt}},
+		{`created_by`, &t.CreatedBy},
+		{`expires_at`, instant{&t.ExpiresAt}},
+		{`used_at`, instant{&t.UsedAt}},
+	}
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM tokens `+where, args...)
+	if err == nil {
+		err = wanted.scan(rows, func() (err error) {
+			if t.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+				return err
+			}
+			list = append(list, t)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	return list, nil
+}
+
+// AddToken records a new token by the hash of its secret, and fills in its id and time. The error
+// wraps ErrConflict if the name is taken.
+func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error) {
+	err := s.tx(ctx, bulk, func(t *tx) error {
+		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING RETURNING id`,
+			[]any{a.Name, hash[:], a.Grant.Role.String(), a.Grant.Reveal, a.Grant.Purge, t.now, a.CreatedBy, millis(a.ExpiresAt)}, &a.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: there is a token %s already; revoke it first, or choose another name", deadletter.ErrConflict, a.Name)
+		}
+		if err != nil {
+			return err
+		}
+		a.CreatedAt = time.UnixMilli(t.now).UTC()
+		return t.audit(deadletter.Once(deadletter.ActTokenAdded, a.CreatedBy, a.Words(), tokenTarget(a.Name)))
+	})
+	return a, err
+}
+
+// RevokeToken deletes a token. Requests with it are refused from then on. The error wraps
+// ErrNotFound if there is no token of that name.
+func (s *Store) RevokeToken(ctx context.Context, name, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`DELETE FROM tokens WHERE name = $1 RETURNING id`, []any{name}, &id); err != nil {
+			return missing("token "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+		}
+		return t.audit(deadletter.Once(deadletter.ActTokenRevoked, by, "", tokenTarget(name)))
+	})
+}
+
+func tokenTarget(name string) deadletter.Target {
+	return deadletter.Target{Kind: deadletter.TargetToken, Name: name}
+}

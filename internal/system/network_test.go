@@ -1,0 +1,227 @@
+package system
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// configured loads a configuration from a file of the test.
+func configured(t *testing.T, text string) config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	writeFile(t, path, fmt.Sprintf("store: %s/dlo.db\n%s%s", filepath.Dir(path), away, text))
+	cfg, err := config.Load(path, noEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// TestANetworkAddressNeedsMore checks what dlo says when other machines could reach it.
+func TestANetworkAddressNeedsMore(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "none")
+	for text, want := range map[string]string{
+		"listen: 0.0.0.0:0": "needs auth (auth.proxy or auth.tokens) and grants",
+		"listen: ':0'":      "needs auth (auth.proxy or auth.tokens) and grants",
+		"{listen: '0.0.0.0:0', auth: {tokens: true}}":                                                        "needs tls, or auth.proxy",
+		"{listen: '0.0.0.0:0', auth: {proxy: {from: [10.0.0.1]}}, grants: [{role: reader, to: [everyone]}]}": "set public_url, or hosts",
+		"{listen: '127.0.0.1:0', ops_listen: '0.0.0.0:0'}":                                                   "set ops_open: true",
+		"{listen: '127.0.0.1:0', tls: {cert_file: '" + secret + "', key_file: '" + secret + "'}}":            "no such file",
+	} {
+		text = strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+		if strings.Contains(text, ", ") {
+			text = strings.NewReplacer("', auth", "'\nauth", ", grants", "\ngrants", "', ops", "'\nops", "', tls", "'\ntls").Replace(text)
+		}
+		s, err := server.New(t.Context(), configured(t, text), server.Options{Getenv: noEnvironment, Log: io.Discard})
+		if err == nil {
+			s.Close()
+		}
+		var usage interface{ ExitCode() int }
+		if !errors.As(err, &usage) || usage.ExitCode() != 2 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestANetworkAddress serves an address that other machines can reach, over TLS and with tokens. It
+// replaces the certificate while dlo runs.
+func TestANetworkAddress(t *testing.T) {
+	t.Parallel()
+	certificate, key, pool := certified(t)
+	ops := testenv.FreePort(t)
+	cfg := configured(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true}\n", certificate, key, ops))
+
+	var log strings.Builder
+	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	file, err := server.Tokens(t.Context(), cfg.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := file.Add("first", "admin", false, false, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	_, port, _ := strings.Cut(s.Addr(), "]:") // [::]:PORT, or 0.0.0.0:PORT
+	if port == "" {
+		_, port, _ = strings.Cut(s.Addr(), "0.0.0.0:")
+	}
+	call := func(pool *x509.CertPool, headers ...string) (*http.Response, error) {
+		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"}}}
+		defer client.CloseIdleConnections()
+		r, err := http.NewRequest("GET", "https://127.0.0.1:"+port+"/api/v1/me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "dlo.example.com"
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		answer, err := client.Do(r)
+		if err == nil {
+			answer.Body.Close()
+		}
+		return answer, err
+	}
+	if answer, err := call(pool, "Authorization", "Bearer "+secret); err != nil || answer.StatusCode != 200 || answer.Proto != "HTTP/2.0" || answer.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%v %+v", err, answer)
+	}
+	if answer, err := call(pool); err != nil || answer.StatusCode != 401 {
+		t.Errorf("without a token: %v %+v", err, answer)
+	}
+	if answer, err := http.Get("http://127.0.0.1:" + port + "/"); err != nil || answer.StatusCode != 400 {
+		t.Errorf("in the clear: %v %+v", err, answer)
+	}
+	for path, code := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/": 404, "/api/v1/letters": 404} { // its broker is away
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", ops, path))
+		if err != nil || answer.StatusCode != code {
+			t.Errorf("ops %s: %v %+v", path, err, answer)
+		}
+	}
+
+	again, anotherKey, another := certified(t)
+	if err := os.Rename(again, certificate); err != nil { // half of a renewal: the certificate before stays
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // the files are looked at once a second
+	if _, err := call(pool); err != nil {
+		t.Errorf("half of a renewal: %v", err)
+	}
+	if err := os.Rename(anotherKey, key); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := call(another); err == nil {
+			return
+		} else if time.Now().After(until) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTokensOnTheCommandLine adds the first token to the file of a dlo that does not run, and works
+// with it, as docs/security.md says.
+func TestTokensOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "", away, nil)
+	run := func(code int, token string, args ...string) (out, errs string) {
+		t.Helper()
+		var o, e strings.Builder
+		getenv := func(name string) string {
+			return map[string]string{"DLO_SERVER": p.url, "DLO_TOKEN": token}[name]
+		}
+		err := cli.Run(cli.Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test", Tokens: openTokens}, &commands{}, args)
+		if got := cli.ExitCode(err, &e); got != code {
+			t.Errorf("dlo %q: exit code %d, want %d\n%s%s", args, got, code, &o, &e)
+		}
+		return o.String(), e.String()
+	}
+	if _, errs := run(4, "", "token", "add", "admin", "--role", "admin", "--store", p.store); !strings.Contains(errs, "dlo") {
+		t.Error(errs)
+	}
+	if _, errs := run(2, "", "token", "add", "admin", "--role", "admin", "--store", p.store+".none"); !strings.Contains(errs, "start dlo once") {
+		t.Error(errs)
+	}
+	p.stop()
+	out, errs := run(0, "", "token", "add", "admin", "--role", "admin", "--store", p.store)
+	admin := strings.TrimSpace(out)
+	if !strings.HasPrefix(admin, "dlo_") || !strings.Contains(errs, "only time that it is shown") {
+		t.Fatalf("%s%s", out, errs)
+	}
+	run(1, "", "token", "add", "admin", "--role", "admin", "--store", p.store) // the name is taken
+
+	writeFile(t, p.config, fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true}\n", p.store, away))
+	cfg, err := config.Load(p.config, noEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	p.url = "http://" + s.Addr()
+
+	if _, errs := run(1, "", "letters", "list"); !strings.Contains(errs, "send a token") {
+		t.Error(errs)
+	}
+	if _, errs := run(1, admin+"x", "letters", "list"); !strings.Contains(errs, "the token is not valid") || strings.Contains(errs, admin) {
+		t.Error(errs)
+	}
+	if out, _ := run(0, admin, "whoami"); out != "token:admin\n  admin\n" {
+		t.Error(out)
+	}
+	out, _ = run(0, admin, "token", "add", "ci", "--role", "reader", "--expires", "90d")
+	ci := strings.TrimSpace(out)
+	run(2, admin, "token", "add", "x", "--role", "reader", "--expires", "soon")
+	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // the admin has no reveal
+	run(0, ci, "letters", "list")
+	if _, errs := run(1, ci, "token", "list"); !strings.Contains(errs, "token:ci may not see or change who may do what; that needs the role admin") {
+		t.Error(errs)
+	}
+	if out, _ := run(0, admin, "token", "list"); !strings.Contains(out, "ci") || !strings.Contains(out, "reader") || strings.Contains(out, ci) {
+		t.Error(out)
+	}
+	run(0, admin, "token", "revoke", "ci")
+	run(1, ci, "letters", "list")
+	if out, _ := run(0, admin, "audit", "list", "-q", "action:token-revoked,denied"); !strings.Contains(out, "token:admin") || !strings.Contains(out, "token:ci") {
+		t.Error(out)
+	}
+}

@@ -1,0 +1,324 @@
+package system
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// proxied is a dlo behind a proxy of docs/examples/proxies.
+type proxied struct {
+	t      *testing.T
+	dlo    *serving
+	port   int
+	client *http.Client
+	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
+	token  string
+}
+
+// proxyConfig is the configuration of docs/security.md.
+const proxyConfig = `
+public_url: https://dlo.example.com
+auth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Forwarded-User, email: X-Forwarded-Email, groups: X-Forwarded-Groups, secret_file: %s}}
+grants:
+  - {role: reader, to: [everyone]}
+  - {role: operator, to: ["group:payments", "user:ana"]}
+  - {role: admin, to: ["user:root@example.com"]}
+`
+
+// certified writes a certificate of dlo.example.com and its key, and returns their paths.
+func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "dlo.example.com"}, DNSNames: []string{"dlo.example.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "dlo.crt"), filepath.Join(dir, "dlo.key")
+	writeFile(t, certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	writeFile(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	return certificate, key, pool
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// authService stands for oauth2-proxy: a cookie says who has signed in, and the groups follow a
+// slash.
+func authService(t *testing.T) (port string) {
+	t.Helper()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie("who")
+		if r.URL.Path != "/oauth2/auth" || err != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		user, groups, _ := strings.Cut(cookie.Value, "/")
+		w.Header().Set("X-Auth-Request-User", user)
+		w.Header().Set("X-Auth-Request-Groups", groups)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(service.Close)
+	u, err := url.Parse(service.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Port()
+}
+
+// behind starts dlo, and a proxy with the file of docs/examples/proxies in which names, ports and
+// files are replaced.
+func behind(t *testing.T, file string, start func(p *proxied, text, dir string)) *proxied {
+	t.Helper()
+	secret := filepath.Join(t.TempDir(), "secret")
+	writeFile(t, secret, "change-me\n")
+	p := &proxied{t: t, dlo: serve(t, "", away+fmt.Sprintf(proxyConfig, secret), nil), port: testenv.FreePort(t)}
+	certificate, key, pool := certified(t)
+	p.client = &http.Client{
+		Timeout:       20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"},
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", p.port))
+			},
+		},
+	}
+	p.sign = func(r *http.Request, who string) { r.AddCookie(&http.Cookie{Name: "who", Value: who}) }
+	text, err := os.ReadFile("../../docs/examples/proxies/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := strings.NewReplacer("127.0.0.1:8672", strings.TrimPrefix(p.dlo.url, "http://"), "127.0.0.1:4180", "127.0.0.1:"+authService(t),
+		"/etc/nginx/dlo.crt", certificate, "/etc/nginx/dlo.key", key, "/etc/apache2/dlo.crt", certificate, "/etc/apache2/dlo.key", key,
+		"listen 443 ssl", fmt.Sprintf("listen 127.0.0.1:%d ssl", p.port), "*:443", fmt.Sprintf("127.0.0.1:%d", p.port),
+		"dlo.example.com {", fmt.Sprintf("https://dlo.example.com:%d {\n\ttls %s %s", p.port, certificate, key)).Replace(string(text))
+	start(p, replaced, t.TempDir())
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, _, err := p.try("GET", "/static/none", ""); err == nil {
+			return p
+		} else if time.Now().After(until) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// try sends a request through the proxy. who has signed in, unless it is "". headers alternates
+// between names and values.
+func (p *proxied) try(method, path, who string, headers ...string) (*http.Response, string, error) {
+	p.t.Helper()
+	var body io.Reader
+	if method == "POST" {
+		body = strings.NewReader("name=mine&query=state%3Adead")
+	}
+	r, err := http.NewRequestWithContext(p.t.Context(), method, "https://dlo.example.com"+path, body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if method == "POST" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if who != "" {
+		p.sign(r, who)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer answer.Body.Close()
+	if strings.HasSuffix(path, "/events") && answer.StatusCode == http.StatusOK {
+		line, err := bufio.NewReader(answer.Body).ReadString('\n')
+		return answer, line, err
+	}
+	text, err := io.ReadAll(answer.Body)
+	return answer, string(text), err
+}
+
+// want sends a request and checks the status and parts of the response.
+func (p *proxied) want(code int, method, path, who string, headers []string, parts ...string) {
+	p.t.Helper()
+	answer, text, err := p.try(method, path, who, headers...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if answer.StatusCode != code {
+		p.t.Errorf("%s %s of %q with %q: %d, want %d: %.400s", method, path, who, headers, answer.StatusCode, code, text)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			p.t.Errorf("%s %s of %q: %q is missing in %.400s", method, path, who, part, text)
+		}
+	}
+}
+
+// check lives with the proxy as people and programs do, and as people who lie.
+func (p *proxied) check() {
+	p.t.Helper()
+	secret, err := tokenIn(p)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.want(200, "GET", "/queues", "ana/", nil, "<nav")
+	p.want(200, "GET", "/events", "ana/", nil)
+	p.want(403, "POST", "/views", "bob/", []string{"Origin", "https://dlo.example.com"}, "bob may not change saved views; that needs the role operator")
+	lies := []string{"X-Forwarded-User", "root@example.com", "X-Forwarded-Email", "root@example.com", "X-Forwarded-Groups", "payments", "X-Dlo-Proxy-Secret", "change-me", "Origin", "https://dlo.example.com"}
+	p.want(403, "POST", "/views", "bob/", lies, "bob may not")
+	p.want(403, "POST", "/views", "ana/", []string{"Origin", "https://evil.example"})
+	p.want(303, "POST", "/views", "ana/", []string{"Origin", "https://dlo.example.com"})
+	if answer, text, err := p.try("GET", "/letters", "", lies...); err != nil || answer.StatusCode == 200 {
+		p.t.Errorf("lies let a stranger in: %v %.200s", err, text)
+	}
+
+	p.want(401, "GET", "/api/v1/letters", "", nil, "open dlo through the proxy")
+	p.want(401, "GET", "/api/v1/letters", "", lies)
+	p.want(401, "GET", "/api/v1/letters", "ana/", nil)
+	p.want(200, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer " + secret}, `"name":"token:ci"`)
+	p.want(200, "GET", "/api/v1/me", "", append([]string{"Authorization", "Bearer " + secret}, lies...), `"name":"token:ci"`)
+	p.want(401, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer dlo_wrong"}, "the token is not valid")
+	p.want(200, "GET", "/api/v1/events", "", []string{"Authorization", "Bearer " + secret})
+
+	// Whoever reaches dlo itself needs the secret.
+	r, err := http.NewRequest("GET", p.dlo.url+"/letters", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("X-Forwarded-User", "root@example.com")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		p.t.Errorf("dlo believes headers without the secret: %d", answer.StatusCode)
+	}
+	_, text, err := p.try("GET", "/api/v1/audit", "", "Authorization", "Bearer "+secret)
+	if err != nil || !strings.Contains(text, `"kind":"view saved","actor":"ana"`) || !strings.Contains(text, `"kind":"denied","actor":"bob"`) {
+		p.t.Errorf("%v %s", err, text)
+	}
+}
+
+// tokenIn adds a token to the store of the running dlo, as an admin of the configuration does.
+func tokenIn(p *proxied) (string, error) {
+	r, err := http.NewRequest("POST", p.dlo.url+"/api/v1/tokens", bytes.NewReader([]byte(`{"name":"ci","role":"operator"}`)))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Forwarded-User", "root@example.com")
+	r.Header.Set("X-Dlo-Proxy-Secret", "change-me")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	_, rest, ok := strings.Cut(string(text), `"secret":"`)
+	if err != nil || !ok {
+		return "", fmt.Errorf("%w %s", err, text)
+	}
+	secret, _, _ := strings.Cut(rest, `"`)
+	return secret, nil
+}
+
+func TestBehindNginx(t *testing.T) {
+	t.Parallel()
+	behind(t, "nginx.conf", func(_ *proxied, text, dir string) {
+		main := filepath.Join(dir, "nginx.conf")
+		temporary := ""
+		for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+			temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
+		}
+		writeFile(t, main, fmt.Sprintf("daemon off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary, text))
+		testenv.Daemon(t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
+	}).check()
+}
+
+func TestBehindCaddy(t *testing.T) {
+	t.Parallel()
+	behind(t, "Caddyfile", func(p *proxied, text, dir string) {
+		file := filepath.Join(dir, "Caddyfile")
+		writeFile(t, file, "{\n\tadmin off\n\tauto_https off\n\tdefault_bind 127.0.0.1\n}\n"+text)
+		testenv.Daemon(t, "caddy", "caddy", "run", "--adapter", "caddyfile", "--config", file)
+	}).check()
+}
+
+func TestBehindApache(t *testing.T) {
+	t.Parallel()
+	behind(t, "apache.conf", func(p *proxied, text, dir string) {
+		p.sign = func(r *http.Request, who string) {
+			if user, _, _ := strings.Cut(who, "/"); r.Header.Get("Authorization") == "" {
+				r.SetBasicAuth(user, "secret")
+			}
+		}
+		hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users := filepath.Join(dir, "htpasswd")
+		writeFile(t, users, fmt.Sprintf("ana:%s\nbob:%s\n", hash, hash))
+		modules := ""
+		for _, m := range []string{"mpm_event", "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic", "headers", "proxy", "proxy_http", "ssl", "socache_shmcb"} {
+			if _, err := os.Stat("/usr/lib/apache2/modules/mod_" + m + ".so"); err == nil {
+				modules += fmt.Sprintf("LoadModule %s_module /usr/lib/apache2/modules/mod_%s.so\n", m, m)
+			}
+		}
+		main := filepath.Join(dir, "apache.conf")
+		writeFile(t, main, fmt.Sprintf("ServerRoot %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nListen 127.0.0.1:%d\nServerName dlo.example.com\nUser nobody\nGroup nogroup\n%s%s",
+			dir, dir, dir, p.port, modules, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users)))
+		for _, path := range []string{dir, filepath.Dir(dir), users} { // its workers are nobody
+			if err := os.Chmod(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testenv.Daemon(t, "apache2", "apache2", "-d", dir, "-f", main, "-DFOREGROUND")
+	}).check()
+}

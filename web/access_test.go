@@ -1,0 +1,207 @@
+package web_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// ranks are principals from the least to the most, as testdata/access.txt names them.
+var ranks = []struct {
+	name   string
+	grants []deadletter.Grant
+}{
+	{"reader", []deadletter.Grant{{Role: deadletter.RoleReader}}},
+	{"reader with reveal", []deadletter.Grant{{Role: deadletter.RoleReader, Reveal: true}}},
+	{"operator", []deadletter.Grant{{Role: deadletter.RoleOperator}}},
+	{"editor", []deadletter.Grant{{Role: deadletter.RoleEditor}}},
+	{"admin", []deadletter.Grant{{Role: deadletter.RoleAdmin}}},
+	{"admin with reveal and purge", deadletter.Local.Grants},
+}
+
+// knownAs makes every request one of the principal to which who points. Nobody is a name of "".
+func knownAs(who *deadletter.Principal) func(*web.Options) {
+	return func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) {
+			if who.Name == "" {
+				return *who, fmt.Errorf("%w: say who you are", deadletter.ErrSignIn)
+			}
+			return *who, nil
+		}
+	}
+}
+
+// TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
+// testdata/access.txt lists the lowest rank that is let in. It must not be let in elsewhere: a
+// higher rank that is denied what a lower one may do is an error. A new route changes the list.
+func TestWhoReachesEachRoute(t *testing.T) {
+	t.Parallel()
+	var who deadletter.Principal
+	h := open(t, knownAs(&who))
+	paths := strings.NewReplacer("{id}", "1", "{set}", "shop", "{name}", "main", "*", "x.css")
+	var list []string
+	if err := chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if strings.HasSuffix(route, "/events") || strings.HasPrefix(route, "/static/") && method != http.MethodGet {
+			return nil // streams are in TestNobodyGetsAnEvent
+		}
+		let := func(p deadletter.Principal) bool {
+			who = p
+			r := httptest.NewRequest(method, "https://dlo.example"+paths.Replace(route), nil)
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			text := answer.Body.String()
+			denied := answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
+			if denied && strings.Contains(text, "sms") {
+				t.Errorf("%s %s tells %q about a queue", method, route, p.Name)
+			}
+			return !denied
+		}
+		lowest := ""
+		if let(deadletter.Principal{}) {
+			lowest = "everybody"
+		}
+		if !strings.HasPrefix(route, "/static/") && route != "/healthz" && route != "/readyz" && let(deadletter.Principal{Name: "stranger"}) {
+			t.Errorf("%s %s lets in somebody without a grant", method, route)
+		}
+		for _, rank := range ranks {
+			switch in := let(deadletter.Principal{Name: "ana", Grants: rank.grants}); {
+			case in && lowest == "":
+				lowest = rank.name
+			case !in && lowest != "" && lowest != "reader with reveal":
+				t.Errorf("%s %s lets in %s, and not %s", method, route, lowest, rank.name)
+			}
+		}
+		list = append(list, fmt.Sprintf("%-8s %s %s", method, route, cmp.Or(lowest, "nobody")))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(list)
+	got := strings.Join(list, "\n") + "\n"
+	const file = "testdata/access.txt"
+	if testenv.Updates() {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("who reaches a route has changed; go test ./web -update writes the list (-before +now):\n%s", diff)
+	}
+}
+
+// TestNobodyLearnsAnything checks the responses to nobody: they contain no count, no name and no
+// part of a page, and say what to do.
+func TestNobodyLearnsAnything(t *testing.T) {
+	t.Parallel()
+	var who deadletter.Principal
+	h := open(t, knownAs(&who))
+	h.receive("sms", 3, "x")
+	for _, path := range []string{"/", "/letters", "/nowhere", "/palette", "/api/v1/letters", "/api/v1/nowhere", "/metrics"} {
+		a := h.get(path).want(t, 401, "say who you are")
+		if strings.Contains(a.text, "sms") || strings.Contains(a.text, "<nav") || a.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: %v %.300s", path, a.Header, a.text)
+		}
+	}
+	h.post("/letters", nil).want(t, 401, "say who you are") // there is no such method
+	r := httptest.NewRequest("POST", "/letters/confirm", nil)
+	r.Header.Set("Content-Encoding", "gzip")
+	if a := h.do(r).want(t, 415); strings.Contains(a.text, "<nav") {
+		t.Errorf("%.300s", a.text)
+	}
+	if a := h.get("/readyz").want(t, 200); a.text != "{\"ready\":true}\n" {
+		t.Errorf("readyz tells nobody %s", a.text)
+	}
+	who = deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}}
+	h.get("/readyz").want(t, 200, `"brokers":[{"name":"main"`)
+}
+
+// TestNobodyGetsAnEvent checks the streams of live events.
+func TestNobodyGetsAnEvent(t *testing.T) {
+	t.Parallel()
+	var who deadletter.Principal
+	h := open(t, knownAs(&who))
+	for _, path := range []string{"/events", "/api/v1/events"} {
+		h.get(path).want(t, 401)
+	}
+	who.Name = "stranger"
+	for _, path := range []string{"/events", "/api/v1/events"} {
+		h.get(path).want(t, 403)
+	}
+}
+
+// TestPurgeAndRevealAreApart checks that no role includes them, and that they can be granted.
+func TestPurgeAndRevealAreApart(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}
+	h := open(t, knownAs(&who))
+	id := string(h.receive("sms", 1, "x")[0])
+	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"]}`).want(t, 403, "ana may not purge letters of queue sms; that needs a grant with purge: true")
+	h.postJSON("/api/v1/letters/"+id+"/reveal", `{"header":"a"}`).want(t, 403, "that needs a grant with reveal: true")
+	h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader","reveal":true}`).want(t, 403, "that needs a grant with reveal: true")
+	h.postJSON("/api/v1/tokens", `{"name":"ci","role":"operator","purge":true}`).want(t, 403, "that needs a grant with purge: true")
+	who.Grants[0].Purge = true
+	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"]}`).want(t, 202)
+}
+
+// TestTokensOfTheAPI adds, lists and revokes tokens.
+func TestTokensOfTheAPI(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for body, want := range map[string]string{
+		`{"name":"a b","role":"reader"}`:                                    "1 to 64 letters, digits, dots, hyphens and underscores",
+		`{"name":"","role":"reader"}`:                                       "1 to 64 letters",
+		`{"name":"ci","role":"root"}`:                                       "the roles are reader, operator, editor, admin",
+		`{"name":"ci","role":"reader","purge":true}`:                        "purge needs the role operator or more",
+		`{"name":"ci","role":"reader","expires_at":"2020-01-01T00:00:00Z"}`: "expired already",
+	} {
+		h.postJSON("/api/v1/tokens", body).want(t, 400, want)
+	}
+	var added api.NewSecret
+	a := h.postJSON("/api/v1/tokens", `{"name":"ci","role":"operator","reveal":true,"expires_at":"2027-01-01T00:00:00Z"}`).want(t, 201)
+	a.json(t, &added)
+	if !strings.HasPrefix(added.Secret, "dlo_") || len(added.Secret) != 47 || a.Header.Get("Location") != "/api/v1/tokens/ci" || added.CreatedBy != "local" {
+		t.Errorf("%+v %v", added, a.Header)
+	}
+	h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader"}`).want(t, 409, "there is a token ci already")
+	if a := h.get("/api/v1/tokens").want(t, 200, `"role":"operator"`); strings.Contains(a.text, added.Secret) {
+		t.Error("the list contains the secret")
+	}
+	known, err := h.store.TokenBy(t.Context(), deadletter.SecretHash(added.Secret))
+	if err != nil || known.Name != "ci" || !known.Grant.Reveal || known.Principal().Name != "token:ci" {
+		t.Errorf("%+v %v", known, err)
+	}
+	if list, err := h.store.Tokens(t.Context()); err != nil || list[0].UsedAt.IsZero() {
+		t.Errorf("%+v %v", list, err)
+	}
+	h.late.Store(int64(365 * 24 * 60 * 60 * 1e9))
+	if _, err := h.store.TokenBy(t.Context(), deadletter.SecretHash(added.Secret)); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("an expired token: %v", err)
+	}
+	h.late.Store(0)
+	h.sendJSON("DELETE", "/api/v1/tokens/ci", "").want(t, 204)
+	h.sendJSON("DELETE", "/api/v1/tokens/ci", "").want(t, 404, "token ci")
+	if _, err := h.store.TokenBy(t.Context(), deadletter.SecretHash(added.Secret)); !errors.Is(err, deadletter.ErrNotFound) {
+		t.Errorf("a revoked token: %v", err)
+	}
+	h.get("/audit").want(t, 200, "token added", "token revoked", "operator, reveal, until 2027-01-01 00:00 UTC")
+	h.get("/api/v1/me").want(t, 200, `"name":"local"`, `"role":"admin"`)
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/go-chi/chi/v5"
+)
+
+const (
+	deniedEvery = time.Minute // between two audit entries of one principal at one route
+	maxDenied   = 1000        // principals and routes that are remembered
+)
+
+// denials remembers which denied requests the audit has, so that a script that tries again and
+// again does not fill it.
+type denials struct {
+	mu   sync.Mutex
+	last map[string]time.Time // principal and route -> newest entry
+}
+
+// due reports whether a denied request needs an entry of its own.
+func (d *denials) due(key string, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.last[key]).Abs() < deniedEvery {
+		return false
+	}
+	if d.last == nil || len(d.last) >= maxDenied {
+		d.last = map[string]time.Time{}
+	}
+	d.last[key] = now
+	return true
+}
+
+// denied records a request that was denied to somebody whom dlo knows.
+func (w *Web) denied(r *http.Request, err error) {
+	p, route := principal(r), r.Method+" "+r.URL.Path
+	if at := chi.NewRouteContext(); w.router.Match(at, r.Method, r.URL.Path) {
+		route = r.Method + " " + at.RoutePattern()
+	}
+	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 5*time.Second)
+	defer cancel()
+	act := deadletter.Act{Kind: deadletter.ActDenied, Actor: p.Name, Detail: deadletter.Cut(sentence(err, http.StatusForbidden), 300), Targets: []deadletter.Target{{Kind: deadletter.TargetRoute, Name: route}}, Asked: 1}
+	if err := w.Store.Record(ctx, act); err != nil {
+		w.Log.Warn("a denied request was not recorded", "who", p.Name, "route", route, "err", err)
+	}
+}
