@@ -31,7 +31,7 @@ var rooms = []room{
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
 	{"internal/cli", "all commands except serve; links no store and no broker client", "internal/api internal/query internal/config internal/rules internal/topology"},
 	{"internal/server", "wires the rooms together: `dlo serve`, and the commands that open the store file or a broker", all + " but cmd/demo internal/cli internal/storetest internal/system internal/testenv"},
-	{"web", "chi router, middleware; handlers of the pages and the JSON API", "web/view internal/api internal/config internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static"},
+	{"web", "chi router, middleware; handlers of the pages and the JSON API", "web/view internal/api internal/config internal/identity internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static"},
 	{"web/view", "templ components and their view models; no input or output", "internal/failure static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},
 	{"internal/ingest", "the window protocol: takes letters in, exactly one row each, from inboxes continuously and from other queues once", ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
+	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
 )
@@ -45,13 +48,16 @@ func knownAs(who *deadletter.Principal) func(*web.Options) {
 	}
 }
 
+// withUsers gives dlo users of its own.
+func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.Store), o.Now) }
+
 // TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
 // testdata/access.txt lists the lowest rank that is let in. It must not be let in elsewhere: a
 // higher rank that is denied what a lower one may do is an error. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
-	h := open(t, knownAs(&who))
+	h := open(t, knownAs(&who), withUsers)
 	paths := strings.NewReplacer("{id}", "1", "{set}", "shop", "{name}", "main", "*", "x.css")
 	var list []string
 	if err := chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -65,7 +71,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
 			text := answer.Body.String()
-			denied := answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
+			denied := answer.Code == http.StatusUnauthorized && strings.Contains(text, "say who you are") || answer.Header().Get("Location") == "/signin?next="+url.QueryEscape(r.URL.Path) || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
 			if denied && strings.Contains(text, "sms") {
 				t.Errorf("%s %s tells %q about a queue", method, route, p.Name)
 			}
@@ -75,7 +81,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		if let(deadletter.Principal{}) {
 			lowest = "everybody"
 		}
-		if !strings.HasPrefix(route, "/static/") && route != "/healthz" && route != "/readyz" && let(deadletter.Principal{Name: "stranger"}) {
+		if !strings.HasPrefix(route, "/static/") && route != "/healthz" && route != "/readyz" && !strings.HasPrefix(route, "/sign") && route != "/welcome" && let(deadletter.Principal{Name: "stranger"}) {
 			t.Errorf("%s %s lets in somebody without a grant", method, route)
 		}
 		for _, rank := range ranks {

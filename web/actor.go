@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -30,8 +31,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 		ctx := deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r))
 		r = r.WithContext(context.WithValue(ctx, actorKey{}, p))
 		if verb, ok := w.neededBy(r); ok {
-			if !p.May(verb) {
-				w.fail(rw, r, deadletter.Denied(p, verb))
+			if err := deadletter.Reach(p, verb); err != nil {
+				w.fail(rw, r, err)
 				return
 			}
 		}
@@ -51,6 +52,10 @@ func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
 	}
 	if forScripts(r) {
 		writeProblem(rw, code, err, "")
+		return
+	}
+	if code == http.StatusUnauthorized && w.Users != nil && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		redirect(rw, "/signin?next="+url.QueryEscape(localPath(r.URL.RequestURI())))
 		return
 	}
 	http.Error(rw, cmp.Or(sentence(err, code), view.ErrorText(code)), code)

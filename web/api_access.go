@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -39,13 +41,10 @@ func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := principal(r)
-	for verb, given := range map[deadletter.Verb]bool{deadletter.VerbReveal: in.Reveal, deadletter.VerbPurge: in.Purge} {
-		if given && !by.MayEverywhere(verb) {
-			return nil, deadletter.Denied(by, verb)
-		}
+	if err := mayGive(principal(r), in.Reveal, in.Purge); err != nil {
+		return nil, err
 	}
-	t.CreatedBy = by.Name
+	t.CreatedBy = principal(r).Name
 	secret := deadletter.NewSecret()
 	if t, err = w.Store.AddToken(r.Context(), t, deadletter.SecretHash(secret)); err != nil {
 		return nil, err
@@ -59,4 +58,92 @@ func (w *Web) apiRevokeToken(r *http.Request) (any, error) {
 		return nil, errStopping
 	}
 	return gone{}, w.Store.RevokeToken(r.Context(), chi.URLParam(r, "name"), principal(r).Name)
+}
+
+// errNoUsers is the error of calls about users if dlo has no users of its own.
+var errNoUsers = deadletter.NoSuch("user: auth.users is not set")
+
+// apiUsers handles GET /users.
+func (w *Web) apiUsers(r *http.Request) (any, error) {
+	if w.Users == nil {
+		return nil, errNoUsers
+	}
+	list, err := w.Users.Users(r.Context())
+	return api.Users{Users: each(list, api.NewUser)}, err
+}
+
+// apiAddUser handles POST /users. Nobody gives away more than they have.
+func (w *Web) apiAddUser(r *http.Request, in api.UserRequest) (any, error) {
+	if w.Users == nil {
+		return nil, errNoUsers
+	}
+	u, err := deadletter.NewUser(in.Name, in.Role, in.Reveal, in.Purge, principal(r).Name)
+	if err == nil {
+		err = mayGive(principal(r), in.Reveal, in.Purge)
+	}
+	if err != nil {
+		return nil, err
+	}
+	code, err := w.Users.Add(r.Context(), u)
+	return created{w.invitation(r, u.Name, code), "/api/v1/users/" + url.PathEscape(u.Name)}, err
+}
+
+// apiResetUser handles POST /users/{name}/reset.
+func (w *Web) apiResetUser(r *http.Request) (any, error) {
+	if w.Users == nil {
+		return nil, errNoUsers
+	}
+	u, err := w.Users.User(r.Context(), pathName(r))
+	if err == nil { // the link gives what the user has
+		err = mayGive(principal(r), u.Grant.Reveal, u.Grant.Purge)
+	}
+	if err != nil {
+		return nil, err
+	}
+	code, err := w.Users.Reset(r.Context(), u.Name, principal(r).Name)
+	return w.invitation(r, u.Name, code), err
+}
+
+// apiRemoveUser handles DELETE /users/{name}.
+func (w *Web) apiRemoveUser(r *http.Request) (any, error) {
+	if w.Users == nil {
+		return nil, errNoUsers
+	}
+	return gone{}, w.Users.Remove(r.Context(), pathName(r), principal(r).Name)
+}
+
+// pathName returns the name in the path.
+func pathName(r *http.Request) string {
+	name := chi.URLParam(r, "name")
+	if decoded, err := url.PathUnescape(name); err == nil {
+		return decoded
+	}
+	return name
+}
+
+// mayGive returns an error if somebody may not give reveal or purge away.
+func mayGive(by deadletter.Principal, reveal, purge bool) error {
+	for verb, given := range map[deadletter.Verb]bool{deadletter.VerbReveal: reveal, deadletter.VerbPurge: purge} {
+		if err := deadletter.Allow(by, verb, deadletter.Origin{}); given && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// invitation returns the link with which a user chooses a password.
+func (w *Web) invitation(r *http.Request, name, code string) api.Invitation {
+	base := w.PublicURL
+	if base == "" {
+		base = "http://" + r.Host
+		if w.Secure {
+			base = "https://" + r.Host
+		}
+	}
+	return api.Invitation{Name: name, Link: WelcomeLink(base, code)}
+}
+
+// WelcomeLink returns the link with which an invited user chooses a password.
+func WelcomeLink(base, code string) string {
+	return strings.TrimSuffix(base, "/") + "/welcome?code=" + url.QueryEscape(code)
 }

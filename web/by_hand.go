@@ -23,7 +23,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p := view.ByHandPage{Shell: w.shell(r, "Copy letter "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: form.Get("q"), Form: view.ParseForm(form.Get("as")), Revealed: reveal}
-	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
+	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
 	if p.Form == view.FormJSON {
 		whole, err := w.wholeLetter(r, l, reveal)
 		if err != nil {

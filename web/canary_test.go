@@ -24,6 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -54,6 +55,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	h = open(t, ruled, func(o *web.Options) {
 		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{"id", "customer.email", "card.number", "customer.name"}
 		o.Picker = picker{o.Store.(*store.Store)}
+		o.Users = identity.NewAccounts(o.Store.(*store.Store), nil)
 		o.Metrics = promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 		if len(actor) > 0 {
 			o.Actor = func(*http.Request) (deadletter.Principal, error) { return actor[0], nil }
@@ -156,7 +158,7 @@ func TestNobodySeesACanary(t *testing.T) {
 	paths := []string{
 		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20", "/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export", "/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
 		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
-		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers", "/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
+		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers", "/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/account", "/signin", "/signin/again", "/welcome", "/api/v1/users", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
 	for _, place := range view.Places {
 		paths = append(paths, place.Path)

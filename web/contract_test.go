@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -84,6 +85,11 @@ func prepared(h *house, method, path string) {
 		h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}})
 	case strings.HasPrefix(path, "/views") && method != "POST":
 		h.postJSON("/api/v1/views", `{"name":"all","query":""}`).want(h.t, 201)
+	case strings.HasPrefix(path, "/users"):
+		h.Users = identity.NewAccounts(h.store, nil)
+		if path != "/users" || method != "POST" {
+			h.postJSON("/api/v1/users", `{"name":"lena","role":"reader"}`).want(h.t, 201)
+		}
 	case strings.HasPrefix(path, "/tokens") && method != "POST":
 		h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader"}`).want(h.t, 201)
 	case path == "/trial" && method == "GET":

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -108,12 +110,28 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		writeProblem(rw, code, err, name)
 		return
 	}
+	if errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" && r.Header.Get("Sec-Fetch-Dest") != "empty" {
+		redirect(rw, "/signin/again?next="+url.QueryEscape(cameFrom(r)))
+		return
+	}
 	if !w.open && !principal(r).May(deadletter.VerbView) { // the request failed before it was known who makes it
 		http.Error(rw, view.ErrorText(code), code)
 		return
 	}
 	shell := w.shell(r, view.ErrorTitle(code), "")
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
+}
+
+// cameFrom returns the path of the page that a person was on when they sent a form, or of the page
+// that they asked for.
+func cameFrom(r *http.Request) string {
+	if r.Method == http.MethodGet {
+		return localPath(r.URL.RequestURI())
+	}
+	if u, err := url.Parse(r.Referer()); err == nil && u.Host == r.Host && u.Path != "" {
+		return localPath(u.RequestURI())
+	}
+	return "/"
 }
 
 // turnAway responds to a request that is rejected early, because it comes from a foreign host or

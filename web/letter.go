@@ -90,7 +90,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
-	p.MayReveal = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin) == nil && l.State != deadletter.StatePurged
+	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
 	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise its neighbours are unknown
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err

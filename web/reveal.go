@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -223,4 +224,11 @@ func (v revealed) put(tree []view.TreeNode) {
 	at := n.At
 	*n = shown[0]
 	n.At, n.Revealed = at, true
+}
+
+// revealable reports whether a person may see masked values, perhaps after giving the password
+// again.
+func revealable(p deadletter.Principal, o deadletter.Origin) bool {
+	err := deadletter.Allow(p, deadletter.VerbReveal, o)
+	return err == nil || errors.Is(err, deadletter.ErrAgain)
 }

@@ -27,12 +27,23 @@ func (w *Web) routes() chi.Router {
 	}
 	r.HandleFunc(static.Prefix+"*", files)
 
+	if w.Users != nil {
+		w.signInRoutes(r)
+	}
+
 	// Pages for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
 		r.Use(w.actor)
 		pages := w.placePages()
 		for _, place := range view.Places {
 			r.Get(place.Path, w.page(pages[place.Section]))
+		}
+		r.Get("/account", w.page(w.account))
+		if w.Users != nil {
+			r.Post("/account/password", w.changePassword)
+			r.Post("/account/sessions/{id}/end", w.act(w.endSession))
+			r.Get("/signin/again", w.page(w.againPage))
+			r.Post("/signin/again", w.confirmPassword)
 		}
 		r.Get("/jump", w.act(w.jump))
 		r.Get("/palette", w.api(listed(w, w.palette)))
@@ -167,6 +178,10 @@ func (w *Web) routes() chi.Router {
 		r.Get("/tokens", w.api(bare(w.apiTokens)))
 		r.Post("/tokens", w.api(bare(reading(w.apiAddToken))))
 		r.Delete("/tokens/{name}", w.api(bare(w.apiRevokeToken)))
+		r.Get("/users", w.api(bare(w.apiUsers)))
+		r.Post("/users", w.api(bare(reading(w.apiAddUser))))
+		r.Post("/users/{name}/reset", w.api(bare(w.apiResetUser)))
+		r.Delete("/users/{name}", w.api(bare(w.apiRemoveUser)))
 		r.Post("/annotations", w.api(bare(w.apiAnnotate)))
 		r.Get(eventsPath, w.events)
 	})

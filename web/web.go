@@ -16,6 +16,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
@@ -90,6 +91,8 @@ type Options struct {
 	Now       func() time.Time                                  // nil: time.Now
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+	Users     *identity.Accounts                                // dlo's own users; nil: none
+	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https
 	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection
 

@@ -64,3 +64,38 @@ type NewSecret struct {
 	Token
 	Secret string `json:"secret"`
 }
+
+// User is a local user, in GET /users.
+type User struct {
+	Name       string    `json:"name"`
+	Grant      Grant     `json:"grant"`
+	CreatedAt  time.Time `json:"created_at"`
+	CreatedBy  string    `json:"created_by"`
+	SignedInAt time.Time `json:"signed_in_at,omitzero"` // absent = never
+	Invited    bool      `json:"invited"`               // has not chosen a password yet
+}
+
+// NewUser returns a user of the domain as JSON.
+func NewUser(u deadletter.User) User {
+	return User{Name: u.Name, Grant: NewGrant(u.Grant), CreatedAt: u.CreatedAt, CreatedBy: u.CreatedBy, SignedInAt: u.SignedInAt, Invited: u.Invited}
+}
+
+// Users is the response to GET /users.
+type Users struct {
+	Users []User `json:"users"`
+}
+
+// UserRequest is the body of POST /users.
+type UserRequest struct {
+	Name   string `json:"name"`
+	Role   string `json:"role"`
+	Reveal bool   `json:"reveal,omitempty"`
+	Purge  bool   `json:"purge,omitempty"`
+}
+
+// Invitation is the response to POST /users and POST /users/{name}/reset. The link is not shown
+// again.
+type Invitation struct {
+	Name string `json:"name"`
+	Link string `json:"link"` // where the user chooses a password, once
+}

@@ -62,12 +62,12 @@ type TokenFile interface {
 
 type tokenAddCmd struct {
 	answerFlags
-	Name    string        `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
-	Role    string        `name:"role" required:"" help:"What it may do: reader, operator, editor or admin."`
-	Reveal  bool          `name:"reveal" help:"It may see masked data."`
-	Purge   bool          `name:"purge" help:"It may purge letters."`
-	Expires string        `name:"expires" help:"When it ends, for example 90d. Without this it never ends."`
-	Store   string        `name:"store" help:"The store file of a server that does not run, for the first token of an installation. No server is asked."`
+	Name    string `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
+	Role    string `name:"role" required:"" help:"What it may do: reader, operator, editor or admin."`
+	Reveal  bool   `name:"reveal" help:"It may see masked data."`
+	Purge   bool   `name:"purge" help:"It may purge letters."`
+	Expires string `name:"expires" help:"When it ends, for example 90d. Without this it never ends."`
+	Store   string `name:"store" help:"The store file of a server that does not run, for the first token of an installation. No server is asked."`
 }
 
 // Run prints only the secret on standard output, so that scripts can read it.
@@ -106,6 +106,74 @@ func printSecret(p *Program, name, secret string) error {
 	return err
 }
 
+type userCmd struct {
+	Add    userAddCmd    `cmd:"" help:"Add a user of dlo's own, and print the link with which the user chooses a password."`
+	List   userListCmd   `cmd:"" help:"List the users of dlo's own."`
+	Reset  userResetCmd  `cmd:"" help:"Take a user's password and sessions away, and print the link with which the user chooses a new password."`
+	Remove userRemoveCmd `cmd:"" help:"Remove a user of dlo's own, and end the user's sessions."`
+}
+
+type userAddCmd struct {
+	answerFlags
+	Name   string `arg:"" name:"name" help:"The name, for example lena or lena@example.com."`
+	Role   string `name:"role" required:"" help:"What the user may do: reader, operator, editor or admin."`
+	Reveal bool   `name:"reveal" help:"The user may see masked data."`
+	Purge  bool   `name:"purge" help:"The user may purge letters."`
+}
+
+func (c userAddCmd) Run(p *Program) error {
+	return add(p, c.answerFlags, "/users", api.UserRequest{Name: c.Name, Role: c.Role, Reveal: c.Reveal, Purge: c.Purge}, invitationWords)
+}
+
+func invitationWords(i api.Invitation) string {
+	return i.Name + " chooses a password at this link, once and within 72 hours:\n" + i.Link
+}
+
+type userListCmd struct{ answerFlags }
+
+func (c userListCmd) Run(p *Program) error {
+	list := listing[api.User]{path: "/users", key: "users", whole: true, head: []string{"NAME", "MAY", "ADDED", "BY", "SIGNED IN"}, none: "there are no users"}
+	return list.run(p, c.answerFlags, func(u api.User) []string {
+		in := "never"
+		if !u.SignedInAt.IsZero() {
+			in = ago(u.SignedInAt, time.Now())
+		} else if u.Invited {
+			in = "never; invited"
+		}
+		return []string{u.Name, grantWords(u.Grant), ago(u.CreatedAt, time.Now()), u.CreatedBy, in}
+	})
+}
+
+type userResetCmd struct {
+	answerFlags
+	Name string `arg:"" name:"name" help:"The name of the user."`
+}
+
+func (c userResetCmd) Run(p *Program) error {
+	return add(p, c.answerFlags, "/users/"+url.PathEscape(c.Name)+"/reset", struct{}{}, invitationWords)
+}
+
+type userRemoveCmd struct {
+	answerFlags
+	Name string `arg:"" name:"name" help:"The name of the user."`
+}
+
+func (c userRemoveCmd) Run(p *Program) error {
+	return removeNamed(p, c.answerFlags, "/users/", "user", "removed", c.Name)
+}
+
+// removeNamed removes a thing that has a name, and says so.
+func removeNamed(p *Program, f answerFlags, path, what, done, name string) error {
+	if err := f.call(p, http.MethodDelete, path+url.PathEscape(name), nil, nil); err != nil {
+		return err
+	}
+	if f.Output != "table" {
+		return printJSON(p.Stdout, map[string]any{"name": name, done: true}, f.Output == "json")
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%s %s is %s\n", what, deadletter.Visible(name), done)
+	return err
+}
+
 type tokenListCmd struct{ answerFlags }
 
 func (c tokenListCmd) Run(p *Program) error {
@@ -128,12 +196,5 @@ type tokenRevokeCmd struct {
 }
 
 func (c tokenRevokeCmd) Run(p *Program) error {
-	if err := c.call(p, http.MethodDelete, "/tokens/"+url.PathEscape(c.Name), nil, nil); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return printJSON(p.Stdout, map[string]any{"name": c.Name, "revoked": true}, c.Output == "json")
-	}
-	_, err := fmt.Fprintf(p.Stdout, "token %s is revoked\n", deadletter.Visible(c.Name))
-	return err
+	return removeNamed(p, c.answerFlags, "/tokens/", "token", "revoked", c.Name)
 }

@@ -51,6 +51,7 @@ type Commands struct {
 	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
 	Token       tokenCmd       `cmd:"" help:"Tokens of the API, for programs and for this command line."`
+	User        userCmd        `cmd:"" help:"Users of dlo's own, who sign in with a password."`
 	Whoami      whoamiCmd      `cmd:"" help:"Print who the server takes you for, and what you may do."`
 	Config      configCmd      `cmd:"" help:"Check the configuration file."`
 	Completion  completionCmd  `cmd:"" help:"Write the completion of a shell."`

@@ -22,10 +22,11 @@ type TLS struct{ Cert, Key string }
 type Auth struct {
 	Proxy  identity.Proxy
 	Tokens bool // tokens of the API are accepted
+	Users  bool // dlo has users of its own
 }
 
 // On reports whether requests without credentials are refused.
-func (a Auth) On() bool { return a.Tokens || a.Proxy.User != "" }
+func (a Auth) On() bool { return a.Tokens || a.Users || a.Proxy.User != "" }
 
 func (d *decoder) tls(n *yaml.Node, t *TLS) {
 	d.mapping(n, "tls", keys{
@@ -41,6 +42,7 @@ func (d *decoder) auth(n *yaml.Node, a *Auth) {
 	d.mapping(n, "auth", keys{
 		"proxy":  func(n *yaml.Node) { d.proxy(n, &a.Proxy) },
 		"tokens": func(n *yaml.Node) { d.boolean(n, &a.Tokens) },
+		"users":  func(n *yaml.Node) { d.boolean(n, &a.Users) },
 	})
 }
 
@@ -96,10 +98,11 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 	d.list(n, func(n *yaml.Node) {
 		var g identity.Grant
 		d.mapping(n, "grants", keys{
-			"role":   func(n *yaml.Node) { d.role(n, &g.Role) },
-			"to":     func(n *yaml.Node) { d.grantees(n, &g.To) },
-			"reveal": func(n *yaml.Node) { d.boolean(n, &g.Reveal) },
-			"purge":  func(n *yaml.Node) { d.boolean(n, &g.Purge) },
+			"role":            func(n *yaml.Node) { d.role(n, &g.Role) },
+			"to":              func(n *yaml.Node) { d.grantees(n, &g.To) },
+			"reveal":          func(n *yaml.Node) { d.boolean(n, &g.Reveal) },
+			"purge":           func(n *yaml.Node) { d.boolean(n, &g.Purge) },
+			"without_step_up": func(n *yaml.Node) { d.boolean(n, &g.WithoutStepUp) },
 		})
 		if !d.has(n, "role") || !d.has(n, "to") {
 			d.mistake(n, "a grant needs role and to, for example {role: operator, to: [\"group:payments\"]}")
@@ -139,7 +142,7 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 func (d *decoder) checkAccess(c *Config) {
 	switch {
 	case len(c.Grants) > 0 && !c.Auth.On():
-		d.mistake(d.at["grants"], "grants need auth.proxy or auth.tokens; without them everybody on this machine may do everything")
+		d.mistake(d.at["grants"], "grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything")
 	case len(c.Grants) == 0 && c.Auth.Proxy.User != "":
 		d.mistake(d.at["auth"], "auth.proxy needs grants; without one nobody may do anything, for example grants: [{role: reader, to: [everyone]}]")
 	}

@@ -228,8 +228,8 @@ problems: {notify: []}
 tls: {cert_file: /c, key_file: /k}
 ops_listen: ":9"
 ops_open: true
-auth: {tokens: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
-grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true}, {role: reader, to: [everyone]}]
+auth: {tokens: true, users: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
+grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
 	if err != nil {
@@ -237,12 +237,12 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	}
 	want := config.Config{
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true,
-		Auth: config.Auth{Tokens: true, Proxy: identity.Proxy{
+		Auth: config.Auth{Tokens: true, Users: true, Proxy: identity.Proxy{
 			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
 		}},
 		Grants: []identity.Grant{
-			{To: []string{"everyone", "user:a:b", "group:x y", "token:ci"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true, Purge: true}},
+			{To: []string{"everyone", "user:a:b", "group:x y", "token:ci"}, WithoutStepUp: true, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true, Purge: true}},
 			{To: []string{"everyone"}, Grant: deadletter.Grant{Role: deadletter.RoleReader}},
 		},
 		Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
@@ -354,7 +354,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"base_path: /dlo", "read_only: true", "auth: {users: true}", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: reader, to: [everyone], queues: [a]}]}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
+		"base_path: /dlo", "read_only: true", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: reader, to: [everyone], queues: [a]}]}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
 		"default: {discard: true}",
 		"default: {dead: {group: x}}",
 	} {
@@ -405,7 +405,7 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `for example {"email-*": 10}`}}},
 		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}}},
-		{"a grant without auth", "grants: [{role: reader, to: [everyone]}]", []place{{1, 9, "grants need auth.proxy or auth.tokens"}}},
+		{"a grant without auth", "grants: [{role: reader, to: [everyone]}]", []place{{1, 9, "grants need auth.proxy, auth.users or auth.tokens"}}},
 		{"a proxy without grants", "auth: {proxy: {from: [10.0.0.1]}}", []place{{1, 7, "auth.proxy needs grants"}}},
 		{"a proxy from nowhere", "{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}}},
 		{"a network that is none", "{auth: {proxy: {from: [10.0.0.0/99, rabbit]}, tokens: true}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}, {1, 24, "is not an address"}, {1, 37, "is not an address"}}},

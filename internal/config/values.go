@@ -23,8 +23,8 @@ type keys map[string]func(n *yaml.Node)
 // mapping.
 var later = map[string][]string{
 	"":             {"base_path", "read_only"},
-	"auth":         {"users", "oidc"},
-	"grants":       {"queues", "vhosts", "brokers", "from_rabbitmq", "without_step_up"},
+	"auth":         {"oidc"},
+	"grants":       {"queues", "vhosts", "brokers", "from_rabbitmq"},
 	"search":       {"substring"},
 	"default":      {"discard"},
 	"default.dead": {"group"},

@@ -91,6 +91,13 @@ const (
 	ActTokenAdded      = "token added"
 	ActTokenRevoked    = "token revoked"
 	ActDenied          = "denied"
+	ActUserAdded       = "user added"
+	ActUserReset       = "user reset"
+	ActUserRemoved     = "user removed"
+	ActPasswordSet     = "password set"
+	ActSignedIn        = "signed in"
+	ActSignInFailed    = "sign-in failed"
+	ActSignedOut       = "signed out"
 )
 
 // ActBreaker returns the kind of act for a breaker of retries that entered state s.
@@ -106,7 +113,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
-	ActTokenAdded, ActTokenRevoked, ActDenied,
+	ActTokenAdded, ActTokenRevoked, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
 })
 
 func texts[T ~string](names []T) []string {
@@ -144,6 +151,7 @@ const (
 	TargetDigest    TargetKind = "digest"
 	TargetStore     TargetKind = "store"
 	TargetToken     TargetKind = "token"
+	TargetUser      TargetKind = "user"
 	TargetRoute     TargetKind = "route" // a request, such as POST /operations
 )
 

@@ -38,7 +38,9 @@ func NewSecret() string {
 func SecretHash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // Principal returns the principal of a token.
-func (t APIToken) Principal() Principal { return Principal{TokenName + t.Name, []Grant{t.Grant}} }
+func (t APIToken) Principal() Principal {
+	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
+}
 
 // NewAPIToken returns a token with a role that expires at a time; zero means never. The error wraps
 // ErrInvalid.

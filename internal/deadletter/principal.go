@@ -17,6 +17,10 @@ type Grant struct {
 	Reveal bool `json:"reveal,omitempty"` // see masked data; no role includes that
 	Purge  bool `json:"purge,omitempty"`  // purge letters; no role includes that
 
+	// Again says why the grant does not permit at the moment to see masked data, to purge, or to
+	// change who may do what; "" = it does. A password that was given long ago is such a reason.
+	Again string `json:"-"`
+
 	// Globs of where the grant holds; none = everywhere.
 	Queues, VHosts, Brokers []string `json:",omitempty"`
 }
@@ -37,7 +41,7 @@ func (g Grant) Words() string {
 var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 
 // Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
-var Local = Principal{"local", []Grant{everything}}
+var Local = Principal{Name: "local", Grants: []Grant{everything}}
 
 // Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, because
 // nobody requested its actions.
@@ -78,13 +82,36 @@ func (g Grant) includes(v Verb) bool {
 
 // Allow is the only gate before every action. It checks whether p may do v to letters with origin o
 // or, if o is empty, to something that belongs to no queue. The error wraps ErrDenied and says who
-// may not do what.
+// may not do what, or wraps ErrAgain.
 func Allow(p Principal, v Verb, o Origin) error {
-	if slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(o) }) {
-		return nil
+	return p.allow(v, o, func(g Grant) bool { return g.holds(o) })
+}
+
+// Reach is the gate before a route. It checks whether p may do v somewhere; Allow then checks
+// where.
+func Reach(p Principal, v Verb) error {
+	return p.allow(v, Origin{}, func(Grant) bool { return true })
+}
+
+func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
+	again := ""
+	for _, g := range p.Grants {
+		switch {
+		case !g.includes(v) || !holds(g):
+		case g.Again == "" || v != VerbReveal && v != VerbPurge && v != VerbAccess:
+			return nil
+		default:
+			again = g.Again
+		}
+	}
+	if again != "" {
+		return fmt.Errorf("%w: to %s, %s", ErrAgain, verbs[v].words, again)
 	}
 	return denied(p, v, o)
 }
+
+// ErrAgain is the ErrForbidden of a grant with a reason in Again.
+var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
 // Denied returns the error for a principal that may do v nowhere. It wraps ErrDenied.
 func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }

@@ -76,7 +76,7 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 		{[]Grant{{Role: RoleOperator, Queues: []string{"*"}}}, []Verb{VerbRequeue}, []Verb{VerbEdit}},
 		{[]Grant{{Role: RoleReader, Reveal: true}, {Role: RoleAdmin}}, []Verb{VerbReveal, VerbAdopt}, []Verb{VerbPurge}},
 	} {
-		p := Principal{"ana", c.grants}
+		p := Principal{Name: "ana", Grants: c.grants}
 		for _, v := range c.may {
 			if err := Allow(p, v, Origin{Queue: "q"}); err != nil {
 				t.Errorf("%v: %v", c.grants, err)

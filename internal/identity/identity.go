@@ -30,7 +30,8 @@ const SecretHeader = "X-Dlo-Proxy-Secret"
 
 // Grant grants something to principals.
 type Grant struct {
-	To []string // user:NAME, group:NAME, token:NAME, or Everyone
+	To            []string // user:NAME, group:NAME, token:NAME, or Everyone
+	WithoutStepUp bool     // a proxy's word is enough to see masked data, to purge and to change rights
 	deadletter.Grant
 }
 
@@ -46,8 +47,29 @@ type Tokens interface {
 // Options is how people and tokens are known.
 type Options struct {
 	Proxy  Proxy
-	Tokens Tokens // nil: tokens are refused
+	Tokens Tokens    // nil: tokens are refused
+	Users  *Accounts // nil: nobody has an account
+	Secure bool      // people reach dlo by https
 	Grants []Grant
+}
+
+// CookieName returns the name of the cookie of a session. The prefix makes browsers refuse it for
+// another path, for another domain and without https.
+func CookieName(secure bool) string {
+	if secure {
+		return "__Host-dlo"
+	}
+	return "dlo-session"
+}
+
+// Secret returns the secret of the session that a request belongs to, or "". A cookie that occurs
+// twice may have been set by another path or by another host, so it is nobody's.
+func Secret(r *http.Request, secure bool) string {
+	all := r.CookiesNamed(CookieName(secure))
+	if len(all) != 1 {
+		return ""
+	}
+	return all[0].Value
 }
 
 // Identity answers who makes a request. Its methods are safe for concurrent use.
@@ -65,13 +87,23 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	}
 	for _, g := range i.Grants {
 		if g.covers(p.Name, groups) {
+			if g.Again = p.again; g.WithoutStepUp {
+				g.Again = ""
+			}
 			p.Grants = append(p.Grants, g.Grant)
 		}
 	}
 	if len(p.Grants) == 0 {
-		return p, fmt.Errorf("%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant", deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups))
+		return p.Principal, fmt.Errorf("%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant", deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups))
 	}
-	return p, nil
+	return p.Principal, nil
+}
+
+// known is who makes a request. again is the reason why grants of the configuration do not permit
+// at the moment what needs the password of a short time ago; "" = they do.
+type known struct {
+	deadletter.Principal
+	again string
 }
 
 // covers reports whether the grant is for a principal.
@@ -96,15 +128,26 @@ func ofGroups(groups []string) string {
 }
 
 // who returns the principal of a request without the grants of the configuration, and its groups.
-func (i *Identity) who(r *http.Request) (deadletter.Principal, []string, error) {
+func (i *Identity) who(r *http.Request) (known, []string, error) {
 	if secret, ok := bearer(r); ok {
 		return i.token(r.Context(), secret)
 	}
+	if secret := Secret(r, i.Secure); i.Users != nil && secret != "" && !strings.HasPrefix(r.URL.Path, "/api/") {
+		switch n, err := i.Users.Session(r.Context(), secret); {
+		case err == nil:
+			return i.Users.principal(n), nil, nil
+		case !errors.Is(err, deadletter.ErrNotFound):
+			return known{}, nil, err
+		}
+	}
+	if i.Users != nil && (i.Proxy.User == "" || !i.trusted(r)) && !strings.HasPrefix(r.URL.Path, "/api/") {
+		return known{}, nil, fmt.Errorf("%w: sign in at /signin", deadletter.ErrSignIn)
+	}
 	if i.Proxy.User == "" {
-		return deadletter.Principal{}, nil, fmt.Errorf("%w: send a token in the header Authorization: Bearer dlo_...", deadletter.ErrSignIn)
+		return known{}, nil, fmt.Errorf("%w: send a token of dlo in the header Authorization, as Bearer", deadletter.ErrSignIn)
 	}
 	if !i.trusted(r) {
-		return deadletter.Principal{}, nil, fmt.Errorf("%w: open dlo through the proxy that signs people in, or send a token", deadletter.ErrSignIn)
+		return known{}, nil, fmt.Errorf("%w: open dlo through the proxy that signs people in, or send a token", deadletter.ErrSignIn)
 	}
 	return i.Proxy.person(r.Header)
 }
@@ -121,19 +164,19 @@ func bearer(r *http.Request) (string, bool) {
 	return "", false
 }
 
-func (i *Identity) token(ctx context.Context, secret string) (deadletter.Principal, []string, error) {
+func (i *Identity) token(ctx context.Context, secret string) (known, []string, error) {
 	invalid := fmt.Errorf("%w: the token is not valid; it may have expired or been revoked", deadletter.ErrSignIn)
 	if i.Tokens == nil {
-		return deadletter.Principal{}, nil, invalid
+		return known{}, nil, invalid
 	}
 	t, err := i.Tokens.TokenBy(ctx, deadletter.SecretHash(secret))
 	switch {
 	case errors.Is(err, deadletter.ErrNotFound):
-		return deadletter.Principal{}, nil, invalid
+		return known{}, nil, invalid
 	case err != nil:
-		return deadletter.Principal{}, nil, err
+		return known{}, nil, err
 	}
-	return t.Principal(), nil, nil
+	return known{Principal: t.Principal()}, nil, nil
 }
 
 // trusted reports whether a request comes from the proxy.
@@ -168,6 +211,9 @@ func (i *Identity) Address(r *http.Request) string {
 	return peer.Addr().Unmap().WithZone("").String()
 }
 
+// noPassword is why a person of a proxy may not do what needs the password again.
+const noPassword = "your grant needs without_step_up: true, because dlo cannot ask a proxy for your password again"
+
 // Limits of what a proxy may send.
 const (
 	maxName   = 256  // bytes
@@ -175,9 +221,9 @@ const (
 )
 
 // person reads who the proxy says that it is.
-func (p Proxy) person(h http.Header) (deadletter.Principal, []string, error) {
-	unknown := func(format string, args ...any) (deadletter.Principal, []string, error) {
-		return deadletter.Principal{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrSignIn}, args...)...)
+func (p Proxy) person(h http.Header) (known, []string, error) {
+	unknown := func(format string, args ...any) (known, []string, error) {
+		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrSignIn}, args...)...)
 	}
 	name, err := single(h, p.User)
 	if err != nil {
@@ -198,20 +244,14 @@ func (p Proxy) person(h http.Header) (deadletter.Principal, []string, error) {
 	if name == "(null)" || name == "-" || strings.ContainsAny(name, "{}") {
 		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in", deadletter.Visible(name))
 	}
-	if reserved(name) {
+	if deadletter.ReservedName(name) {
 		return unknown("the proxy calls you %s, a name that dlo keeps for itself", deadletter.Visible(name))
 	}
 	groups, err := p.groups(h)
 	if err != nil {
 		return unknown("%s", err)
 	}
-	return deadletter.Principal{Name: name}, groups, nil
-}
-
-// reserved reports whether a name would be taken for dlo itself, for local, or for a token.
-func reserved(name string) bool {
-	lower := strings.ToLower(name)
-	return lower == deadletter.Local.Name || lower == deadletter.Service.Name || strings.HasPrefix(lower, deadletter.TokenName)
+	return known{deadletter.Principal{Name: name}, noPassword}, groups, nil
 }
 
 // twice is the error for a header that occurs more than once: a copy may have been smuggled past

@@ -31,11 +31,11 @@ func house() *Identity {
 		Proxy:  Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, User: "X-Forwarded-User", Email: "X-Forwarded-Email", Groups: "X-Forwarded-Groups"},
 		Tokens: kept{deadletter.SecretHash(good): {Name: "ci", Grant: deadletter.Grant{Role: deadletter.RoleOperator}}},
 		Grants: []Grant{
-			{[]string{"group:payments", "group:ops"}, deadletter.Grant{Role: deadletter.RoleOperator}},
-			{[]string{"user:ana@example.com"}, deadletter.Grant{Role: deadletter.RoleAdmin, Purge: true}},
-			{[]string{"token:ci"}, deadletter.Grant{Role: deadletter.RoleReader, Reveal: true}},
-			{[]string{"user:Łucja 樹"}, deadletter.Grant{Role: deadletter.RoleEditor}},
-			{[]string{"user:ci"}, deadletter.Grant{Role: deadletter.RoleAdmin}},
+			{To: []string{"group:payments", "group:ops"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator}},
+			{To: []string{"user:ana@example.com"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin, Purge: true}},
+			{To: []string{"token:ci"}, Grant: deadletter.Grant{Role: deadletter.RoleReader, Reveal: true}},
+			{To: []string{"user:Łucja 樹"}, Grant: deadletter.Grant{Role: deadletter.RoleEditor}},
+			{To: []string{"user:ci"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin}},
 		},
 	})
 }
@@ -140,7 +140,7 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 // dlo knows.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
-	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{[]string{Everyone}, deadletter.Grant{Role: deadletter.RoleReader}}}})
+	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	r.Header.Set("X-Forwarded-User", "ana@example.com")

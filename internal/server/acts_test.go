@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/drain"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
@@ -215,8 +217,11 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			if a.Through == dlo {
 				who = deadletter.Service.Name
 			}
-			if a.Kind == deadletter.ActDenied {
+			switch a.Kind {
+			case deadletter.ActDenied:
 				who = "rita"
+			case deadletter.ActPasswordSet, deadletter.ActSignedIn, deadletter.ActSignInFailed, deadletter.ActSignedOut:
+				who = "lena"
 			}
 			if a.Actor != who {
 				t.Errorf("%s was done by %s through %s", a.Kind, a.Actor, a.Through)
@@ -394,6 +399,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
+	l.people()
+	did("user added page 1/1 user lena", "password set page 1/1 user lena", "signed in page 1/1 user lena", "sign-in failed page 1/0 user lena", "signed out page 1/1 user lena", "user reset page 1/1 user lena", "user removed page 1/1 user lena")
 	for _, c := range []struct {
 		way  deadletter.Way
 		path string
@@ -525,5 +532,23 @@ func (l *ledger) deny() {
 		if answer.Code != http.StatusForbidden {
 			l.t.Fatalf("%d %s", answer.Code, answer.Body)
 		}
+	}
+}
+
+// people adds a user, who signs in and out, and removes the user.
+func (l *ledger) people() {
+	l.t.Helper()
+	ctx := deadletter.Through(l.t.Context(), deadletter.WayPage)
+	accounts := identity.NewAccounts(l.store, nil)
+	u, err := deadletter.NewUser("lena", "reader", false, false, "local")
+	code, failed := accounts.Add(ctx, u)
+	secret, accepted := accounts.Accept(ctx, code, "four words make one", identity.Browser{})
+	if _, _, err := accounts.SignIn(ctx, "lena", "wrong", identity.Browser{}); !errors.Is(err, deadletter.ErrSignIn) {
+		l.t.Error(err)
+	}
+	out := accounts.SignOut(ctx, secret)
+	_, reset := accounts.Reset(ctx, "lena", "local")
+	if err := errors.Join(err, failed, accepted, out, reset, accounts.Remove(ctx, "lena", "local")); err != nil {
+		l.t.Fatal(err)
 	}
 }

@@ -60,9 +60,9 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 func lacking(cfg config.Config) string {
 	switch {
 	case !cfg.Auth.On():
-		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy or auth.tokens) and grants; see docs/security.md"
+		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy, auth.users or auth.tokens); see docs/security.md"
 	case cfg.TLS.Cert == "" && cfg.Auth.Proxy.User == "":
-		return "tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
+		return "passwords and tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
 	case len(cfg.Hosts) == 0 && cfg.PublicURL == "":
 		return "dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts"
 	}

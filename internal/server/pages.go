@@ -43,12 +43,17 @@ func (s *Server) pages() {
 		Hosts:     hostsOf(s.cfg.Listen, s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
+		PublicURL: s.cfg.PublicURL,
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {
 		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants}
 		if s.cfg.Auth.Tokens {
 			known.Tokens = s.store
+		}
+		if s.cfg.Auth.Users {
+			s.accounts = identity.NewAccounts(s.store, nil)
+			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
 		who := identity.New(known)
 		o.Actor, o.Address = who.Of, who.Address

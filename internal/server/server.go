@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/drain"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/ingest"
 	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
@@ -76,9 +78,10 @@ type Server struct {
 	listener    net.Listener
 	opsListener net.Listener // of probes and metrics; nil = none
 	web         *web.Web
+	accounts    *identity.Accounts // nil = no users of dlo's own
 	http        *http.Server
 	ops         *http.Server // of probes and metrics
-	broken      chan error // an fsync failed or the file was replaced: end immediately
+	broken      chan error   // an fsync failed or the file was replaced: end immediately
 }
 
 // New creates the components, opens the store and listens on the address. Nothing runs yet.
@@ -151,7 +154,24 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.survey = survey.New(s.places())
 	s.rooms()
 	s.pages()
+	if err := s.firstRun(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
+}
+
+// firstRun logs the link of the first user, if dlo has users of its own and none of them has a
+// password yet.
+func (s *Server) firstRun(ctx context.Context) error {
+	if s.accounts == nil {
+		return nil
+	}
+	code, err := s.accounts.FirstRun(ctx)
+	if err == nil && code != "" {
+		s.log.Warn("nobody has a password yet: open the link, once and within 72 hours, to choose that of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()), code))
+	}
+	return err
 }
 
 // Addr returns the address on which the server listens, host:port.

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +40,8 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "none")
 	for text, want := range map[string]string{
-		"listen: 0.0.0.0:0": "needs auth (auth.proxy or auth.tokens) and grants",
-		"listen: ':0'":      "needs auth (auth.proxy or auth.tokens) and grants",
+		"listen: 0.0.0.0:0": "needs auth (auth.proxy, auth.users or auth.tokens)",
+		"listen: ':0'":      "needs auth (auth.proxy, auth.users or auth.tokens)",
 		"{listen: '0.0.0.0:0', auth: {tokens: true}}":                                                        "needs tls, or auth.proxy",
 		"{listen: '0.0.0.0:0', auth: {proxy: {from: [10.0.0.1]}}, grants: [{role: reader, to: [everyone]}]}": "set public_url, or hosts",
 		"{listen: '127.0.0.1:0', ops_listen: '0.0.0.0:0'}":                                                   "set ops_open: true",
@@ -224,4 +227,71 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if out, _ := run(0, admin, "audit", "list", "-q", "action:token-revoked,denied"); !strings.Contains(out, "token:admin") || !strings.Contains(out, "token:ci") {
 		t.Error(out)
 	}
+}
+
+// TestTheFirstRun opens the link that a new dlo logs, chooses the password of the first user, and
+// signs in with it after a restart, which logs no link.
+func TestTheFirstRun(t *testing.T) {
+	t.Parallel()
+	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Jar: jar}
+	run := func(visit func(base, log string)) {
+		t.Helper()
+		var log strings.Builder
+		s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := log.String()
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		defer func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		visit("http://"+s.Addr(), logged)
+	}
+	post := func(address string, form url.Values) (int, string) {
+		t.Helper()
+		answer, err := client.PostForm(address, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	const password = "four words make one"
+	run(func(base, log string) {
+		link := regexp.MustCompile(`link="?(http://[^"\s]+/welcome\?code=(dlo_[\w-]+))`).FindStringSubmatch(log)
+		if link == nil || !strings.HasPrefix(link[1], base) {
+			t.Fatal(log)
+		}
+		if code, text := post(base+"/welcome", url.Values{"code": {link[2]}, "new": {password}, "repeated": {password}}); code != 200 || !strings.Contains(text, "admin") {
+			t.Fatal(code, text)
+		}
+	})
+	run(func(base, log string) {
+		if strings.Contains(log, "/welcome") {
+			t.Error(log)
+		}
+		jar, _ := cookiejar.New(nil)
+		client.Jar = jar
+		if code, _ := post(base+"/signin", url.Values{"name": {"admin"}, "password": {"password"}}); code != 401 {
+			t.Error(code)
+		}
+		if code, text := post(base+"/signin", url.Values{"name": {"admin"}, "password": {password}, "next": {"/account"}}); code != 200 || !strings.Contains(text, "admin, reveal, purge") {
+			t.Errorf("%d %.500s", code, text)
+		}
+	})
 }

@@ -36,7 +36,6 @@ type proxied struct {
 	port   int
 	client *http.Client
 	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
-	token  string
 }
 
 // proxyConfig is the configuration of docs/security.md.
@@ -46,7 +45,7 @@ auth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Forwarded-User, email: X
 grants:
   - {role: reader, to: [everyone]}
   - {role: operator, to: ["group:payments", "user:ana"]}
-  - {role: admin, to: ["user:root@example.com"]}
+  - {role: admin, without_step_up: true, to: ["user:root@example.com"]}
 `
 
 // certified writes a certificate of dlo.example.com and its key, and returns their paths.

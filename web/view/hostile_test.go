@@ -28,6 +28,7 @@ func hostilePages(n int) map[string]templ.Component {
 	shell.Actor, shell.Theme = bad, ParseTheme(bad)
 	shell.Brokers = []Broker{{Name: bad, VHost: bad, Label: Label{bad, deadletter.Colour(bad)}, Reached: true, Detail: bad, Inboxes: []string{bad}}, {Name: bad, Up: true, Detail: bad}}
 	shell.Problems = []Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
+	stranger := SignInPage{Name: bad, Next: bad, Code: bad, Error: bad}
 	row := deadletter.Row{ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad, Group: 1, Exchange: bad, RoutingKey: bad, Summary: bad, Error: bad, Why: bad, Severity: deadletter.Severity(bad)}
 	letters := LettersPage{Shell: shell, Query: bad[:min(n, 4096)], Tokens: []Token{{Text: bad, Not: true, Remove: LettersURL(bad[:min(n, 200)], "", "")}}, Widen: "/letters?q=", Total: 1, InStore: 1, Older: bad[:min(n, 100)], Newer: bad[:min(n, 100)]}
 	for range 50 {
@@ -171,6 +172,7 @@ func hostilePages(n int) map[string]templ.Component {
 	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
+		"sign-in": SignIn(stranger), "sign-in-again": SignInAgain(stranger), "welcome": Welcome(stranger), "account": Account(AccountPage{Shell: shell, Grants: []string{bad}, Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}}, Error: bad}),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),

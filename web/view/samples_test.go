@@ -168,6 +168,13 @@ func pages() map[string]templ.Component {
 		"operation-stopped":     Operation(sampleOperation(deadletter.OperationCancelled, deadletter.VerbRestore)),
 		"operations":            Operations(sampleOperations()),
 		"operations-empty":      Operations(noOperations),
+		"sign-in":               SignIn(SignInPage{Next: "/triage"}),
+		"sign-in-wrong":         SignIn(SignInPage{Name: "lena", Next: "/", Error: "That name and password do not match. 4 tries left."}),
+		"sign-in-again":         SignInAgain(SignInPage{Name: "lena", Next: "/letters", Error: "That name and password do not match. 4 tries left."}),
+		"welcome":               Welcome(SignInPage{Name: "lena", Code: "dlo_x", Error: "The two passwords differ."}),
+		"welcome-late":          Welcome(SignInPage{}),
+		"account":               Account(sampleAccount()),
+		"account-of-a-proxy":    Account(AccountPage{Shell: sampleShell("Your account", "", "/account"), Grants: []string{"reader"}}),
 		"error-404":             Error(ErrorPage{Shell: sampleShell("Not found", "", "/groups/G-9999"), Status: 404, Detail: "there is no group G-9999"}),
 		"error-with-details":    Error(ErrorPage{Shell: sampleShell("Something broke on our side", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
 	}
@@ -207,3 +214,10 @@ func pages() map[string]templ.Component {
 // evil is text that tries every attack.
 const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript:alert(1) ' onmouseover='alert(1) style="x" ` +
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"
+
+func sampleAccount() AccountPage {
+	session := func(n byte, this bool) AccountSession {
+		return AccountSession{Session: deadletter.Session{User: "lena", Hash: [32]byte{n}, CreatedAt: now.Add(-26 * time.Hour), UsedAt: now.Add(-time.Minute), Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}, This: this}
+	}
+	return AccountPage{Shell: sampleShell("Your account", "", "/account"), Grants: []string{"operator, reveal", "reader"}, Sessions: []AccountSession{session(1, true), session(2, false)}, Error: "The two passwords differ."}
+}

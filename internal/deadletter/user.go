@@ -1,0 +1,62 @@
+package deadletter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// User is a local user.
+type User struct {
+	Name       string
+	Grant      Grant
+	CreatedAt  time.Time
+	CreatedBy  string
+	SignedInAt time.Time // zero = never
+	Invited    bool      // has not chosen a password yet
+}
+
+// Session is a local user's session in one browser.
+type Session struct {
+	User        string
+	Grant       Grant
+	Hash        [32]byte // of the cookie's value
+	CreatedAt   time.Time
+	UsedAt      time.Time // it lags by up to a minute
+	ConfirmedAt time.Time // when the user last gave the password
+	Address     string
+	Agent       string // the browser's User-Agent
+}
+
+// Short returns the session's public name. It is no secret: it is the hash of a hash.
+func (s Session) Short() string {
+	sum := sha256.Sum256(s.Hash[:])
+	return hex.EncodeToString(sum[:6])
+}
+
+// maxUserName limits the bytes of a user's name.
+const maxUserName = 64
+
+// NewUser returns a local user. The error wraps ErrInvalid.
+func NewUser(name, role string, reveal, purge bool, by string) (User, error) {
+	r, err := ParseRole(role)
+	switch {
+	case err != nil:
+	case name == "" || len(name) > maxUserName || !utf8.ValidString(name) || Visible(name) != name || strings.TrimSpace(name) != name || strings.ContainsAny(name, "{}:"):
+		err = fmt.Errorf("%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid, maxUserName)
+	case ReservedName(name):
+		err = fmt.Errorf("%w: dlo keeps the name %s for itself; choose another", ErrInvalid, name)
+	case purge && r < verbs[VerbPurge].least:
+		err = fmt.Errorf("%w: purge needs the role %s or more", ErrInvalid, verbs[VerbPurge].least)
+	}
+	return User{Name: name, Grant: Grant{Role: r, Reveal: reveal, Purge: purge}, CreatedBy: by}, err
+}
+
+// ReservedName reports whether a name would be taken for dlo itself, for local, or for a token.
+func ReservedName(name string) bool {
+	lower := strings.ToLower(name)
+	return lower == Local.Name || lower == Service.Name || strings.HasPrefix(lower, TokenName)
+}

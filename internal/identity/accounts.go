@@ -1,0 +1,292 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	sessionIdle = 12 * time.Hour     // a session that was not used that long has ended
+	sessionLife = 7 * 24 * time.Hour // a session ends then in any case
+	confirmed   = 15 * time.Minute   // how long after the password was given more is allowed
+	invitation  = 72 * time.Hour     // how long an invitation can be accepted
+	maxHashing  = 2                  // passwords that are hashed at a time, 19 MiB each
+	maxAgent    = 200                // bytes of a browser's User-Agent that are kept
+)
+
+// AccountStore keeps local users and their sessions.
+type AccountStore interface {
+	Users(ctx context.Context) ([]deadletter.User, error)
+	Password(ctx context.Context, name string) (u deadletter.User, hash string, err error)
+	AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error
+	ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string) error
+	RemoveUser(ctx context.Context, name, by string) error
+	Invited(ctx context.Context, code [32]byte) (deadletter.User, error)
+	AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error)
+	ChangePassword(ctx context.Context, name, hash string) error
+	StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error
+	SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error)
+	Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error)
+	RenewSession(ctx context.Context, hash, renewed [32]byte) error
+	EndSession(ctx context.Context, user string, hash [32]byte) error
+	Record(ctx context.Context, a deadletter.Act) error
+}
+
+// Accounts are dlo's own users, with passwords and sessions. Its methods are safe for concurrent
+// use.
+type Accounts struct {
+	store   AccountStore
+	now     func() time.Time
+	tries   throttle
+	hashing chan struct{}
+}
+
+// NewAccounts returns the accounts in a store. now is nil for time.Now.
+func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
+	if now == nil {
+		now = time.Now
+	}
+	return &Accounts{store: store, now: now, hashing: make(chan struct{}, maxHashing)}
+}
+
+// Browser is where somebody signs in.
+type Browser struct{ Address, Agent string }
+
+// TooManyTriesError is the error of a sign-in after too many failed ones.
+type TooManyTriesError struct{ Again time.Time }
+
+func (e TooManyTriesError) Error() string {
+	return "too many attempts failed; try again at " + e.Again.UTC().Format("15:04 UTC")
+}
+
+// SignIn starts a session of a user who gives the password, and returns the secret of its cookie.
+// The error wraps deadletter.ErrSignIn if name and password do not match, in which case left is the
+// number of further attempts, or is a TooManyTriesError.
+func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
+	u, err := a.verify(ctx, name, password, b)
+	if err != nil {
+		left, _ = a.tries.left(name, b.Address, a.now())
+		return "", left, err
+	}
+	secret, err = a.start(ctx, u.Name, b)
+	return secret, 0, err
+}
+
+// verify checks the password of a user. It takes equally long whether or not there is such a user.
+func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (deadletter.User, error) {
+	if n, again := a.tries.left(name, b.Address, a.now()); n == 0 {
+		return deadletter.User{}, TooManyTriesError{again}
+	}
+	u, hash, err := a.store.Password(ctx, name)
+	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return deadletter.User{}, err
+	}
+	known := err == nil && hash != ""
+	if !known {
+		hash = nobodysPassword
+	}
+	select {
+	case a.hashing <- struct{}{}:
+	case <-ctx.Done():
+		return deadletter.User{}, ctx.Err()
+	}
+	same := len(password) <= 4*maxPassword && samePassword(hash, password)
+	<-a.hashing
+	if same && known {
+		a.tries.forget(name, b.Address)
+		return u, nil
+	}
+	a.tries.fail(name, b.Address, a.now())
+	if known {
+		act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: u.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}, Asked: 1}
+		if err := a.store.Record(ctx, act); err != nil {
+			return deadletter.User{}, err
+		}
+	}
+	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
+}
+
+func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret string, err error) {
+	secret = deadletter.NewSecret()
+	idle, oldest := a.limits()
+	err = a.store.StartSession(ctx, deadletter.Session{User: name, Hash: deadletter.SecretHash(secret), Address: b.Address, Agent: deadletter.Visible(deadletter.Cut(b.Agent, maxAgent))}, idle, oldest)
+	return secret, err
+}
+
+// limits returns the times before which a session must have been used, and must have begun.
+func (a *Accounts) limits() (idle, oldest time.Time) {
+	now := a.now()
+	return now.Add(-sessionIdle), now.Add(-sessionLife)
+}
+
+// Session returns the session of a cookie's secret. The error wraps deadletter.ErrNotFound if it
+// has ended.
+func (a *Accounts) Session(ctx context.Context, secret string) (deadletter.Session, error) {
+	idle, oldest := a.limits()
+	return a.store.SessionBy(ctx, deadletter.SecretHash(secret), idle, oldest)
+}
+
+// staleWords is why a session does not permit what needs the password again.
+const staleWords = "give your password again"
+
+// principal returns who a session belongs to.
+func (a *Accounts) principal(n deadletter.Session) known {
+	again := ""
+	if a.now().Sub(n.ConfirmedAt) >= confirmed {
+		again = staleWords
+	}
+	n.Grant.Again = again
+	return known{deadletter.Principal{Name: n.User, Grants: []deadletter.Grant{n.Grant}}, again}
+}
+
+// Confirm checks the password of a session's user once more. It returns the new secret of the
+// session's cookie.
+func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Browser) (renewed string, err error) {
+	n, err := a.Session(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	if _, err := a.verify(ctx, n.User, password, b); err != nil {
+		return "", err
+	}
+	renewed = deadletter.NewSecret()
+	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed))
+}
+
+// SignOut ends a session. One that has ended already is no error.
+func (a *Accounts) SignOut(ctx context.Context, secret string) error {
+	n, err := a.Session(ctx, secret)
+	if err == nil {
+		err = a.store.EndSession(ctx, n.User, n.Hash)
+	}
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Sessions returns the sessions of a user, the newest first.
+func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Session, error) {
+	idle, oldest := a.limits()
+	return a.store.Sessions(ctx, user, idle, oldest)
+}
+
+// End ends the session of a user that Session.Short names.
+func (a *Accounts) End(ctx context.Context, user, short string) error {
+	list, err := a.Sessions(ctx, user)
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		if n.Short() == short {
+			return a.store.EndSession(ctx, user, n.Hash)
+		}
+	}
+	return deadletter.NoSuch("session")
+}
+
+// ChangePassword changes the password of a session's user, ends all sessions of the user, and
+// starts a new one.
+func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password string, b Browser) (renewed string, err error) {
+	n, err := a.Session(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	if err := checkPassword(password, n.User); err != nil {
+		return "", err
+	}
+	if _, err := a.verify(ctx, n.User, old, b); err != nil {
+		return "", err
+	}
+	if err := a.store.ChangePassword(ctx, n.User, hashPassword(password)); err != nil {
+		return "", err
+	}
+	return a.start(ctx, n.User, b)
+}
+
+// Users returns the local users, by name.
+func (a *Accounts) Users(ctx context.Context) ([]deadletter.User, error) { return a.store.Users(ctx) }
+
+// User returns the user of a name, in whatever case its letters are. The error wraps
+// deadletter.ErrNotFound if there is none.
+func (a *Accounts) User(ctx context.Context, name string) (deadletter.User, error) {
+	u, _, err := a.store.Password(ctx, name)
+	return u, err
+}
+
+// Add adds a user, and returns the code with which the user chooses a password.
+func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err error) {
+	code = deadletter.NewSecret()
+	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(invitation))
+}
+
+// Reset takes a user's password and sessions away, and returns the code with which the user chooses
+// a new password.
+func (a *Accounts) Reset(ctx context.Context, name, by string) (code string, err error) {
+	code = deadletter.NewSecret()
+	return code, a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by)
+}
+
+// Remove removes a user and ends the user's sessions.
+func (a *Accounts) Remove(ctx context.Context, name, by string) error {
+	return a.store.RemoveUser(ctx, name, by)
+}
+
+// Invited returns the name of the user whom a code invites. The error wraps deadletter.ErrNotFound
+// if the code is wrong, used or too old.
+func (a *Accounts) Invited(ctx context.Context, code string) (name string, err error) {
+	u, err := a.store.Invited(ctx, deadletter.SecretHash(code))
+	return u.Name, err
+}
+
+// Accept sets the password of the user whom a code invites, and starts a session.
+func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser) (secret string, err error) {
+	name, err := a.Invited(ctx, code)
+	if err != nil {
+		return "", err
+	}
+	if err := checkPassword(password, name); err != nil {
+		return "", err
+	}
+	if name, err = a.store.AcceptInvitation(ctx, deadletter.SecretHash(code), hashPassword(password)); err != nil {
+		return "", err
+	}
+	return a.start(ctx, name, b)
+}
+
+// FirstUser is the name of the user that an installation without users begins with.
+const FirstUser = "admin"
+
+// FirstRun invites the first user, who may do everything, if nobody has a password yet. It returns
+// "" if somebody has.
+func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
+	list, err := a.store.Users(ctx)
+	if err != nil {
+		return "", err
+	}
+	exists := false
+	for _, u := range list {
+		if !u.Invited {
+			return "", nil
+		}
+		exists = exists || u.Name == FirstUser
+	}
+	if exists {
+		return a.Reset(ctx, FirstUser, deadletter.Service.Name)
+	}
+	u, err := deadletter.NewUser(FirstUser, deadletter.RoleAdmin.String(), true, true, deadletter.Service.Name)
+	if err != nil {
+		return "", err
+	}
+	return a.Add(ctx, u)
+}
+
+// Left returns how many attempts of a name to sign in from an address are left.
+func (a *Accounts) Left(name, address string) int {
+	n, _ := a.tries.left(name, address, a.now())
+	return n
+}

@@ -1,0 +1,105 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const secretWord = "correct horse battery"
+
+// TestPasswords checks the rules of new passwords, and that hashes are those of one password.
+func TestPasswords(t *testing.T) {
+	t.Parallel()
+	for password, want := range map[string]string{
+		"short":                          "12 to 128 characters, and this one has 5",
+		strings.Repeat("ab", 65):         "this one has 130",
+		"aaaaaaaaaaaaaaaa":               "one character again and again",
+		"Lena Sato 2026 rocks":           "contains the name",
+		"twelve chars\xff":               "not valid UTF-8",
+		"зима близко, друг":              "",
+		strings.Repeat("0123456789", 12): "",
+		secretWord:                       "",
+	} {
+		err := checkPassword(password, "lena sato")
+		if want == "" && err != nil || want != "" && (!errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", password, err, want)
+		}
+	}
+	hash := hashPassword(secretWord)
+	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || !samePassword(hash, secretWord) || samePassword(hash, secretWord+" ") || hash == hashPassword(secretWord) {
+		t.Error(hash)
+	}
+	for _, wrong := range []string{"", "plain", "$argon2id$v=19$m=19456,t=2,p=1$$", "$argon2i$v=19$m=19456,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=999999999,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=0,t=0,p=0$YWFh$YWFh"} {
+		if samePassword(wrong, "") || samePassword(wrong, secretWord) {
+			t.Errorf("%q is a password", wrong)
+		}
+	}
+}
+
+// TestTries checks who is locked out, and for how long.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	var tries throttle
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	for i := range triesOfName {
+		if n, _ := tries.left("lena", "192.0.2.1", now); n != triesOfName-i {
+			t.Fatalf("%d left after %d", n, i)
+		}
+		tries.fail([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
+	}
+	if n, again := tries.left("Lena", "192.0.2.1", now.Add(time.Minute)); n != 0 || !again.Equal(now.Add(triesWithin)) {
+		t.Errorf("%d left, again at %s", n, again)
+	}
+	if n, _ := tries.left("lena", "192.0.2.2", now); n != triesOfName {
+		t.Errorf("another address is locked out: %d", n)
+	}
+	if n, _ := tries.left("bob", "192.0.2.1", now); n != triesOfName {
+		t.Errorf("another user is locked out: %d", n)
+	}
+	if n, _ := tries.left("lena", "192.0.2.1", now.Add(triesWithin)); n != triesOfName {
+		t.Errorf("%d left after the time", n)
+	}
+	for i := range triesOfAddress {
+		tries.fail(fmt.Sprint("user", i), "192.0.2.9", now)
+	}
+	if n, _ := tries.left("eve", "192.0.2.9", now); n != 0 {
+		t.Errorf("an address that tries many names has %d left", n)
+	}
+	for i := range 2 * maxTries {
+		tries.fail(fmt.Sprint("user", i), fmt.Sprint(i), now)
+	}
+	if len(tries.failed) > maxTries {
+		t.Errorf("%d are remembered", len(tries.failed))
+	}
+}
+
+// TestCookiesOfASession checks which cookies are believed.
+func TestCookiesOfASession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cookies []string
+		secure  bool
+		want    string
+	}{
+		"one":               {[]string{"__Host-dlo=a"}, true, "a"},
+		"twice":             {[]string{"__Host-dlo=a", "__Host-dlo=b"}, true, ""},
+		"without https":     {[]string{"dlo-session=a"}, false, "a"},
+		"set without https": {[]string{"dlo-session=a"}, true, ""},
+		"none":              {nil, true, ""},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		for _, cookie := range c.cookies {
+			r.Header.Add("Cookie", cookie)
+		}
+		if got := Secret(r, c.secure); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

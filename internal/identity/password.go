@@ -1,0 +1,76 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Parameters of argon2id: the OWASP Password Storage Cheat Sheet asks for at least 19 MiB, 2 passes
+// and 1 lane.
+const (
+	argonTime   = 2
+	argonMemory = 19 << 10 // KiB
+	argonLanes  = 1
+	argonKey    = 32 // bytes
+	argonSalt   = 16 // bytes
+)
+
+// Limits of passwords (OWASP ASVS 4.0.3, 2.1.1 and 2.1.2).
+const (
+	minPassword = 12  // characters
+	maxPassword = 128 // characters
+)
+
+// checkPassword checks a new password. The error wraps deadletter.ErrInvalid and never contains it.
+func checkPassword(password, name string) error {
+	n := utf8.RuneCountInString(password)
+	switch {
+	case !utf8.ValidString(password):
+		return fmt.Errorf("%w: the password is not valid UTF-8", deadletter.ErrInvalid)
+	case n < minPassword || n > maxPassword:
+		return fmt.Errorf("%w: a password has %d to %d characters, and this one has %d", deadletter.ErrInvalid, minPassword, maxPassword, n)
+	case strings.Contains(strings.ToLower(password), strings.ToLower(name)) && utf8.RuneCountInString(name) > 3:
+		return fmt.Errorf("%w: the password contains the name", deadletter.ErrInvalid)
+	case len(strings.Trim(password, password[:1])) == 0:
+		return fmt.Errorf("%w: the password is one character again and again", deadletter.ErrInvalid)
+	}
+	return nil
+}
+
+// hashPassword returns the argon2id of a password in PHC form.
+func hashPassword(password string) string {
+	salt := make([]byte, argonSalt)
+	_, _ = rand.Read(salt) // never fails (crypto/rand)
+	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonLanes, argonKey)
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes, encode(salt), encode(key))
+}
+
+// nobodysPassword is compared with when there is no such user, so that it takes as long.
+var nobodysPassword = hashPassword(deadletter.NewSecret())
+
+// samePassword reports whether a hash in PHC form is that of a password.
+func samePassword(hash, password string) bool {
+	var version, memory, time, lanes int
+	parts := strings.Split(hash, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return false
+	}
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &time, &lanes); err != nil || version != argon2.Version {
+		return false
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	key, wrong := base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil || wrong != nil || len(key) == 0 || memory > 1<<20 || time > 16 || lanes > 16 || memory < 8 || time < 1 || lanes < 1 {
+		return false
+	}
+	return subtle.ConstantTimeCompare(argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(lanes), uint32(len(key))), key) == 1
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// sessionUse is how much later a session must be used again before the store records it.
+const sessionUse = time.Minute
+
+// StartSession records the session of a user who has just given the password. hash is that of the
+// cookie's value. Sessions that ended before are forgotten: those not used since idle, and those
+// that began before oldest.
+func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2`, idle.UnixMilli(), oldest.UnixMilli()); err != nil {
+			return err
+		}
+		var id int64
+		if err := t.row(`UPDATE users SET signed_in_at = $2 WHERE key = $1 RETURNING id`, []any{userKey(n.User), t.now}, &id); err != nil {
+			return missing("user "+deadletter.Visible(n.User), err)
+		}
+		if _, err := t.exec(`INSERT INTO sessions (hash, user, created_at, used_at, confirmed_at, address, agent) VALUES ($1, $2, $3, $3, $3, $4, $5)`, n.Hash[:], id, t.now, n.Address, n.Agent); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActSignedIn, n.User, "", userTarget(n.User)))
+	})
+}
+
+// SessionBy returns the session with a hash, and records that it is used. A session that was not
+// used since idle, or that began before oldest, has ended. The error wraps ErrNotFound if there is
+// none.
+func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
+	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND s.used_at >= $2 AND s.created_at >= $3`, hash[:], idle.UnixMilli(), oldest.UnixMilli())
+	if err == nil && len(list) == 0 {
+		err = deadletter.NoSuch("session")
+	}
+	if err != nil {
+		return deadletter.Session{}, err
+	}
+	if s.now().Sub(list[0].UsedAt).Abs() < sessionUse {
+		return list[0], nil
+	}
+	if err := s.tx(ctx, bulk, func(t *tx) error {
+		_, err := t.exec(`UPDATE sessions SET used_at = $2 WHERE hash = $1`, hash[:], t.now)
+		return err
+	}); err != nil && ctx.Err() == nil {
+		s.log.Warn("the use of a session was not recorded", "user", list[0].User, "err", err)
+	}
+	return list[0], ctx.Err()
+}
+
+// Sessions returns the sessions of a user, the newest first.
+func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error) {
+	return s.sessions(ctx, `WHERE u.key = $1 AND s.used_at >= $2 AND s.created_at >= $3 ORDER BY s.created_at DESC, s.hash`, userKey(user), idle.UnixMilli(), oldest.UnixMilli())
+}
+
+func (s *Store) sessions(ctx context.Context, where string, args ...any) (list []deadletter.Session, err error) {
+	var n deadletter.Session
+	var role string
+	var hash []byte
+	wanted := columns{
+		{`u.name`, &n.User},
+		{`u.role`, &role},
+		{`u.reveal`, &n.Grant.Reveal},
+		{`u.purge`, &n.Grant.Purge},
+		{`s.hash`, &hash},
+		{`s.created_at`, instant{&n.CreatedAt}},
+		{`s.used_at`, instant{&n.UsedAt}},
+		{`s.confirmed_at`, instant{&n.ConfirmedAt}},
+		{`s.address`, &n.Address},
+		{`s.agent`, &n.Agent},
+	}
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM sessions s JOIN users u ON u.id = s.user `+where, args...)
+	if err == nil {
+		err = wanted.scan(rows, func() (err error) {
+			if n.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+				return err
+			}
+			copy(n.Hash[:], hash)
+			list = append(list, n)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sessions: %w", err)
+	}
+	return list, nil
+}
+
+// RenewSession records that a user gave the password again. The session gets a new secret, so that
+// one that leaked before does not gain rights.
+func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var user int64
+		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 RETURNING user`, []any{hash[:], renewed[:], t.now}, &user)
+		return missing("session", err)
+	})
+}
+
+// EndSession ends a session of a user. The error wraps ErrNotFound if the user has no such session.
+func (s *Store) EndSession(ctx context.Context, user string, hash [32]byte) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`DELETE FROM sessions WHERE hash = $1 AND user = (SELECT id FROM users WHERE key = $2) RETURNING user`, []any{hash[:], userKey(user)}, &id); err != nil {
+			return missing("session", err)
+		}
+		return t.audit(deadletter.Once(deadletter.ActSignedOut, user, "", userTarget(user)))
+	})
+}

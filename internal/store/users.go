@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Users returns the local users, by name.
+func (s *Store) Users(ctx context.Context) ([]deadletter.User, error) {
+	list, _, err := s.users(ctx, `ORDER BY key`)
+	return list, err
+}
+
+// Password returns a local user and the hash of the password, "" before one is chosen. Names differ
+// in more than the case of letters. The error wraps ErrNotFound if there is no such user.
+func (s *Store) Password(ctx context.Context, name string) (deadletter.User, string, error) {
+	list, hashes, err := s.users(ctx, `WHERE key = $1`, userKey(name))
+	if err == nil && len(list) == 0 {
+		err = deadletter.NoSuch("user")
+	}
+	if err != nil {
+		return deadletter.User{}, "", err
+	}
+	return list[0], hashes[0], nil
+}
+
+func userKey(name string) string { return strings.ToLower(name) }
+
+func (s *Store) users(ctx context.Context, where string, args ...any) (list []deadletter.User, hashes []string, err error) {
+	var u deadletter.User
+	var role, hash string
+	wanted := columns{
+		{`name`, &u.Name},
+		{`hash`, &hash},
+		{`role`, &role},
+		{`reveal`, &u.Grant.Reveal},
+		{`purge`, &u.Grant.Purge},
+		{`created_at`, instant{&u.CreatedAt}},
+		{`created_by`, &u.CreatedBy},
+		{`signed_in_at`, instant{&u.SignedInAt}},
+	}
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM users `+where, args...)
+	if err == nil {
+		err = wanted.scan(rows, func() (err error) {
+			if u.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+				return err
+			}
+			u.Invited = hash == ""
+			list, hashes = append(list, u), append(hashes, hash)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("users: %w", err)
+	}
+	return list, hashes, nil
+}
+
+// AddUser adds a local user, who chooses a password with the code of an invitation. The error wraps
+// ErrConflict if the name is taken.
+func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by) VALUES ($1, $2, '', $3, $4, $5, $6, $7) ON CONFLICT (key) DO NOTHING RETURNING id`,
+			[]any{u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy}, &id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%w: there is a user %s already; dlo user reset lets that user choose a new password", deadletter.ErrConflict, u.Name)
+		}
+		if err == nil {
+			err = t.invite(id, code, until)
+		}
+		if err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActUserAdded, u.CreatedBy, u.Grant.Words(), userTarget(u.Name)))
+	})
+}
+
+// ResetUser takes a user's password and sessions away, and invites the user to choose a password.
+// The error wraps ErrNotFound if there is no such user.
+func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`UPDATE users SET hash = '' WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
+			return missing("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+		}
+		if err := errors.Join(t.leave(id), t.invite(id, code, until)); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActUserReset, by, "", userTarget(name)))
+	})
+}
+
+// RemoveUser removes a user with all sessions. The error wraps ErrNotFound if there is no such
+// user.
+func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`DELETE FROM users WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
+			return missing("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+		}
+		if err := t.leave(id); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActUserRemoved, by, "", userTarget(name)))
+	})
+}
+
+// leave ends the sessions of a user and takes back invitations.
+func (t *tx) leave(user int64) error {
+	for _, text := range []string{`DELETE FROM sessions WHERE user = $1`, `DELETE FROM invitations WHERE user = $1`} {
+		if _, err := t.exec(text, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) invite(user int64, code [32]byte, until time.Time) error {
+	_, err := t.exec(`INSERT INTO invitations (hash, user, expires_at) VALUES ($1, $2, $3)`, code[:], user, until.UnixMilli())
+	return err
+}
+
+// Invited returns the user whom a code invites to choose a password. The error wraps ErrNotFound if
+// the code is wrong, used or too old.
+func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, error) {
+	list, _, err := s.users(ctx, `WHERE id = (SELECT user FROM invitations WHERE hash = $1 AND expires_at > $2)`, code[:], s.now().UnixMilli())
+	if err == nil && len(list) == 0 {
+		err = deadletter.NoSuch("invitation")
+	}
+	if err != nil {
+		return deadletter.User{}, err
+	}
+	return list[0], nil
+}
+
+// AcceptInvitation sets the password of the user whom a code invites. The code and other sessions
+// of the user end. The error wraps ErrNotFound if the code is wrong, used or too old.
+func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`DELETE FROM invitations WHERE hash = $1 AND expires_at > $2 RETURNING user`, []any{code[:], t.now}, &id); err != nil {
+			return missing("invitation", err)
+		}
+		if err := t.row(`UPDATE users SET hash = $2 WHERE id = $1 RETURNING name`, []any{id, hash}, &name); err != nil {
+			return err
+		}
+		if err := t.leave(id); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActPasswordSet, name, "", userTarget(name)))
+	})
+	return name, err
+}
+
+// ChangePassword sets the password of a user. All sessions of the user end.
+func (s *Store) ChangePassword(ctx context.Context, name, hash string) error {
+	return s.tx(ctx, bulk, func(t *tx) error {
+		var id int64
+		if err := t.row(`UPDATE users SET hash = $2 WHERE key = $1 RETURNING id`, []any{userKey(name), hash}, &id); err != nil {
+			return missing("user "+deadletter.Visible(name), err)
+		}
+		if err := t.leave(id); err != nil {
+			return err
+		}
+		return t.audit(deadletter.Once(deadletter.ActPasswordSet, name, "", userTarget(name)))
+	})
+}
+
+func userTarget(name string) deadletter.Target {
+	return deadletter.Target{Kind: deadletter.TargetUser, Name: name}
+}

@@ -1,0 +1,283 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+const passphrase = "four words make one"
+
+// guests is a house in which people sign in with passwords.
+type guests struct {
+	*house
+	cookies []*http.Cookie
+}
+
+// openGuests opens a house with the users lena, an operator who may purge and see masked data, and
+// root, an admin.
+func openGuests(t *testing.T) *guests {
+	t.Helper()
+	g := &guests{}
+	g.house = open(t, func(o *web.Options) {
+		s := o.Store.(*store.Store)
+		o.Users = identity.NewAccounts(s, func() time.Time { return start.Add(time.Duration(g.house.late.Load())) })
+		o.Actor = identity.New(identity.Options{Users: o.Users, Tokens: s}).Of
+	})
+	for name, role := range map[string]string{"lena": "operator", "root": "admin"} {
+		u, err := deadletter.NewUser(name, role, true, true, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := g.Users.Add(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Users.Accept(t.Context(), code, passphrase, identity.Browser{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// ask sends a request with the cookies that were set before.
+func (g *guests) ask(method, path string, form url.Values, headers ...string) answer {
+	g.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Accept", "text/html")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	for _, c := range g.cookies {
+		r.AddCookie(c)
+	}
+	a := g.do(r)
+	if set := a.Cookies(); len(set) > 0 {
+		g.cookies = set
+		if c := set[0]; c.Name != "dlo-session" || c.Path != "/" || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode {
+			g.t.Errorf("cookie %+v", c)
+		}
+	}
+	return a
+}
+
+func (g *guests) signIn(name, password string) answer {
+	g.t.Helper()
+	g.cookies = nil
+	return g.ask("POST", "/signin", url.Values{"name": {name}, "password": {password}, "next": {"/queues"}})
+}
+
+// TestPeopleSignIn signs in, works, and signs out.
+func TestPeopleSignIn(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.ask("GET", "/letters?q=state%3Adead", nil).want(t, 303).to(t, "/signin?next=%2Fletters%3Fq%3Dstate%253Adead")
+	g.ask("GET", "/signin?next=/queues", nil).want(t, 200, `name="next" value="/queues"`, "Sign in")
+	g.ask("GET", "/signin?next=https://evil.example", nil).want(t, 200, `name="next" value="/"`)
+	g.signIn("Lena", passphrase).want(t, 303).to(t, "/queues")
+	g.ask("GET", "/queues", nil).want(t, 200, "lena")
+	if a := g.ask("GET", "/api/v1/letters", nil); a.StatusCode != 401 {
+		t.Errorf("a cookie opens the API: %d", a.StatusCode)
+	}
+	g.ask("GET", "/account", nil).want(t, 200, "operator, reveal, purge", "this browser")
+	g.ask("POST", "/signout", nil).want(t, 303).to(t, "/signin")
+	g.ask("GET", "/queues", nil).want(t, 303)
+	g.signIn("root", passphrase)
+	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
+}
+
+// TestWrongPasswords checks that name and password are not told apart, and who is locked out.
+func TestWrongPasswords(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	known, unknown := g.signIn("lena", "wrong"), g.signIn("nobody", "wrong")
+	same := func(s string) string { return regexp.MustCompile(`value="(lena|nobody)"`).ReplaceAllString(s, "") }
+	if known.StatusCode != 401 || same(known.text) != same(unknown.text) || !strings.Contains(known.text, "do not match. 4 tries left.") {
+		t.Errorf("%d %s", known.StatusCode, known.text)
+	}
+	for range 4 {
+		g.signIn("lena", "wrong")
+	}
+	a := g.signIn("lena", passphrase).want(t, 429, "Too many attempts failed. Try again at 09:15 UTC.")
+	if a.Header.Get("Retry-After") == "" || len(g.cookies) > 0 {
+		t.Errorf("%v %v", a.Header, g.cookies)
+	}
+	g.late.Store(int64(15 * time.Minute))
+	g.signIn("lena", passphrase).want(t, 303)
+	g.signIn("root", passphrase)
+	g.ask("GET", "/audit", nil).want(t, 200, "sign-in failed")
+	g.signIn("lena", strings.Repeat("x", 100_000)).want(t, 401)
+	g.signIn("le\x00na\u202e", passphrase).want(t, 401)
+}
+
+// TestSessionsEnd checks when a session ends, and that a new one does not end others.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.signIn("lena", passphrase)
+	for range 14 { // used every 12 h, it lasts for 7 days
+		g.late.Add(int64(12*time.Hour - time.Minute))
+		g.ask("GET", "/account", nil).want(t, 200)
+	}
+	g.late.Add(int64(12*time.Hour - time.Minute))
+	g.ask("GET", "/account", nil).want(t, 303)
+	g.signIn("lena", passphrase)
+	g.late.Add(int64(12*time.Hour + time.Minute))
+	g.ask("GET", "/account", nil).want(t, 303)
+
+	g.signIn("lena", passphrase)
+	other := g.cookies
+	g.signIn("lena", passphrase)
+	page := g.ask("GET", "/account", nil).want(t, 200)
+	ends := regexp.MustCompile(`/account/sessions/([0-9a-f]{12})/end`).FindAllStringSubmatch(page.text, -1)
+	if len(ends) != 2 {
+		t.Fatalf("%d sessions", len(ends))
+	}
+	for _, row := range strings.Split(page.text, `<li class="row">`)[1:] {
+		for _, end := range ends {
+			if strings.Contains(row, end[0]) && !strings.Contains(row, "this browser") {
+				g.ask("POST", end[0], nil).want(t, 303)
+			}
+		}
+	}
+	g.ask("GET", "/account", nil).want(t, 200)
+	g.cookies = other
+	g.ask("GET", "/account", nil).want(t, 303)
+	g.signIn("root", passphrase)
+	for _, end := range ends { // not root's
+		g.ask("POST", end[0], nil).want(t, 404)
+	}
+}
+
+// TestThePasswordIsAskedAgain checks what needs the password of the last 15 minutes, and that the
+// session has another secret afterwards.
+func TestThePasswordIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	id := string(g.receive("sms", 1, "x")[0])
+	g.signIn("lena", passphrase)
+	purge := url.Values{"action": {"purge"}, "id": {id}, "confirm": {"1"}}
+	g.late.Store(int64(14 * time.Minute))
+	g.ask("POST", "/letters/confirm", purge).want(t, 200)
+	g.late.Store(int64(16 * time.Minute))
+	g.ask("POST", "/letters/confirm", purge, "Referer", "http://example.com/letters/"+id).want(t, 303)
+	g.ask("POST", "/letters/"+id+"/reveal", url.Values{"header": {"a"}}, "Sec-Fetch-Dest", "empty").want(t, 403, "to see masked data, give your password again")
+	g.ask("POST", "/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 200)
+	before := g.cookies
+	g.ask("GET", "/signin/again?next=/letters/"+id, nil).want(t, 200, "lena", `value="/letters/`+id+`"`)
+	g.ask("POST", "/signin/again", url.Values{"password": {"wrong"}}).want(t, 401, "4 tries left")
+	g.ask("POST", "/signin/again", url.Values{"password": {passphrase}, "next": {"/letters/" + id}}).want(t, 303).to(t, "/letters/"+id)
+	g.ask("POST", "/letters/confirm", purge).want(t, 200)
+	g.cookies = before
+	g.ask("GET", "/account", nil).want(t, 303)
+}
+
+// TestInvitations checks the links with which people choose a password.
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	h := g.house
+	bearer := bearerOf(t, h, "admin")
+	var i api.Invitation
+	h.postJSON("/api/v1/users", `{"name":"Łucja 樹","role":"reader"}`, "Authorization", bearer).want(t, 201).json(t, &i)
+	h.postJSON("/api/v1/users", `{"name":"łucja 樹","role":"reader"}`, "Authorization", bearer).want(t, 409)
+	for _, wrong := range []string{`{"name":"dlo","role":"reader"}`, `{"name":"token:x","role":"reader"}`, `{"name":" a","role":"reader"}`, `{"name":"a\u202e","role":"reader"}`, `{"name":"a","role":"none"}`} {
+		h.postJSON("/api/v1/users", wrong, "Authorization", bearer).want(t, 400)
+	}
+	link, err := url.Parse(i.Link)
+	if err != nil || link.Host != "dlo.example" {
+		t.Fatal(i.Link, err)
+	}
+	code := link.Query().Get("code")
+	g.ask("GET", link.RequestURI(), nil).want(t, 200, "Łucja 樹")
+	form := url.Values{"code": {code}, "new": {"short"}, "repeated": {"short"}}
+	g.ask("POST", "/welcome", form).want(t, 400, "12 to 128 characters")
+	form.Set("new", passphrase)
+	g.ask("POST", "/welcome", form).want(t, 400, "The two passwords differ.")
+	form.Set("repeated", passphrase)
+	g.ask("POST", "/welcome", form).want(t, 303).to(t, "/")
+	g.ask("GET", "/account", nil).want(t, 200, "Łucja 樹")
+	g.ask("POST", "/welcome", form).want(t, 404, "This link is not valid")
+	g.ask("GET", "/welcome?code=dlo_wrong", nil).want(t, 404, "This link is not valid")
+	g.ask("GET", "/welcome", nil).want(t, 404)
+
+	h.postJSON("/api/v1/users/"+url.PathEscape("Łucja 樹")+"/reset", ``, "Authorization", bearer).want(t, 200).json(t, &i)
+	g.ask("GET", "/account", nil).want(t, 303) // the session ended
+	g.signIn("Łucja 樹", passphrase).want(t, 401)
+	g.late.Store(int64(73 * time.Hour))
+	link, _ = url.Parse(i.Link)
+	g.ask("GET", link.RequestURI(), nil).want(t, 404)
+	r := request("DELETE", "/api/v1/users/"+url.PathEscape("Łucja 樹"), "")
+	r.Header.Set("Authorization", bearer)
+	h.do(r).want(t, 204)
+	h.do(r).want(t, 404)
+}
+
+// bearerOf returns the header of a new token.
+func bearerOf(t *testing.T, h *house, role string) string {
+	t.Helper()
+	n, err := deadletter.NewAPIToken("test", role, false, false, time.Time{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := deadletter.NewSecret()
+	if _, err := h.store.AddToken(t.Context(), n, deadletter.SecretHash(secret)); err != nil {
+		t.Fatal(err)
+	}
+	return "Bearer " + secret
+}
+
+// TestNobodyGivesMoreThanTheyHave checks users as TestPurgeAndRevealAreApart checks tokens.
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	bearer := bearerOf(t, g.house, "admin")
+	g.postJSON("/api/v1/users", `{"name":"eve","role":"reader","reveal":true}`, "Authorization", bearer).want(t, 403, "reveal: true")
+	g.postJSON("/api/v1/users", `{"name":"eve","role":"operator","purge":true}`, "Authorization", bearer).want(t, 403, "purge: true")
+	g.postJSON("/api/v1/users/lena/reset", ``, "Authorization", bearer).want(t, 403)
+	g.postJSON("/api/v1/users/LENA/reset", ``, "Authorization", bearer).want(t, 403)
+}
+
+// TestChangingThePassword checks that a new password ends all other sessions.
+func TestChangingThePassword(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.signIn("lena", passphrase)
+	other := g.cookies
+	g.signIn("lena", passphrase)
+	fresh := "another four words here"
+	g.ask("POST", "/account/password", url.Values{"old": {"wrong"}, "new": {fresh}, "repeated": {fresh}}).want(t, 401, "4 tries left")
+	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {"x"}}).want(t, 400, "The two passwords differ.")
+	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"lena lena lena"}, "repeated": {"lena lena lena"}}).want(t, 400, "contains the name")
+	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {fresh}}).want(t, 303)
+	g.ask("GET", "/account", nil).want(t, 200)
+	g.cookies = other
+	g.ask("GET", "/account", nil).want(t, 303)
+	g.signIn("lena", passphrase).want(t, 401)
+	g.signIn("lena", fresh).want(t, 303)
+}
+
+// TestSecureCookies checks the cookie of a dlo that people reach by https.
+func TestSecureCookies(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.Secure = true
+	r := httptest.NewRequest("POST", "/signin", strings.NewReader(url.Values{"name": {"lena"}, "password": {passphrase}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	a := g.do(r).want(t, 303)
+	if c := a.Header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Host-dlo=dlo_") || !strings.Contains(c, "; Secure") || strings.Contains(c, "Domain") || a.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%s %v", c, a.Header)
+	}
+}

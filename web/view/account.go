@@ -1,0 +1,29 @@
+package view
+
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// AccountPage is the content of the page of who is signed in.
+type AccountPage struct {
+	Shell    Shell
+	Grants   []string
+	Sessions []AccountSession // none: the person signed in elsewhere
+	Error    string
+}
+
+// AccountSession is a session of a local user.
+type AccountSession struct {
+	deadletter.Session
+	This bool // it is that of the request
+}
+
+func (s AccountSession) words(now time.Time) string {
+	text := "since " + Stamp(s.CreatedAt) + ", last used " + Ago(now, s.UsedAt)
+	if s.Address != "" {
+		text += ", from " + line(s.Address, 45)
+	}
+	return text
+}

@@ -1,0 +1,36 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// SignInPage is the content of the pages for people who have not signed in.
+type SignInPage struct {
+	Name  string
+	Next  string // the path to which a person wanted to go
+	Code  string // of an invitation; "" = it is not valid
+	Error string
+}
+
+// maxNext limits the bytes of a path to which a person wanted to go.
+const maxNext = 2000
+
+// next returns the path to which a person wanted to go, or / if a link to it would hide something.
+func (p SignInPage) next() string {
+	if !strings.HasPrefix(p.Next, "/") || len(p.Next) > maxNext || deadletter.Visible(p.Next) != p.Next {
+		return "/"
+	}
+	return p.Next
+}
+
+// invalid marks the fields of a form that was refused.
+func invalid(text string) templ.Attributes {
+	if text == "" {
+		return nil
+	}
+	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "signin-error"}
+}
