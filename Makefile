@@ -8,7 +8,7 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Linters and the like, pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
-# What checks static/js; .ci/js/install puts it there.
+# What checks static/js and web/openapi.yaml; .ci/js/install puts it there.
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
@@ -74,6 +74,8 @@ check: generate ## what has to pass before a commit
 	@.ci/js/install
 	$(JS)/tsc --project .ci/js
 	$(JS)/biome lint --config-path=.ci/js --error-on-warnings static/js
+	REDOCLY_TELEMETRY=off $(JS)/redocly lint --config=.ci/js/redocly.yaml web/openapi.yaml
+	$(JS)/spectral lint --fail-severity=warn --ruleset=.ci/js/spectral.yaml web/openapi.yaml
 	go test -short ./...
 	@.ci/libc-version
 

@@ -169,7 +169,7 @@ func TestTheDocumentIsTrue(t *testing.T) {
 	}
 	for kind, v := range d.root["components"].(map[string]any) {
 		for name := range v.(map[string]any) {
-			if !d.used["#/components/"+kind+"/"+name] {
+			if !d.used["#/components/"+kind+"/"+name] && kind != "securitySchemes" {
 				t.Errorf("%s %s is described, and nothing was held to it", kind, name)
 			}
 		}

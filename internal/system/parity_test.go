@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/go-chi/chi/v5"
 )
@@ -64,6 +65,8 @@ var capabilities = []capability{
 	{"change the rate of an operation", one("POST /operations/{id}/rate"), one("PATCH /operations/{id}"), one("operations rate"), ""},
 	{"list saved views", one("GET /letters"), one("GET /views"), one("views list"), ""},
 	{"see who one is", one("GET /account"), one("GET /me"), one("whoami"), ""},
+	{"sign in and out", one("GET /signin, POST /signin, POST /signout, GET /signin/again, POST /signin/again"), nil, nil, "passwords are for people with a browser; programs have tokens"},
+	{"choose a password, change it, and end sessions", one("GET /welcome, POST /welcome, POST /account/password, POST /account/sessions/{id}/end"), nil, nil, "passwords are for people with a browser; programs have tokens"},
 	{"list tokens", nil, one("GET /tokens"), one("token list"), "tokens are for programs and the command line"},
 	{"add a token", nil, one("POST /tokens"), one("token add"), "tokens are for programs and the command line"},
 	{"revoke a token", nil, one("DELETE /tokens/{name}"), one("token revoke"), "tokens are for programs and the command line"},
@@ -149,7 +152,7 @@ func arguments(command string) ([]string, error) {
 func TestWhatOneFaceCanDoTheOthersCan(t *testing.T) {
 	t.Parallel()
 	var pages, api, leaves []string
-	err := chi.Walk(web.New(web.Options{}).Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(web.New(web.Options{Users: identity.NewAccounts(nil, nil)}).Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		switch path, ok := strings.CutPrefix(route, "/api/v1"); {
 		case ok:
 			api = append(api, method+" "+path)
@@ -244,7 +247,7 @@ func TestThePagesOfferWhatIsThere(t *testing.T) {
 			t.Errorf("the API can %s letters, and no page can", v)
 		}
 	}
-	routes := web.New(web.Options{}).Routes()
+	routes := web.New(web.Options{Users: identity.NewAccounts(nil, nil)}).Routes()
 	for path := range forms {
 		if !routes.Match(chi.NewRouteContext(), http.MethodPost, path) && !routes.Match(chi.NewRouteContext(), http.MethodGet, path) {
 			t.Errorf("a form leads to %s, which is no route", path)
