@@ -46,8 +46,8 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"url": func(n *yaml.Node) {
 				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
 			},
-			"amqp":       func(n *yaml.Node) { split = n; d.amqp(n, &b.URL) },
-			"management": func(n *yaml.Node) { d.management(n, &b.Management) },
+			"amqp":       func(n *yaml.Node) { split = n; d.amqp(n, &b) },
+			"management": func(n *yaml.Node) { d.management(n, &b) },
 			"exchange":   func(n *yaml.Node) { at.exchange = n; d.text(n, &b.Exchange) },
 			"inboxes": func(n *yaml.Node) {
 				d.texts(n, &b.Inboxes)
@@ -200,17 +200,52 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 	}
 }
 
+// secured is how a connection to a broker is secured, as parameters of its URL.
+type secured struct{ parameters url.Values }
+
+// keys adds the keys of TLS to those of a mapping.
+func (s *secured) keys(d *decoder, all keys) keys {
+	s.parameters = url.Values{}
+	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {
+		all[key] = func(n *yaml.Node) {
+			var v string
+			d.text(n, &v)
+			s.parameters.Set(parameter, v)
+		}
+	}
+	return all
+}
+
+// check reports half a client certificate.
+func (s *secured) check(d *decoder, n *yaml.Node) {
+	if s.parameters.Has("certfile") != s.parameters.Has("keyfile") {
+		d.mistake(n, "a client certificate needs cert_file and key_file, both in PEM")
+	}
+}
+
 // amqp reads a broker's address in parts, which allows the password to stay in a separate file.
-func (d *decoder) amqp(n *yaml.Node, into *string) {
-	host, port, tls, vhost, user, password := "127.0.0.1", 0, false, "/", "guest", ""
-	d.mapping(n, "brokers.amqp", keys{
+func (d *decoder) amqp(n *yaml.Node, b *Broker) {
+	host, port, tls, vhost, user, password, external := "127.0.0.1", 0, false, "/", "guest", "", false
+	var s secured
+	b.PasswordFile = ""
+	d.mapping(n, "brokers.amqp", s.keys(d, keys{
 		"host":          func(n *yaml.Node) { d.text(n, &host) },
 		"port":          func(n *yaml.Node) { d.whole(n, &port, 1, 65535) },
 		"tls":           func(n *yaml.Node) { d.boolean(n, &tls) },
 		"vhost":         func(n *yaml.Node) { d.text(n, &vhost) },
 		"user":          func(n *yaml.Node) { d.text(n, &user) },
-		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
-	})
+		"password_file": func(n *yaml.Node) { d.secret(n, &password); b.PasswordFile = n.Value },
+		"external":      func(n *yaml.Node) { d.boolean(n, &external) },
+	}))
+	s.check(d, n)
+	if len(s.parameters) > 0 && !tls {
+		d.mistake(n, "ca_file, cert_file, key_file and server_name need tls: true")
+	}
+	if external {
+		if s.parameters.Set("auth_mechanism", "EXTERNAL"); !s.parameters.Has("certfile") {
+			d.mistake(n, "external: true needs a client certificate: cert_file and key_file")
+		}
+	}
 	u := url.URL{Scheme: "amqp", User: url.UserPassword(user, password)}
 	if tls {
 		u.Scheme = "amqps"
@@ -219,26 +254,34 @@ func (d *decoder) amqp(n *yaml.Node, into *string) {
 		port = map[bool]int{false: 5672, true: 5671}[tls]
 	}
 	u.Host = net.JoinHostPort(host, strconv.Itoa(port))
-	*into = u.String() + "/" + url.PathEscape(vhost)
+	if b.URL = u.String() + "/" + url.PathEscape(vhost); len(s.parameters) > 0 {
+		b.URL += "?" + s.parameters.Encode()
+	}
 }
 
-func (d *decoder) management(n *yaml.Node, into *string) {
+func (d *decoder) management(n *yaml.Node, b *Broker) {
+	b.APIPassword = ""
 	if n.Kind == yaml.ScalarNode {
-		d.secretURL(n, into, "{url, user, password_file}", "http", "https")
+		d.secretURL(n, &b.Management, "{url, user, password_file}", "http", "https")
 		return
 	}
 	var address, user, password string
-	d.mapping(n, "brokers.management", keys{
+	var s secured
+	d.mapping(n, "brokers.management", s.keys(d, keys{
 		"url":           func(n *yaml.Node) { d.webURL(n, &address) },
 		"user":          func(n *yaml.Node) { d.text(n, &user) },
-		"password_file": func(n *yaml.Node) { d.secret(n, &password) },
-	})
+		"password_file": func(n *yaml.Node) { d.secret(n, &password); b.APIPassword = n.Value },
+	}))
+	s.check(d, n)
 	if !d.has(n, "url") {
 		d.mistake(n, "management needs a url, for example {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
 	}
 	if u, err := url.Parse(address); err == nil {
-		u.User = url.UserPassword(user, password)
-		*into = u.String()
+		if len(s.parameters) > 0 && u.Scheme != "https" {
+			d.mistake(n, "ca_file, cert_file, key_file and server_name need a url that begins with https")
+		}
+		u.User, u.RawQuery = url.UserPassword(user, password), s.parameters.Encode()
+		b.Management = u.String()
 	}
 }
 

@@ -73,7 +73,9 @@ type Broker struct {
 	Label         string   // what people call it, for example production; "" = nothing
 	Colour        deadletter.Colour
 	Setting       string // the setting that supplies the URL, such as DLO_AMQP_URL
+	PasswordFile  string // that the password of URL comes from; "" = none
 	Management    string // with user and password; "" = none
+	APIPassword   string // file that the password of Management comes from; "" = none
 	Exchange      string
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue in which its letters failed

@@ -247,7 +247,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		},
 		Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
-			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
+			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", PasswordFile: secret, Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", APIPassword: secret, Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
 			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
 		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
@@ -405,6 +405,9 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `for example {"email-*": 10}`}}},
 		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}}},
+		{"TLS in part", "brokers: [{amqp: {ca_file: /c, cert_file: /c, external: true}}]", []place{{1, 18, "needs cert_file and key_file"}, {1, 18, "need tls: true"}}},
+		{"a user without a certificate", "brokers: [{amqp: {external: true, tls: true}}]", []place{{1, 18, "external: true needs a client certificate"}}},
+		{"TLS of an API in the clear", "brokers: [{management: {url: 'http://a', ca_file: /c}}]", []place{{1, 24, "need a url that begins with https"}}},
 		{"a grant without auth", "grants: [{role: reader, to: [everyone]}]", []place{{1, 9, "grants need auth.proxy, auth.users or auth.tokens"}}},
 		{"a proxy without grants", "auth: {proxy: {from: [10.0.0.1]}}", []place{{1, 7, "auth.proxy needs grants"}}},
 		{"a proxy from nowhere", "{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}}},

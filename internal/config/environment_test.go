@@ -68,7 +68,8 @@ func TestPasswordFiles(t *testing.T) {
 		"{}":                           "amqp://guest:@127.0.0.1:5672/%2F",
 		"{host: rabbit, port: 1}":      "amqp://guest:@rabbit:1/%2F",
 		"{host: '::1', vhost: orders}": "amqp://guest:@[::1]:5672/orders",
-		"{tls: true, user: 'a:b'}":     "amqps://a%3Ab:@127.0.0.1:5671/%2F",
+		"{tls: true, ca_file: /c a, cert_file: /c, key_file: /k, server_name: b, external: true}": "amqps://guest:@127.0.0.1:5671/%2F?auth_mechanism=EXTERNAL&cacertfile=%2Fc+a&certfile=%2Fc&keyfile=%2Fk&server_name_indication=b",
+		"{tls: true, user: 'a:b'}": "amqps://a%3Ab:@127.0.0.1:5671/%2F",
 	} {
 		got, err := load(t, "brokers: [{amqp: "+text+"}]")
 		if err != nil || got.Brokers[0].URL != want {

@@ -44,7 +44,7 @@ func (a *Admin) Do(ctx context.Context, method, path string, body, into any) err
 	if err != nil {
 		return err
 	}
-	r.SetBasicAuth(a.m.user, a.m.password)
+	r.SetBasicAuth(a.m.user, a.m.password.read())
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := a.m.client.Do(r)
 	if err != nil {

@@ -3,10 +3,8 @@ package rabbitmq
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -14,10 +12,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// url returns the broker's URL with its present password.
+func (l *Link) url() string { return withPassword(l.broker.URL, l.broker.PasswordFile) }
+
 // dial opens a connection with its own name. Recovery stays nil: after the library reconnects on
 // its own, acknowledging an old delivery acknowledges a different letter (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
-	return l.dialWith(ctx, purpose, l.broker.URL, func(ctx context.Context, addr string) (net.Conn, error) {
+	return l.dialWith(ctx, purpose, l.url(), func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	})
 }
@@ -25,12 +26,13 @@ func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, erro
 // dialReading is dial for a session that reads letters. The client does not see the properties of
 // those letters.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
-	uri, err := amqp.ParseURI(l.broker.URL)
+	address := l.url()
+	uri, err := amqp.ParseURI(address)
 	if err != nil {
 		return nil, nil, scrub(err)
 	}
 	var letters *letterConn
-	plain := "amqp" + l.broker.URL[len(uri.Scheme):] // TLS runs below the frames, so dlo sets it up
+	plain := "amqp" + address[len(uri.Scheme):] // TLS runs below the frames, so dlo sets it up
 	conn, err := l.dialWith(ctx, purpose, plain, func(ctx context.Context, _ string) (net.Conn, error) {
 		c, err := dialBelow(ctx, uri)
 		if err != nil {
@@ -64,12 +66,10 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 		config.ServerName = uri.Host
 	}
 	if uri.CACertFile != "" {
-		data, err := os.ReadFile(uri.CACertFile)
-		if err != nil {
-			return nil, fmt.Errorf("read CA certificate: %w", err)
+		var err error
+		if config.RootCAs, err = authorities(uri.CACertFile); err != nil {
+			return nil, err
 		}
-		config.RootCAs = x509.NewCertPool()
-		config.RootCAs.AppendCertsFromPEM(data)
 	}
 	if uri.CertFile == "" || uri.KeyFile == "" {
 		return config, nil

@@ -21,11 +21,12 @@ import (
 // Management queries RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent:
 // absent means unknown, never 0 (measured on 3.10.8, 4.0.5, 4.3.6).
 type Management struct {
-	base           string
-	user, password string
-	client         http.Client
-	rest           atomic.Pointer[time.Time] // no requests until then, as it did not respond; nil = no pause
-	why            atomic.Value              // a string: why it did not respond then
+	base     string
+	user     string
+	password secret
+	client   http.Client
+	rest     atomic.Pointer[time.Time] // no requests until then, as it did not respond; nil = no pause
+	why      atomic.Value              // a string: why it did not respond then
 }
 
 // errSilent means that the API did not respond a moment ago: a plan over many queues of an
@@ -47,8 +48,17 @@ func newManagement(raw string) (*Management, error) {
 		return nil, fmt.Errorf("the management URL cannot be read; it looks like http://user:password@host:15672, with ? # and / in a password percent-encoded")
 	}
 	m := &Management{user: u.User.Username(), client: http.Client{Timeout: managementWait}}
-	m.password, _ = u.User.Password()
+	m.password.text, _ = u.User.Password()
 	u.User = nil
+	config, err := managementTLS(u)
+	if err != nil {
+		return nil, fmt.Errorf("the management URL: %w", err)
+	}
+	if config != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = config
+		m.client.Transport = transport
+	}
 	m.base = u.String()
 	return m, nil
 }
@@ -300,7 +310,7 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	r.SetBasicAuth(m.user, m.password)
+	r.SetBasicAuth(m.user, m.password.read())
 	answer, err := m.client.Do(r)
 	if err != nil {
 		err = scrub(err)

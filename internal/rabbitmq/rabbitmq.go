@@ -25,7 +25,9 @@ import (
 type Broker struct {
 	Name           string
 	URL            string // amqp or amqps, with user and password
+	PasswordFile   string // holds the password of URL, and is read before each connection; "" = it does not change
 	Management     string // http or https with user and password; "" = none
+	APIPassword    string // file with the password of Management, read before each request; "" = it does not change
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
 	AcceptLimited  []string      // inboxes that are drained though the broker may delete letters
@@ -78,6 +80,7 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 		if l.looks, err = newLooks(b.Management); err != nil {
 			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
 		}
+		l.management.password.file, l.looks.password.file = b.APIPassword, b.APIPassword
 		l.status.Managed = true
 	}
 	return l, nil

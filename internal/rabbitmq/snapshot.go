@@ -156,7 +156,7 @@ func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.SetBasicAuth(l.looks.user, l.looks.password)
+	r.SetBasicAuth(l.looks.user, l.looks.password.read())
 	sent := time.Now()
 	answer, err := l.looks.client.Do(r)
 	if err != nil {

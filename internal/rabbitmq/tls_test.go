@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -136,4 +137,165 @@ func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 		}
 	}()
 	return l.Addr().String()
+}
+
+// TestTheManagementAPIOverTLS asks a management API behind TLS that requires a client certificate.
+func TestTheManagementAPIOverTLS(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	cert, certFile, keyFile := certificateOf(t, "broker.test")
+	roots := x509.NewCertPool()
+	roots.AddCert(cert.Leaf)
+	relay := tlsRelay(t, strings.TrimPrefix(node.ManagementURL(), "http://"), &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert})
+	ours := url.Values{"cacertfile": {certFile}, "certfile": {certFile}, "keyfile": {keyFile}, "server_name_indication": {"broker.test"}}
+	m, err := newManagement("https://guest:guest@" + relay + "?" + ours.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Version string `json:"rabbitmq_version"`
+	}
+	if err := m.get(t.Context(), "/api/overview", &answer); err != nil || answer.Version != node.Version() {
+		t.Errorf("%+v %v", answer, err)
+	}
+	for _, without := range []string{"cacertfile", "server_name_indication", "certfile"} {
+		values := url.Values{}
+		for k, v := range ours {
+			if k != without {
+				values[k] = v
+			}
+		}
+		m, err := newManagement("https://guest:guest@" + relay + "?" + values.Encode())
+		if err == nil {
+			err = m.get(t.Context(), "/api/overview", &answer)
+		}
+		if err == nil {
+			t.Errorf("without %s, it answers", without)
+		}
+	}
+	if _, err := newManagement("https://guest:guest@" + relay + "?cacertfile=" + keyFile); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
+		t.Error(err)
+	}
+}
+
+// TestAPasswordIsReadAgain changes the password of a user and of its file. The next connection and
+// the next request use the new one.
+func TestAPasswordIsReadAgain(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, _ := node.VHost(t)
+	name, address := node.User(t, vhost, "management")
+	node.Grant(t, vhost, name, ".*", ".*", ".*")
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _ := u.User.Password()
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(old)
+	link, err := Connect(Broker{Name: "main", URL: address, PasswordFile: file, Management: node.ManagementURLOf(name + ":" + old), APIPassword: file, InFlight: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func() error {
+		conn, err := link.dial(t.Context(), "test")
+		if err != nil {
+			return err
+		}
+		_ = conn.Close()
+		var list []any
+		return link.management.get(t.Context(), "/api/vhosts", &list)
+	}
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.API("PUT", "/api/users/"+url.PathEscape(name), map[string]any{"password": "p/w#?@ new", "tags": "management"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := use(); err == nil {
+		t.Error("the old password works")
+	}
+	write("p/w#?@ new")
+	if err := use(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(file); err != nil { // while it is replaced
+		t.Fatal(err)
+	}
+	if err := link.management.get(t.Context(), "/api/vhosts", &[]any{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheCertificateIsTheUser connects to a broker that takes the user from the client certificate
+// (EXTERNAL, plugin rabbitmq_auth_mechanism_ssl).
+func TestTheCertificateIsTheUser(t *testing.T) {
+	t.Parallel()
+	authority, caFile, _ := certificateOf(t, "authority")
+	certFile, keyFile := issuedBy(t, authority, "guest") // Erlang refuses a peer that signed itself
+	files := map[string][]byte{}
+	for name, path := range map[string]string{"ca.pem": caFile, "cert.pem": certFile, "key.pem": keyFile} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = text
+	}
+	port := testenv.FreePort(t)
+	node := testenv.PrivateBrokerWith(t, testenv.Options{Plugins: []string{"rabbitmq_auth_mechanism_ssl"}, Files: files, Conf: []string{
+		fmt.Sprintf("listeners.ssl.default = 127.0.0.1:%d", port), "ssl_options.cacertfile = %DIR%/ca.pem", "ssl_options.certfile = %DIR%/cert.pem", "ssl_options.keyfile = %DIR%/key.pem",
+		"ssl_options.verify = verify_peer", "ssl_options.fail_if_no_peer_cert = true", "auth_mechanisms.1 = EXTERNAL", "auth_mechanisms.2 = PLAIN", "ssl_cert_login_from = common_name",
+	}})
+	values := url.Values{"cacertfile": {caFile}, "certfile": {certFile}, "keyfile": {keyFile}, "server_name_indication": {"guest"}, "auth_mechanism": {"EXTERNAL"}}
+	link, err := Connect(Broker{Name: "main", URL: fmt.Sprintf("amqps://nobody:@127.0.0.1:%d/?%s", port, values.Encode()), InFlight: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := link.dial(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	reading, _, err := link.dialReading(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reading.Close()
+	if link.Status().Version != node.Version() {
+		t.Errorf("%+v", link.Status())
+	}
+}
+
+// issuedBy creates a certificate that an authority signed.
+func issuedBy(t *testing.T, authority tls.Certificate, host string) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, authority.Leaf, &key.PublicKey, authority.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
 }

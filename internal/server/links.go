@@ -20,7 +20,7 @@ func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
-			Name: b.Name, URL: b.URL, Management: b.Management, Exchange: b.Exchange, Inboxes: b.Inboxes,
+			Name: b.Name, URL: b.URL, PasswordFile: b.PasswordFile, Management: b.Management, APIPassword: b.APIPassword, Exchange: b.Exchange, Inboxes: b.Inboxes,
 			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
 		}, log)
 		if err != nil {

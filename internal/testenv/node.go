@@ -36,8 +36,13 @@ type Options struct {
 	// Root is the folder in which RabbitMQ is installed, for example .cache/rabbitmq-4.0, relative
 	// to the module. Empty means /.
 	Root string
-	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000".
+	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000". %DIR%
+	// in them stands for the folder of Files.
 	Conf []string
+	// Files maps names to the content of files that the node reads.
+	Files map[string][]byte
+	// Plugins contains further plugins of RabbitMQ, for example rabbitmq_auth_mechanism_ssl.
+	Plugins []string
 	// Metrics enables the plugin rabbitmq_prometheus; see Node.MetricsURL.
 	Metrics bool
 }
@@ -123,18 +128,23 @@ func (n *Node) configure() error {
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
 	}, n.options.Conf...)
-	plugins := "rabbitmq_management,rabbitmq_shovel"
+	plugins := append([]string{"rabbitmq_management", "rabbitmq_shovel"}, n.options.Plugins...)
 	if n.options.Metrics {
-		plugins += ",rabbitmq_prometheus"
+		plugins = append(plugins, "rabbitmq_prometheus")
 		conf = append(conf, "prometheus.tcp.ip = 127.0.0.1", fmt.Sprintf("prometheus.tcp.port = %d", n.ports.metrics))
+	}
+	for name, content := range n.options.Files {
+		if err := os.WriteFile(n.folder.file(name), content, 0o600); err != nil {
+			return err
+		}
 	}
 	for _, f := range []struct {
 		name, text string
 		mode       os.FileMode
 	}{
 		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start with any other mode or owner
-		{"enabled_plugins", "[" + plugins + "].\n", 0o600},
-		{"rabbitmq.conf", strings.Join(conf, "\n") + "\n", 0o600},
+		{"enabled_plugins", "[" + strings.Join(plugins, ",") + "].\n", 0o600},
+		{"rabbitmq.conf", strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.inside(n.folder.path)) + "\n", 0o600},
 	} {
 		if err := os.WriteFile(n.folder.file(f.name), []byte(f.text), f.mode); err != nil {
 			return err
