@@ -211,3 +211,14 @@ func TestTokensOfTheAPI(t *testing.T) {
 	h.get("/audit").want(t, 200, "token added", "token revoked", "operator, reveal, until 2027-01-01 00:00 UTC")
 	h.get("/api/v1/me").want(t, 200, `"name":"local"`, `"role":"admin"`)
 }
+
+// TestAllowNamesTheMethods checks the header of 405.
+func TestAllowNamesTheMethods(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for path, want := range map[string]string{"/letters": "GET, HEAD", "/api/v1/views": "GET, HEAD, POST", "/api/v1/groups/G-1": "GET, HEAD, PATCH", "/operations": "GET, HEAD, POST"} {
+		if a := h.sendJSON("DELETE", path, "").want(t, 405); a.Header.Get("Allow") != want {
+			t.Errorf("%s: %q, want %q", path, a.Header.Get("Allow"), want)
+		}
+	}
+}

@@ -187,13 +187,31 @@ func (w *Web) routes() chi.Router {
 	})
 
 	r.NotFound(w.known(func(r *http.Request) error { return noSuchAddress(r) }))
-	r.MethodNotAllowed(w.known(func(*http.Request) error { return statusError(http.StatusMethodNotAllowed) }))
+	r.MethodNotAllowed(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Allow", strings.Join(w.methods(r.URL.Path), ", "))
+		w.known(func(*http.Request) error { return statusError(http.StatusMethodNotAllowed) })(rw, r)
+	})
 	return r
 }
 
 // known returns a handler that responds with an error, to those whom dlo knows.
 func (w *Web) known(because func(*http.Request) error) http.HandlerFunc {
 	return w.actor(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, because(r)) })).ServeHTTP
+}
+
+// methods returns the methods that some route takes at a path.
+func (w *Web) methods(path string) []string {
+	var list []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		asked := method
+		if method == http.MethodHead {
+			asked = http.MethodGet
+		}
+		if w.router.Match(chi.NewRouteContext(), asked, path) {
+			list = append(list, method)
+		}
+	}
+	return list
 }
 
 // forScripts reports whether a request expects problem+json instead of a page.

@@ -32,6 +32,7 @@ type Config struct {
 	OpsOpen   bool   // OpsListen may be reached by other machines
 	Auth      Auth
 	Grants    []identity.Grant
+	ReadOnly  bool // people and programs may look, and change nothing
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -354,6 +355,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"ops_open":   func(n *yaml.Node) { d.boolean(n, &c.OpsOpen) },
 		"auth":       func(n *yaml.Node) { d.at["auth"] = n; d.auth(n, &c.Auth) },
 		"grants":     func(n *yaml.Node) { d.grants(n, &c.Grants) },
+		"read_only":  func(n *yaml.Node) { d.boolean(n, &c.ReadOnly) },
 		"store": func(n *yaml.Node) {
 			if d.text(n, &c.Store); strings.Contains(c.Store, "://") {
 				d.mistake(n, "store: not in this version: only a path to an SQLite file")

@@ -228,6 +228,7 @@ problems: {notify: []}
 tls: {cert_file: /c, key_file: /k}
 ops_listen: ":9"
 ops_open: true
+read_only: true
 auth: {tokens: true, users: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
 retention: {settled: 1d, discarded: 0, dead: 90d}
@@ -236,7 +237,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true,
+		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, ReadOnly: true,
 		Auth: config.Auth{Tokens: true, Users: true, Proxy: identity.Proxy{
 			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
@@ -354,7 +355,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"base_path: /dlo", "read_only: true", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: reader, to: [everyone], queues: [a]}]}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
+		"base_path: /dlo", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: reader, to: [everyone], queues: [a]}]}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
 		"default: {discard: true}",
 		"default: {dead: {group: x}}",
 	} {

@@ -22,7 +22,7 @@ type keys map[string]func(n *yaml.Node)
 // later lists the keys that are reserved for features of later versions, by the path of their
 // mapping.
 var later = map[string][]string{
-	"":             {"base_path", "read_only"},
+	"":             {"base_path"},
 	"auth":         {"oidc"},
 	"grants":       {"queues", "vhosts", "brokers", "from_rabbitmq"},
 	"search":       {"substring"},

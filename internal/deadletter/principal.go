@@ -47,6 +47,16 @@ var Local = Principal{Name: "local", Grants: []Grant{everything}}
 // nobody requested its actions.
 var Service = Principal{Name: "dlo"}
 
+// ReadOnly returns p with grants that permit no more than to read.
+func (p Principal) ReadOnly() Principal {
+	grants := slices.Clone(p.Grants)
+	for i := range grants {
+		grants[i].Role, grants[i].Purge = min(grants[i].Role, RoleReader), false
+	}
+	p.Grants = grants
+	return p
+}
+
 // May reports whether p may do v somewhere.
 func (p Principal) May(v Verb) bool {
 	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })

@@ -90,6 +90,19 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	}
 }
 
+// TestReadOnly checks that nobody may change anything, and that the grants of others stay.
+func TestReadOnly(t *testing.T) {
+	p := Local.ReadOnly()
+	for v := range verbs {
+		if may := p.May(v); may != (v == VerbView || v == VerbReveal) {
+			t.Errorf("%s: %t", v, may)
+		}
+	}
+	if !Local.May(VerbPurge) || (Principal{}).ReadOnly().May(VerbView) {
+		t.Error("it changed who may do what")
+	}
+}
+
 // TestRolesHaveNames writes and reads roles as JSON.
 func TestRolesHaveNames(t *testing.T) {
 	for _, name := range RoleNames() {

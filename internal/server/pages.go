@@ -58,9 +58,23 @@ func (s *Server) pages() {
 		who := identity.New(known)
 		o.Actor, o.Address = who.Of, who.Address
 	}
+	if s.cfg.ReadOnly {
+		o.Actor = readOnly(o.Actor)
+	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
 	s.ops.Handler = s.web.Operations()
+}
+
+// readOnly returns an actor that lets everybody look and change nothing. nil is everybody local.
+func readOnly(actor func(*http.Request) (deadletter.Principal, error)) func(*http.Request) (deadletter.Principal, error) {
+	return func(r *http.Request) (deadletter.Principal, error) {
+		if actor == nil {
+			return deadletter.Local.ReadOnly(), nil
+		}
+		p, err := actor(r)
+		return p.ReadOnly(), err
+	}
 }
 
 // metrics serves /metrics. Metrics that cannot be read are omitted and logged, so that an

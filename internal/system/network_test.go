@@ -295,3 +295,18 @@ func TestTheFirstRun(t *testing.T) {
 		}
 	})
 }
+
+// TestReadOnly checks that nobody changes anything, and that pages are there.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "", away+"read_only: true\n", nil)
+	p.dlo(t.Context(), 0, "", "letters", "list")
+	if _, errs := p.dlo(t.Context(), 1, "", "deploys", "add", "mailer", "1.2"); !strings.Contains(errs, "local may not mark deploys") {
+		t.Error(errs)
+	}
+	answer, err := http.Get(p.url + "/")
+	if err != nil || answer.StatusCode != 200 {
+		t.Fatal(err, answer)
+	}
+	answer.Body.Close()
+}
