@@ -222,3 +222,32 @@ func TestAllowNamesTheMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAddressForProbes checks which hosts it answers, and that it has nothing else.
+func TestTheAddressForProbes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for host, code := range map[string]int{"127.0.0.1:8673": 200, "[::1]:8673": 200, "localhost": 200, "10.1.2.3": 200, "attacker.example:8673": 421} {
+		for open, want := range map[bool]int{false: code, true: 200} {
+			r := httptest.NewRequest("GET", "/healthz", nil)
+			r.Host = host
+			answer := httptest.NewRecorder()
+			if h.Operations(open).ServeHTTP(answer, r); answer.Code != want || answer.Header().Get("X-Content-Type-Options") == "" {
+				t.Errorf("%s, open %t: %d", host, open, answer.Code)
+			}
+		}
+	}
+}
+
+// TestAConfiguredNameIsNoWayUp checks that nobody makes a user or a token with a name to which the
+// configuration grants more than they have.
+func TestAConfiguredNameIsNoWayUp(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}
+	more := identity.New(identity.Options{Grants: []identity.Grant{{To: []string{"user:root", "token:ci"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}}}})
+	h := open(t, knownAs(&who), withUsers, func(o *web.Options) { o.Granted = more.Granted })
+	for path, name := range map[string]string{"/api/v1/users": "root", "/api/v1/tokens": "ci"} {
+		h.postJSON(path, `{"name":"`+name+`","role":"reader"}`).want(t, 403, "that needs a grant with reveal: true")
+		h.postJSON(path, `{"name":"other","role":"reader"}`).want(t, 201)
+	}
+}

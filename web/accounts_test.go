@@ -117,7 +117,10 @@ func TestWrongPasswords(t *testing.T) {
 	g.late.Store(int64(15 * time.Minute))
 	g.signIn("lena", passphrase).want(t, 303)
 	g.signIn("root", passphrase)
-	g.ask("GET", "/audit", nil).want(t, 200, "sign-in failed")
+	g.ask("GET", "/audit?q=who:lena", nil).want(t, 200, "sign-in failed")
+	if a := g.ask("GET", "/audit?q=who:unknown", nil).want(t, 200, "sign-in failed"); strings.Contains(a.text, "nobody") {
+		t.Error("the audit has a name that was typed")
+	}
 	g.signIn("lena", strings.Repeat("x", 100_000)).want(t, 401)
 	g.signIn("le\x00na\u202e", passphrase).want(t, 401)
 }

@@ -41,7 +41,7 @@ func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := mayGive(principal(r), in.Reveal, in.Purge); err != nil {
+	if err := w.mayGive(principal(r), t.Principal()); err != nil {
 		return nil, err
 	}
 	t.CreatedBy = principal(r).Name
@@ -79,7 +79,7 @@ func (w *Web) apiAddUser(r *http.Request, in api.UserRequest) (any, error) {
 	}
 	u, err := deadletter.NewUser(in.Name, in.Role, in.Reveal, in.Purge, principal(r).Name)
 	if err == nil {
-		err = mayGive(principal(r), in.Reveal, in.Purge)
+		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (w *Web) apiResetUser(r *http.Request) (any, error) {
 	}
 	u, err := w.Users.User(r.Context(), pathName(r))
 	if err == nil { // the link gives what the user has
-		err = mayGive(principal(r), u.Grant.Reveal, u.Grant.Purge)
+		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
 		return nil, err
@@ -121,10 +121,14 @@ func pathName(r *http.Request) string {
 	return name
 }
 
-// mayGive returns an error if somebody may not give reveal or purge away.
-func mayGive(by deadletter.Principal, reveal, purge bool) error {
-	for verb, given := range map[deadletter.Verb]bool{deadletter.VerbReveal: reveal, deadletter.VerbPurge: purge} {
-		if err := deadletter.Allow(by, verb, deadletter.Origin{}); given && err != nil {
+// mayGive returns an error if somebody may not do what a new user or token may: see masked data, or
+// purge. The configuration may grant more to a name than the request does.
+func (w *Web) mayGive(by, to deadletter.Principal) error {
+	if w.Granted != nil {
+		to.Grants = append(to.Grants, w.Granted(to.Name)...)
+	}
+	for _, verb := range []deadletter.Verb{deadletter.VerbReveal, deadletter.VerbPurge} {
+		if err := deadletter.Allow(by, verb, deadletter.Origin{}); err != nil && to.May(verb) {
 			return err
 		}
 	}

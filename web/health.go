@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,15 +117,27 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 	json.NewEncoder(rw).Encode(out)
 }
 
-// Operations returns the handler of an address for probes and metrics alone. It knows nobody.
-func (w *Web) Operations() http.Handler {
+// Operations returns the handler of an address for probes and metrics alone. It knows nobody. Unless
+// it is open to other machines, it answers requests to an IP address and to localhost only, because
+// an attacker's DNS can point another name at it.
+func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, r *http.Request) { w.answerReady(rw, r, true) })
 	if w.Metrics != nil {
 		mux.Handle("GET /metrics", w.Metrics)
 	}
-	return mux
+	return w.headers(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil && !open && host != "localhost" {
+			w.turnAway(rw, r, http.StatusMisdirectedRequest)
+			return
+		}
+		mux.ServeHTTP(rw, r)
+	}))
 }
 
 // Ready reports whether /readyz returns 200.

@@ -92,6 +92,7 @@ type Options struct {
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
 	Users     *identity.Accounts                                // dlo's own users; nil: none
+	Granted   func(name string) []deadletter.Grant              // what the configuration grants a user or a token; nil: nothing
 	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https
 	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection

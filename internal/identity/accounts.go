@@ -101,11 +101,14 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		return u, nil
 	}
 	a.tries.fail(name, b.Address, a.now())
+	// The row is written for an unknown name as well, so that both take equally long. It does not
+	// contain that name, because people type passwords into the wrong field.
+	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
 	if known {
-		act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: u.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}, Asked: 1}
-		if err := a.store.Record(ctx, act); err != nil {
-			return deadletter.User{}, err
-		}
+		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
+	}
+	if err := a.store.Record(ctx, act); err != nil {
+		return deadletter.User{}, err
 	}
 	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }

@@ -106,6 +106,17 @@ type known struct {
 	again string
 }
 
+// Granted returns what the configuration grants a user or a token of a name.
+func (i *Identity) Granted(name string) []deadletter.Grant {
+	var list []deadletter.Grant
+	for _, g := range i.Grants {
+		if g.covers(name, nil) {
+			list = append(list, g.Grant)
+		}
+	}
+	return list
+}
+
 // covers reports whether the grant is for a principal.
 func (g Grant) covers(name string, groups []string) bool {
 	return slices.ContainsFunc(g.To, func(to string) bool {

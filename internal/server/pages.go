@@ -56,14 +56,14 @@ func (s *Server) pages() {
 			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
 		who := identity.New(known)
-		o.Actor, o.Address = who.Of, who.Address
+		o.Actor, o.Address, o.Granted = who.Of, who.Address, who.Granted
 	}
 	if s.cfg.ReadOnly {
 		o.Actor = readOnly(o.Actor)
 	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
-	s.ops.Handler = s.web.Operations()
+	s.ops.Handler = s.web.Operations(s.cfg.OpsOpen)
 }
 
 // readOnly returns an actor that lets everybody look and change nothing. nil is everybody local.
