@@ -126,7 +126,7 @@ func (c userAddCmd) Run(p *Program) error {
 }
 
 func invitationWords(i api.Invitation) string {
-	return i.Name + " chooses a password at this link, once and within 72 hours:\n" + i.Link
+	return i.Name + " chooses a password at this link, once and within 72 hours: " + i.Link
 }
 
 type userListCmd struct{ answerFlags }

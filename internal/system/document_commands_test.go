@@ -21,13 +21,15 @@ var (
 
 // runElsewhere are commands that other tests run, with what they need.
 var runElsewhere = map[string]string{
-	"dlo drill --":                "TestADrill runs it",
-	"dlo leave":                   "TestDloLeaves runs it; it needs a stopped dlo",
-	"dlo topology apply":          "TestAPlanIsAppliedProvedAndUndone runs it; here no broker was looked at",
-	"dlo topology undo orders":    "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
-	"dlo topology leave":          "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
-	"dlo topology check --broker": "TestLostDeadLettersAreFound runs it",
-	"dlo topology plan":           "TestLostDeadLettersAreFound runs it; here no broker was looked at",
+	"dlo drill --": "TestADrill runs it",
+	"dlo leave":    "TestDloLeaves runs it; it needs a stopped dlo",
+	"dlo user ":    "TestTokensOnTheCommandLine runs it; here dlo has no users",
+	"dlo token add admin --role admin --store":                 "TestTokensOnTheCommandLine runs it; it needs a stopped dlo",
+	"dlo topology apply":                                       "TestAPlanIsAppliedProvedAndUndone runs it; here no broker was looked at",
+	"dlo topology undo orders":                                 "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
+	"dlo topology leave":                                       "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
+	"dlo topology check --broker":                              "TestLostDeadLettersAreFound runs it",
+	"dlo topology plan":                                        "TestLostDeadLettersAreFound runs it; here no broker was looked at",
 	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
 	"curl -u user:password -X DELETE":                          "TestDloIsAddedToASiteAndRemoved runs it",
 	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",

@@ -187,7 +187,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 	run(1, "", "token", "add", "admin", "--role", "admin", "--store", p.store) // the name is taken
 
-	writeFile(t, p.config, fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true}\n", p.store, away))
+	writeFile(t, p.config, fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true, users: true}\n", p.store, away))
 	cfg, err := config.Load(p.config, noEnvironment)
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +224,20 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 	run(0, admin, "token", "revoke", "ci")
 	run(1, ci, "letters", "list")
+	if out, _ := run(0, admin, "user", "add", "lena", "--role", "operator"); !strings.HasPrefix(out, "lena chooses a password at this link, once and within 72 hours: "+p.url+"/welcome?code=dlo_") {
+		t.Error(out)
+	}
+	run(1, admin, "user", "add", "Lena", "--role", "operator")
+	if out, _ := run(0, admin, "user", "list"); !strings.Contains(out, "lena") || !strings.Contains(out, "never; invited") {
+		t.Error(out)
+	}
+	if out, _ := run(0, admin, "user", "reset", "lena"); !strings.Contains(out, "/welcome?code=dlo_") {
+		t.Error(out)
+	}
+	if out, _ := run(0, admin, "user", "remove", "lena"); out != "user lena is removed\n" {
+		t.Error(out)
+	}
+	run(1, admin, "user", "remove", "lena")
 	if out, _ := run(0, admin, "audit", "list", "-q", "action:token-revoked,denied"); !strings.Contains(out, "token:admin") || !strings.Contains(out, "token:ci") {
 		t.Error(out)
 	}
