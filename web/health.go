@@ -117,9 +117,9 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 	json.NewEncoder(rw).Encode(out)
 }
 
-// Operations returns the handler of an address for probes and metrics alone. It knows nobody. Unless
-// it is open to other machines, it answers requests to an IP address and to localhost only, because
-// an attacker's DNS can point another name at it.
+// Operations returns the handler of an address for probes and metrics alone. It knows nobody.
+// Unless it is open to other machines, it answers requests to an IP address and to localhost only,
+// because an attacker's DNS can point another name at it.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)

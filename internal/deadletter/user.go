@@ -58,8 +58,8 @@ func NewUser(name, role string, reveal, purge bool, by string) (User, error) {
 // Unknown is the actor of a sign-in with a name that nobody has.
 const Unknown = "unknown"
 
-// ReservedName reports whether a name would be taken for dlo itself, for local, for somebody unknown,
-// or for a token.
+// ReservedName reports whether a name would be taken for dlo itself, for local, for somebody
+// unknown, or for a token.
 func ReservedName(name string) bool {
 	lower := strings.ToLower(name)
 	return lower == Local.Name || lower == Service.Name || lower == Unknown || strings.HasPrefix(lower, TokenName)
