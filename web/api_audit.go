@@ -12,16 +12,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-func apiAuditOf(a deadletter.Act) api.AuditEntry {
-	return api.AuditEntry{
-		ID: a.ID, At: a.At.UTC(), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Operation: operationName(a.Operation), Total: a.Total, Query: a.Query, Detail: a.Detail,
-		Targets: each(a.Targets, func(t deadletter.Target) api.Target {
-			return api.Target{Kind: string(t.Kind), Name: t.Name, Title: t.Title}
-		}),
-		Asked: known(a.Asked), Done: known(a.Done),
-	}
-}
-
 // audit handles GET /audit?q=&limit=&after=&format=. Each query field is an additional parameter.
 // The response is one page as JSON, or all entries as CSV.
 func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
@@ -47,7 +37,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 				return nil, err
 			}
 			list, next, err := w.Store.Audit(r.Context(), q, form.Get("after"), limit)
-			return api.Audit{Entries: each(w.hideActs(list), apiAuditOf), Next: next}, err
+			return api.Audit{Entries: each(w.hideActs(list), api.NewAuditEntry), Next: next}, err
 		})(rw, r)
 	case "csv":
 		w.auditCSV(rw, r, q)
@@ -83,7 +73,7 @@ func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	table.row("time", "what", "who", "through", "address", "operation", "letters", "query", "detail", "targets", "asked", "done")
 	for {
 		for _, a := range list {
-			table.row(auditCells(apiAuditOf(a))...)
+			table.row(auditCells(api.NewAuditEntry(a))...)
 		}
 		if err := table.flush(); err != nil || !out.flush() {
 			return

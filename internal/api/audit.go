@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // AuditEntry is a recorded action, in GET /audit.
 type AuditEntry struct {
@@ -17,6 +21,29 @@ type AuditEntry struct {
 	Targets   []Target  `json:"targets"` // none = not recorded
 	Asked     *int      `json:"asked"`   // number of letters, groups or things; null = not recorded
 	Done      *int      `json:"done"`
+}
+
+// NewAuditEntry returns an act of the domain as JSON.
+func NewAuditEntry(a deadletter.Act) AuditEntry {
+	e := AuditEntry{
+		ID: a.ID, At: a.At.UTC(), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Total: a.Total, Query: a.Query, Detail: a.Detail,
+		Targets: []Target{}, Asked: recorded(a.Asked), Done: recorded(a.Done),
+	}
+	if a.Operation != 0 {
+		e.Operation = a.Operation.String()
+	}
+	for _, t := range a.Targets {
+		e.Targets = append(e.Targets, Target{Kind: string(t.Kind), Name: t.Name, Title: t.Title})
+	}
+	return e
+}
+
+// recorded returns a number of an act, or nil if it was not recorded.
+func recorded(n int) *int {
+	if n == deadletter.Unrecorded {
+		return nil
+	}
+	return &n
 }
 
 // Target is the object of an audited action.

@@ -32,7 +32,8 @@ type Config struct {
 	OpsOpen   bool   // OpsListen may be reached by other machines
 	Auth      Auth
 	Grants    []identity.Grant
-	ReadOnly  bool // people and programs may look, and change nothing
+	ReadOnly  bool   // people and programs may look, and change nothing
+	AuditFile string // copy of the audit log, one line of JSON for each act; "" = none
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -355,7 +356,10 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"ops_open":   func(n *yaml.Node) { d.boolean(n, &c.OpsOpen) },
 		"auth":       func(n *yaml.Node) { d.at["auth"] = n; d.auth(n, &c.Auth) },
 		"grants":     func(n *yaml.Node) { d.grants(n, &c.Grants) },
-		"read_only":  func(n *yaml.Node) { d.boolean(n, &c.ReadOnly) },
+		"audit": func(n *yaml.Node) {
+			d.mapping(n, "audit", keys{"file": func(n *yaml.Node) { d.text(n, &c.AuditFile) }})
+		},
+		"read_only": func(n *yaml.Node) { d.boolean(n, &c.ReadOnly) },
 		"store": func(n *yaml.Node) {
 			if d.text(n, &c.Store); strings.Contains(c.Store, "://") {
 				d.mistake(n, "store: not in this version: only a path to an SQLite file")

@@ -55,6 +55,10 @@ func (s *Server) Run(ctx context.Context) error {
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloads)
 	telling := start(s.digester.Run, s.notifier.Run, s.repeats, s.watched.Run, s.inPlace, s.noting, s.survey.Run, s.adoption.Run)
+	var copying *room
+	if s.auditFile != nil {
+		copying = start(s.auditFile.run)
+	}
 	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
 	serving := make(chan error, 2)
 	go func() { serving <- s.http.Serve(s.listener) }()
@@ -86,6 +90,9 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	if err := s.http.Shutdown(closing); err != nil {
 		s.http.Close()
+	}
+	if copying != nil {
+		copying.stop() // after everything that acts, and before the store is closed
 	}
 	return errors.Join(failure, s.store.Close())
 }

@@ -78,6 +78,7 @@ type Server struct {
 	listener    net.Listener
 	opsListener net.Listener // of probes and metrics; nil = none
 	web         *web.Web
+	auditFile   *auditFile         // nil = none
 	accounts    *identity.Accounts // nil = no users of dlo's own
 	http        *http.Server
 	ops         *http.Server // of probes and metrics
@@ -154,6 +155,13 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.survey = survey.New(s.places())
 	s.rooms()
 	s.pages()
+	if cfg.AuditFile != "" {
+		s.auditFile = &auditFile{path: cfg.AuditFile, acts: s.store.ActsAfter, mask: s.masks.Header, log: s.log, every: auditEvery}
+		if err := s.auditFile.open(); err != nil {
+			s.Close()
+			return nil, wrong("audit.file: %w", err)
+		}
+	}
 	if err := s.firstRun(ctx); err != nil {
 		s.Close()
 		return nil, err

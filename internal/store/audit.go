@@ -39,6 +39,27 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 		}
 		where = every(where, clause{"e.id < ?", []any{before}})
 	}
+	if list, err = s.actList(ctx, where, "DESC", limit+1); err != nil {
+		return nil, "", err
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		next = strconv.FormatInt(list[limit-1].ID, 36)
+	}
+	return list, next, s.targets(ctx, list)
+}
+
+// ActsAfter returns up to limit acts that were recorded after the act with an id, oldest first.
+func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadletter.Act, error) {
+	list, err := s.actList(ctx, clause{"e.letter IS NULL AND e.id > ?", []any{id}}, "ASC", limit)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list, s.targets(ctx, list)
+}
+
+// actList returns acts by id, without their targets. order is ASC or DESC.
+func (s *Store) actList(ctx context.Context, where clause, order string, limit int) (list []deadletter.Act, err error) {
 	var a deadletter.Act
 	var operation, asked, done sql.NullInt64
 	wanted := columns{
@@ -57,25 +78,18 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 		{`coalesce(o.total, 0)`, &a.Total},
 	}
 	rows, err := s.read.QueryContext(ctx, numbered(`SELECT `+wanted.list()+` FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
-		WHERE `+where.text+` ORDER BY e.id DESC LIMIT ?`), append(where.args, limit+1)...)
+		WHERE `+where.text+` ORDER BY e.id `+order+` LIMIT ?`), append(where.args, limit)...)
+	if err == nil {
+		err = wanted.scan(rows, func() error {
+			a.Operation, a.Asked, a.Done = deadletter.OperationID(operation.Int64), recorded(asked), recorded(done)
+			list = append(list, a)
+			return nil
+		})
+	}
 	if err != nil {
-		return nil, "", fmt.Errorf("audit: %w", err)
+		return nil, fmt.Errorf("audit: %w", err)
 	}
-	if err := wanted.scan(rows, func() error {
-		a.Operation, a.Asked, a.Done = deadletter.OperationID(operation.Int64), recorded(asked), recorded(done)
-		list = append(list, a)
-		return nil
-	}); err != nil {
-		return nil, "", fmt.Errorf("audit: %w", err)
-	}
-	if len(list) > limit {
-		list = list[:limit]
-		next = strconv.FormatInt(list[limit-1].ID, 36)
-	}
-	if err := s.targets(ctx, list); err != nil {
-		return nil, "", fmt.Errorf("audit: %w", err)
-	}
-	return list, next, nil
+	return list, nil
 }
 
 func recorded(n sql.NullInt64) int {
@@ -96,7 +110,7 @@ func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	rows, err := s.ask(ctx, `SELECT t.event, t.kind, t.name, coalesce(g.title, '') FROM event_targets t LEFT JOIN groups g ON t.kind = 'group' AND g.id = CAST(substr(t.name, 3) AS INTEGER)
 		WHERE t.event IN (SELECT value FROM json_each($1)) ORDER BY t.event, g.id, t.kind, t.name`, string(text))
 	if err != nil {
-		return err
+		return fmt.Errorf("audit: %w", err)
 	}
 	return scan(rows, func() error {
 		var event int64

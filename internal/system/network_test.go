@@ -310,6 +310,19 @@ func TestTheFirstRun(t *testing.T) {
 	})
 }
 
+// TestTheAuditIsCopied checks that what was done until the stop is in the file.
+func TestTheAuditIsCopied(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	p := serve(t, "", away+"audit: {file: "+file+"}\n", nil)
+	p.dlo(t.Context(), 0, "", "deploys", "add", "mailer", "1.2")
+	p.stop()
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), `"kind":"deploy","actor":"local","through":"cli","address":"127.0.0.1"`) {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
 // TestReadOnly checks that nobody changes anything, and that pages are there.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()

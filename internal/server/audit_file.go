@@ -1,0 +1,117 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	auditEvery = time.Second // how often new acts are looked for
+	auditBatch = 500         // acts that are written at a time
+	auditSaid  = time.Minute // between two log lines about a file that cannot be written
+)
+
+// auditFile copies the audit log to a file, one line of JSON for each act, for a SIEM. Each line is
+// written at least once: after a crash, the last lines can be there twice, with equal ids. The file
+// is opened for each batch, so that it can be rotated by renaming it.
+type auditFile struct {
+	path  string
+	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // oldest first
+	mask  func(name, text string) (string, bool)
+	log   *slog.Logger
+	every time.Duration
+
+	last int64     // id of the last act that was written
+	said time.Time // when a failure was last logged
+}
+
+// open reads how far an earlier process got, and checks that the file can be written.
+func (a *auditFile) open() error {
+	text, err := os.ReadFile(a.position())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if a.last, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
+			return fmt.Errorf("%s does not hold the number of an act; delete it to write the audit log again from its beginning", a.position())
+		}
+	}
+	return a.write(nil)
+}
+
+// position returns the name of the file that holds the id of the last act that was written.
+func (a *auditFile) position() string { return a.path + ".position" }
+
+// run copies acts until ctx ends, and then those that are left.
+func (a *auditFile) run(ctx context.Context) error {
+	for {
+		stopping := ctx.Err() != nil
+		more, err := a.copy(context.WithoutCancel(ctx))
+		if now := time.Now(); err != nil && now.Sub(a.said) >= auditSaid {
+			a.said = now
+			a.log.Warn("the audit log cannot be copied to its file; it is tried again", "file", a.path, "err", err)
+		}
+		if stopping && (!more || err != nil) {
+			return nil
+		}
+		if more && err == nil {
+			continue
+		}
+		select {
+		case <-time.After(a.every):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// copy writes a batch of acts. more is set if there may be others.
+func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
+	list, err := a.acts(ctx, a.last, auditBatch)
+	if err != nil || len(list) == 0 {
+		return false, err
+	}
+	var lines bytes.Buffer
+	for _, act := range list {
+		for i := range act.Targets {
+			act.Targets[i].Title, _ = a.mask("", act.Targets[i].Title)
+		}
+		if err := json.NewEncoder(&lines).Encode(api.NewAuditEntry(act)); err != nil {
+			return false, err
+		}
+	}
+	if err := a.write(lines.Bytes()); err != nil {
+		return false, err
+	}
+	last := list[len(list)-1].ID
+	if err := os.WriteFile(a.position()+".new", []byte(strconv.FormatInt(last, 10)+"\n"), 0o600); err != nil {
+		return false, err
+	}
+	if err := os.Rename(a.position()+".new", a.position()); err != nil {
+		return false, err
+	}
+	a.last = last
+	return len(list) == auditBatch, nil
+}
+
+// write appends lines to the file and syncs it.
+func (a *auditFile) write(lines []byte) error {
+	file, err := os.OpenFile(a.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(lines)
+	return errors.Join(err, file.Sync(), file.Close())
+}
