@@ -49,7 +49,8 @@ var (
 	// twice are packages that have tests of much memory or time in one goroutine, which leave
 	// themselves to a run without the race detector.
 	twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
-	// unraced are the packages inside whose tests watch other programs.
+	// unraced lists the packages below internal/ that run without the race detector, because their
+	// tests mostly watch other programs.
 	unraced = []string{system, module + "internal/testenv"}
 )
 

@@ -29,7 +29,7 @@ type Group struct {
 	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
 }
 
-// Snooze says how long a group is snoozed, in GET /groups.
+// Snooze describes how long a group is snoozed, in GET /groups.
 type Snooze struct {
 	Until time.Time `json:"until"`
 	After int       `json:"after,omitempty"` // further letters
@@ -37,7 +37,7 @@ type Snooze struct {
 	By    string    `json:"by"`
 }
 
-// Resolution says how a group was resolved, in GET /groups.
+// Resolution describes how a group was resolved, in GET /groups.
 type Resolution struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`

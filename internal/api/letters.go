@@ -92,7 +92,7 @@ type Attempt struct {
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
-// Return says how the letter of an attempt came back, in GET /letters/{id}.
+// Return describes how the letter of an attempt came back, in GET /letters/{id}.
 type Return struct {
 	At     time.Time `json:"at"`
 	Queue  string    `json:"queue"`
@@ -170,7 +170,7 @@ type Letters struct {
 	Looked *Looked `json:"looked,omitempty"` // only for a query on an unindexed body path
 }
 
-// Looked says how far a query has scanned the letters, in GET /letters.
+// Looked describes how far a query has scanned the letters, in GET /letters.
 type Looked struct {
 	Letters int       `json:"letters"`       // letters scanned
 	Back    time.Time `json:"back,omitzero"` // when the last scanned letter was received

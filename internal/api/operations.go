@@ -39,7 +39,7 @@ type Operation struct {
 	Queues      []OperationQueue          `json:"queues"`
 }
 
-// Pace says how a requeue is sent, in GET /operations and in a plan.
+// Pace describes how a requeue is sent, in GET /operations and in a plan.
 type Pace struct {
 	Rate       float64  `json:"rate"`   // letters per second
 	Canary     int      `json:"canary"` // letters sent first; 0 = none

@@ -17,7 +17,7 @@ import (
 // neither.
 type TLS struct{ Cert, Key string }
 
-// Auth says how people and programs are known. With its zero value, everybody who reaches the
+// Auth sets how people and programs are identified. With its zero value, everybody who reaches the
 // loopback address is local, who may do everything.
 type Auth struct {
 	Proxy  identity.Proxy

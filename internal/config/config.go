@@ -51,7 +51,7 @@ type Config struct {
 	Retention Retention
 }
 
-// Search says how letters can be found.
+// Search sets how letters can be found.
 type Search struct {
 	Text   bool     // whether letters can be found by words in their bodies
 	Fields []string // body paths that queries can use, as body.PATH
@@ -99,7 +99,7 @@ type Ingest struct {
 	HorizonRows int
 }
 
-// Requeue says how letters are sent back.
+// Requeue sets how letters are sent back.
 type Requeue struct {
 	InFlight       int
 	Rate           float64

@@ -108,7 +108,7 @@ func named(rest string) bool {
 	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
-// isName says whether a text could be in a source or a schema as a name: letters, digits and
+// isName reports whether a text could be in a source or a schema as a name: letters, digits and
 // underscores, in parts.
 func isName(s string) bool {
 	if s == "" || len(s) > 128 || strings.Contains(s, "..") {
@@ -125,7 +125,7 @@ func isName(s string) bool {
 	return true
 }
 
-// isClass says whether a name can only be that of a class or a namespace: it has parts of which one
+// isClass reports whether a name can only be that of a class or a namespace: it has parts of which one
 // begins with a large letter, or is written LikeThis.
 func isClass(s string) bool {
 	parts, large, humps := 1, false, 0

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Event tells what a message does to the incident with its key.
+// Event is what a message does to the incident with its key.
 type Event string
 
 const (

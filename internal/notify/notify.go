@@ -1,4 +1,4 @@
-// Package notify tells people: it sends pages, notices and digests from the outbox to their
+// Package notify notifies people: it sends pages, notices and digests from the outbox to their
 // channels, at least once each. There is one file per channel. The package decides neither what a
 // cause is nor who is told, and reads no letters: the content of notices was masked before they
 // were written.

@@ -120,7 +120,7 @@ type Request struct {
 	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
 }
 
-// Pace says how a requeue is sent. A nil field means the default.
+// Pace sets how a requeue is sent. A nil field means the default.
 type Pace struct {
 	Rate       *float64 // letters per second
 	Canary     *int     // letters sent first and watched; 0 = none

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retention says how long letters are kept in a state before they are purged. 0 means forever.
+// Retention sets how long letters are kept in a state before they are purged. 0 means forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
 // RetentionStore is the part of the store that retention needs.

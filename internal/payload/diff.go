@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// DiffOp tells what happened to a line.
+// DiffOp is what happened to a line.
 type DiffOp string
 
 // What can happen to a line.

@@ -33,7 +33,7 @@ type Check struct {
 	Text  string // safe to print, without masked values
 }
 
-// Level tells whether a person should look twice.
+// Level is how closely a person should look.
 type Level string
 
 // Levels of checks.

@@ -180,7 +180,7 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	return true
 }
 
-// explain turns a protojson error into one that tells what to write. protojson's own texts quote
+// explain turns a protojson error into one that says what to write. protojson's own texts quote
 // values, which may be masked, and deliberately vary. So only the position and kind of the mistake
 // are used.
 func explain(def *descriptor.Type, err error, u *unmasked) error {

@@ -127,7 +127,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 	}
 }
 
-// Wake tells the dispatcher that letters may be due.
+// Wake makes the dispatcher look for letters that are due.
 func (d *Dispatcher) Wake() {
 	for range workers {
 		select {

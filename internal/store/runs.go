@@ -18,7 +18,7 @@ const (
 	enoughRun  = 20  // letters of a queue that show what it contains
 )
 
-// and returns the run after one more letter.
+// and returns the run that results when one more letter follows.
 func (r run) and(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}

@@ -17,7 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// language says how to run the consumer of a file in docs/consumers.md.
+// language describes how to run the consumer of a file in docs/consumers.md.
 type language struct {
 	file     string
 	required bool   // required if DLO_TEST_REQUIRE=1 demands everything that make test installs

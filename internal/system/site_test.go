@@ -430,7 +430,7 @@ const (
 	leaveWait = time.Minute
 )
 
-// publishedTo returns the number of messages that a queue was sent and accepted.
+// publishedTo returns the number of messages that were published to a queue and that it accepted.
 func (s *site) publishedTo(queue string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

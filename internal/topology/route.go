@@ -204,7 +204,8 @@ type publishedKey struct {
 	from *Binding // nil = the default exchange
 }
 
-// said returns the key as the binding has it, which may be a pattern.
+// said returns the routing key of the binding, which may be a pattern. Without a binding, it
+// returns the key with which messages are published.
 func (k publishedKey) said() string {
 	if k.from == nil {
 		return k.key
