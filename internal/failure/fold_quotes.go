@@ -125,8 +125,8 @@ func isName(s string) bool {
 	return true
 }
 
-// isClass reports whether a name can only be that of a class or a namespace: it has parts of which one
-// begins with a large letter, or is written LikeThis.
+// isClass reports whether a name can only be that of a class or a namespace: it has parts of which
+// one begins with a large letter, or is written LikeThis.
 func isClass(s string) bool {
 	parts, large, humps := 1, false, 0
 	for i := 0; i < len(s); i++ {

@@ -153,7 +153,8 @@ func (q Query) Split(indexed func(path string) bool) (answered Query, looked []T
 	return answered, looked
 }
 
-// Holds reports whether a text term is true for a field's value. ok reports whether the field exists.
+// Holds reports whether a text term is true for a field's value. ok reports whether the field
+// exists.
 func (t Term) Holds(value string, ok bool) bool {
 	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })
 	return has != t.Not
