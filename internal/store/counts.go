@@ -15,7 +15,7 @@ import (
 // exact and immediate. Otherwise Count counts letters up to limit; exact is false if there are
 // more. A limit of 0 counts all.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
-	p, err := s.plan(q)
+	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
 		return 0, true, err
 	}
@@ -73,7 +73,7 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 	samples := map[string][]deadletter.Row{}
 	for _, f := range faceted {
 		open := q.With(f.field)
-		p, err := s.plan(open)
+		p, err := s.plan(ctx, open)
 		if err != nil {
 			return facets, err
 		}
@@ -148,7 +148,7 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 // bodyFacet counts the values of a body field among the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
-	p, err := s.plan(q.With(query.Field(field)))
+	p, err := s.plan(ctx, q.With(query.Field(field)))
 	if err != nil || p.empty {
 		return facetOf(field, nil), 0, err
 	}
@@ -243,7 +243,7 @@ const rollupStep = rollupMillis * time.Millisecond
 // the rollups cannot answer q, it samples the newest letters, and Sampled contains their number.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
-	p, err := s.plan(q)
+	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
 		return h, err
 	}

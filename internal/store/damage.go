@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -50,7 +51,8 @@ func damaged(err error) error {
 // connector opens connections and passes each of their errors to met.
 type connector struct {
 	driver.Connector
-	met func(error)
+	met    func(error)
+	scoped func(ctx context.Context, query string) string // nil: what is read has no scope
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -58,7 +60,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if c.met(err); err != nil {
 		return nil, err
 	}
-	return metConn{conn.(sqliteConn), c.met}, nil
+	return metConn{conn.(sqliteConn), c.met, c.scoped}, nil
 }
 
 // database opens the file of the store.
@@ -67,7 +69,11 @@ func (s *Store) database(mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(connector{c, s.met}), nil
+	scoped := s.scoped
+	if mode == "rw" { // what a transaction does is checked before it begins
+		scoped = nil
+	}
+	return sql.OpenDB(connector{c, s.met, scoped}), nil
 }
 
 // sqliteConn and sqliteStmt are the parts of the driver that database/sql uses.
@@ -90,15 +96,22 @@ type (
 
 type metConn struct {
 	sqliteConn
-	met func(error)
+	met    func(error)
+	scoped func(ctx context.Context, query string) string
 }
 
 func (c metConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	prepared := func(context.Context) bool { return true }
+	if c.scoped != nil {
+		query = c.scoped(ctx, query)
+		scope := deadletter.ScopeOf(ctx).Key()
+		prepared = func(ctx context.Context) bool { return deadletter.ScopeOf(ctx).Key() == scope }
+	}
 	stmt, err := c.sqliteConn.PrepareContext(ctx, query)
 	if c.met(err); err != nil {
 		return nil, err
 	}
-	return metStmt{stmt.(sqliteStmt), c.met}, nil
+	return metStmt{stmt.(sqliteStmt), c.met, prepared}, nil
 }
 
 func (c metConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -108,6 +121,9 @@ func (c metConn) ExecContext(ctx context.Context, query string, args []driver.Na
 }
 
 func (c metConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.scoped != nil {
+		query = c.scoped(ctx, query)
+	}
 	rows, err := c.sqliteConn.QueryContext(ctx, query, args)
 	if c.met(err); err != nil {
 		return nil, err
@@ -117,8 +133,11 @@ func (c metConn) QueryContext(ctx context.Context, query string, args []driver.N
 
 type metStmt struct {
 	sqliteStmt
-	met func(error)
+	met      func(error)
+	prepared func(ctx context.Context) bool // for the scope of the context
 }
+
+var errOtherScope = errors.New("a query was prepared for another scope")
 
 func (s metStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	result, err := s.sqliteStmt.ExecContext(ctx, args)
@@ -127,6 +146,9 @@ func (s metStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (dri
 }
 
 func (s metStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if !s.prepared(ctx) {
+		return nil, errOtherScope
+	}
 	rows, err := s.sqliteStmt.QueryContext(ctx, args)
 	if s.met(err); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 )
 
 // Reader returns the reading connections.
@@ -34,3 +35,9 @@ func IsRefused(err error) bool { return isRefused(err) }
 
 // Refuse records the error of a write.
 func (s *Space) Refuse(err error) bool { return s.refuse(err) }
+
+// HasScope reports whether a table is in the lists of a request with a scope.
+func HasScope(table string) bool {
+	_, seen := seenTables[table]
+	return seen || slices.Contains(hiddenTables, table)
+}

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // families knows which groups are merged into which.
@@ -15,6 +18,7 @@ type families struct {
 func (f *families) load(ctx context.Context, db reader) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
+	ctx = deadletter.Within(ctx, deadletter.Scope{}) // all families, whoever merges two groups
 	rows, err := db.QueryContext(ctx, `SELECT head, id FROM groups WHERE head IS NOT NULL ORDER BY id`)
 	if err != nil {
 		return err
@@ -39,4 +43,23 @@ func (f *families) of(id int64) []int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return append([]int64{id}, f.members[id]...)
+}
+
+// family returns a group and all groups merged into it, within the scope of the request.
+func (s *Store) family(ctx context.Context, id int64) ([]int64, error) {
+	if deadletter.ScopeOf(ctx).Everywhere() {
+		return s.families.of(id), nil
+	}
+	rows, err := s.ask(ctx, `SELECT id FROM groups WHERE id = $1 OR head = $1`, id)
+	if err != nil {
+		return nil, fmt.Errorf("groups merged into %s: %w", deadletter.GroupID(id), err)
+	}
+	var all []int64
+	err = scan(rows, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		all = append(all, id)
+		return err
+	})
+	return all, err
 }

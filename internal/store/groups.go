@@ -129,7 +129,7 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	if !ok || !known {
 		return nil, "", fmt.Errorf("%w: there is no list %s of groups in order %s", deadletter.ErrInvalid, p.Tab, p.Order)
 	}
-	where, err := s.groupFilter(q)
+	where, err := s.groupFilter(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -200,7 +200,7 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 
 // groupFilter compiles a query to a condition on groups g. Terms about where and why letters died
 // also match merged groups; they then select the head.
-func (s *Store) groupFilter(q query.Query) (clause, error) {
+func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
 		var c clause
@@ -212,7 +212,7 @@ func (s *Store) groupFilter(q query.Query) (clause, error) {
 		case query.Owner, query.Severity:
 			c = text("g."+string(t.Field), t.Values)
 		case query.Group, query.Queue, query.VHost, query.Broker, query.Type, query.Reason, query.ErrorText:
-			if c, _, _, err = s.condition(t); err != nil {
+			if c, _, _, err = s.condition(ctx, t); err != nil {
 				return clause{}, err
 			}
 			c = clause{`g.id IN (SELECT coalesce(l.head, l.grp) FROM (SELECT id AS grp, head, origin, type, reason, error FROM groups) l WHERE ` + c.text + `)`, c.args}

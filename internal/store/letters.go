@@ -96,7 +96,7 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 			return nil, "", "", err
 		}
 	}
-	plan, err := s.plan(q)
+	plan, err := s.plan(ctx, q)
 	if err != nil {
 		return nil, "", "", err
 	}

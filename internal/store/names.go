@@ -145,6 +145,25 @@ func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
 
+// size returns the number of known origins and inboxes.
+func (n *names) size() int {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return len(n.origins.values) + len(n.inboxes.values)
+}
+
+// allInboxes reports whether there are inboxes and all of them match.
+func (n *names) allInboxes(match func(place) bool) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, p := range n.inboxes.values {
+		if !match(p) {
+			return false
+		}
+	}
+	return len(n.inboxes.values) > 0
+}
+
 // typesWhere returns the ids of matching types. The empty name stands for letters without a type.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return where(n, &n.types, match)

@@ -37,7 +37,7 @@ func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, orde
 	if err != nil || len(here) == 0 {
 		return 0, false, err
 	}
-	p, err := s.plan(q)
+	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
 		return 0, false, err
 	}

@@ -23,7 +23,7 @@ func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID,
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
 	waiting.Terms = append(waiting.Terms, q.Terms...)
-	p, err := s.plan(waiting)
+	p, err := s.plan(ctx, waiting)
 	if err != nil {
 		return nil, err
 	}

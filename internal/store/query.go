@@ -87,7 +87,7 @@ func (p *plan) counted() bool {
 }
 
 // plan compiles a query. The error wraps ErrInvalid.
-func (s *Store) plan(q query.Query) (*plan, error) {
+func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // for the index of words
 	var also, alsoNot []string  // dims as tokens, which help if the index is queried anyway
@@ -110,7 +110,7 @@ func (s *Store) plan(q query.Query) (*plan, error) {
 			}
 			continue
 		}
-		c, dim, tokens, err := s.condition(t)
+		c, dim, tokens, err := s.condition(ctx, t)
 		switch {
 		case err != nil:
 			return nil, err
@@ -184,7 +184,7 @@ const maxTokens = 100
 // condition compiles one term, without its negation. dim reports whether its columns are among
 // those by which letters are counted. tokens are then the tokens of its values, or nil if the
 // values contain patterns.
-func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, err error) {
+func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
 			tokens = append(tokens, numberToken(prefix, id.(int64)))
@@ -225,7 +225,11 @@ func (s *Store) condition(t query.Term) (c clause, dim bool, tokens []string, er
 			if err != nil {
 				return c, false, nil, err
 			}
-			for _, id := range s.families.of(int64(id)) {
+			family, err := s.family(ctx, int64(id))
+			if err != nil {
+				return c, false, nil, err
+			}
+			for _, id := range family {
 				groups = append(groups, id)
 			}
 		}

@@ -47,7 +47,7 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 		except[serial] = true
 	}
 	if sel.Query != nil {
-		p, err := s.plan(*sel.Query)
+		p, err := s.plan(ctx, *sel.Query)
 		if err != nil {
 			return nil, err
 		}

@@ -61,6 +61,7 @@ type Store struct {
 	stmts     map[string]*sql.Stmt // of the write connection
 	questions sync.Map             // prepared queries of the read connections
 	names     names
+	scopes    scopes
 	families  families
 	moment    sync.Mutex
 	begun     int64        // start of the current write, Unix milliseconds; 0 = none

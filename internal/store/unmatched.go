@@ -34,7 +34,7 @@ func (s *Store) Unmatched(ctx context.Context) (int, error) {
 // Oldest returns when the first of the letters that match q was received, or the zero time if there
 // are none.
 func (s *Store) Oldest(ctx context.Context, q query.Query) (time.Time, error) {
-	p, err := s.plan(q)
+	p, err := s.plan(ctx, q)
 	if err != nil {
 		return time.Time{}, err
 	}

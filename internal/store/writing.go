@@ -216,8 +216,12 @@ func (t *tx) prepared(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// ask runs a query on a read connection. Each query is prepared once.
+// ask runs a query on a read connection. Each query is prepared once, except for requests with a
+// scope.
 func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if !deadletter.ScopeOf(ctx).Everywhere() {
+		return s.read.QueryContext(ctx, query, args...)
+	}
 	stmt, err := s.asked(query)
 	if err != nil {
 		return nil, err
@@ -227,6 +231,9 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 
 // askRow is ask for one row. It returns sql.ErrNoRows if there is none.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
+	if !deadletter.ScopeOf(ctx).Everywhere() {
+		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)
+	}
 	stmt, err := s.asked(query)
 	if err != nil {
 		return err

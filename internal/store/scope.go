@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// A request with a scope reads the tables through common table expressions of the same names, which
+// contain only what the scope includes. No query can forget the scope, and a query that is written
+// tomorrow has it too. A table that is not listed here is empty for such a request.
+
+// Conditions on the tables of the same names. in stands for the origins of the scope. The unary
+// plus keeps SQLite from choosing an index by origin instead of the query's own.
+const (
+	seenLetter = `EXISTS (SELECT 1 FROM main.letters x WHERE x.id = letter AND +x.origin IN seen)`
+	seenGroup  = `EXISTS (SELECT 1 FROM main.groups x WHERE x.id = grp AND +x.origin IN seen)`
+	seenWork   = `EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen)`
+	allWork    = `NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.n > 0 AND x.origin NOT IN seen)`
+
+	// An act belongs to its operation, else to its groups and queues. It is hidden if one of them
+	// is, because its words can name it.
+	seenAct = `CASE WHEN operation IS NOT NULL THEN EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.origin IN seen)
+			AND NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.n > 0 AND x.origin NOT IN seen)
+		ELSE EXISTS (SELECT 1 FROM main.event_targets t WHERE t.event = events.id AND t.kind IN ('group', 'queue', 'redirect'))
+			AND NOT EXISTS (SELECT 1 FROM main.event_targets t LEFT JOIN main.groups x ON t.kind = 'group' AND x.id = CAST(substr(t.name, 3) AS INTEGER)
+				WHERE t.event = events.id AND CASE t.kind WHEN 'group' THEN x.origin IS NULL OR x.origin NOT IN seen
+					WHEN 'queue' THEN ` + hiddenQueue + ` WHEN 'redirect' THEN ` + hiddenQueue + ` ELSE 1 END) END`
+	hiddenQueue = `NOT EXISTS (SELECT 1 FROM main.origins o WHERE o.queue = t.name AND o.id IN seen) OR EXISTS (SELECT 1 FROM main.origins o WHERE o.queue = t.name AND o.id NOT IN seen)`
+	seenEvent   = `CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` ELSE ` + seenAct + ` END`
+)
+
+// seenTables are the tables of a request with a scope. The empty text stands for the whole table.
+var seenTables = map[string]string{
+	"letters":           `SELECT * FROM main.letters WHERE +origin IN seen`,
+	"bodies":            `SELECT * FROM main.bodies WHERE ` + seenLetter,
+	"attempts":          `SELECT * FROM main.attempts WHERE ` + seenLetter,
+	"revisions":         `SELECT * FROM main.revisions WHERE ` + seenLetter,
+	"body_fields":       `SELECT * FROM main.body_fields WHERE ` + seenLetter,
+	"unindexed":         `SELECT * FROM main.unindexed WHERE ` + seenLetter,
+	"trials":            `SELECT * FROM main.trials WHERE ` + seenLetter,
+	"annotations":       `SELECT * FROM main.annotations WHERE queue = '' OR EXISTS (SELECT 1 FROM main.origins o WHERE o.queue = annotations.queue AND o.vhost = annotations.vhost AND o.id IN seen)`,
+	"added":             `SELECT * FROM main.added WHERE ` + seenLetter,
+	"runs":              `SELECT * FROM main.runs WHERE origin IN seen`,
+	"counters":          `SELECT * FROM main.counters WHERE +origin IN seen`,
+	"readings":          `SELECT * FROM main.readings WHERE origin IN seen`,
+	"learned":           `SELECT * FROM main.learned WHERE origin IN seen`,
+	"rollups":           `SELECT * FROM main.rollups WHERE ` + seenGroup,
+	"deaths":            `SELECT * FROM main.deaths WHERE ` + seenGroup,
+	"overdue":           `SELECT * FROM main.overdue WHERE ` + seenGroup,
+	"origins":           `SELECT * FROM main.origins WHERE id IN seen`,
+	"overrides":         `SELECT * FROM main.overrides WHERE origin IN seen`,
+	"pauses":            `SELECT * FROM main.pauses WHERE origin IN seen`,
+	"breakers":          `SELECT * FROM main.breakers WHERE origin IN seen`,
+	"resumed":           `SELECT * FROM main.resumed WHERE origin IN seen`,
+	"picks":             `SELECT * FROM main.picks WHERE CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` WHEN grp IS NOT NULL THEN ` + seenGroup + ` ELSE EXISTS (SELECT 1 FROM main.origins o WHERE o.queue GLOB picks.queue AND o.id IN seen) END`,
+	"events":            `SELECT * FROM main.events WHERE ` + seenEvent,
+	"event_targets":     `SELECT * FROM main.event_targets WHERE event IN (SELECT id FROM main.events WHERE letter IS NULL AND ` + seenAct + `)`,
+	"notices":           `SELECT * FROM main.notices WHERE CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` ELSE grp IS NOT NULL AND ` + seenGroup + ` END`,
+	"decisions":         `SELECT * FROM main.decisions d WHERE NOT EXISTS (SELECT 1 FROM main.decision_groups m JOIN main.groups x ON x.id = m.grp WHERE m.decision = d.id AND x.origin NOT IN seen)`,
+	"decision_groups":   `SELECT * FROM main.decision_groups m WHERE NOT EXISTS (SELECT 1 FROM main.decision_groups n JOIN main.groups x ON x.id = n.grp WHERE n.decision = m.decision AND x.origin NOT IN seen)`,
+	"operation_groups":  `SELECT * FROM main.operation_groups WHERE ` + seenGroup,
+	"operation_letters": `SELECT * FROM main.operation_letters WHERE +origin IN seen`,
+	"operation_counts":  `SELECT * FROM main.operation_counts WHERE origin IN seen`,
+
+	// The members of a merged group that the scope includes are a group of their own. If its head
+	// is hidden, the oldest of them is the head.
+	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
+		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
+
+	// An operation on letters of others as well shows its own part, without the words that were
+	// written for the whole.
+	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
+		iif(` + allWork + `, reason, '') AS reason, iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
+		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
+
+	"types": "", "words": "", "meta": "", // nothing of letters, or read through letters
+	"users": "", "sessions": "", "invitations": "", "tokens": "", // determine who asks
+	"schema_versions": "", "views": "",
+}
+
+// hiddenTables are empty for a request with a scope, because they belong to all queues.
+var hiddenTables = []string{
+	"inboxes", "windows", "unexplained", "deliveries", "deploys", "digests", "rereads", "unread", "progress", "marks", "restores", "declared", "operation_selections",
+	"words_vocab",
+}
+
+var (
+	tableNames = regexp.MustCompile(`\b[a-z_]+\b`)
+	indexed    = regexp.MustCompile(` INDEXED BY [a-z_]+`)
+)
+
+// scoped returns a query that reads the tables through the scope of a request.
+func (s *Store) scoped(ctx context.Context, query string) string {
+	scope := deadletter.ScopeOf(ctx)
+	query = strings.TrimSpace(query)
+	if scope.Everywhere() || strings.HasPrefix(query, "PRAGMA ") {
+		return query
+	}
+	with := []string{`seen AS (SELECT value AS origin FROM json_each('` + s.seen(scope).list + `'))`}
+	named := map[string]bool{}
+	for _, word := range tableNames.FindAllString(query, -1) {
+		if named[word] {
+			continue
+		}
+		named[word] = true
+		if text := seenTables[word]; text != "" {
+			with = append(with, word+` AS NOT MATERIALIZED (`+text+`)`)
+		} else if slices.Contains(hiddenTables, word) {
+			with = append(with, word+` AS (SELECT * FROM main.`+word+` WHERE 0)`)
+		}
+	}
+	query = indexed.ReplaceAllString(query, "") // no index has the name in a common table expression
+	separator := " "
+	for _, own := range []string{"WITH RECURSIVE ", "WITH "} {
+		if rest, ok := strings.CutPrefix(query, own); ok {
+			query, separator = rest, ", "
+			break
+		}
+	}
+	return `WITH RECURSIVE ` + strings.Join(with, ", ") + separator + query
+}
+
+// seen is a scope as the ids of its origins.
+type seen struct {
+	names int    // the number of origins that were known
+	list  string // JSON
+	ids   []any
+}
+
+// scopes caches scopes as ids of origins.
+type scopes struct {
+	mu    sync.Mutex
+	known map[string]seen // by key
+}
+
+const maxScopes = 200 // in the cache
+
+// seen returns the origins of a scope. Letters of unknown origin are counted together, so they
+// belong to the scopes that include every inbox.
+func (s *Store) seen(scope deadletter.Scope) seen {
+	key, names := scope.Key(), s.names.size()
+	s.scopes.mu.Lock()
+	defer s.scopes.mu.Unlock()
+	if found, ok := s.scopes.known[key]; ok && found.names == names {
+		return found
+	}
+	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.named()) })
+	if s.names.allInboxes(func(p place) bool { return scope.Includes(p.named()) }) {
+		ids = append(ids, int64(0))
+	}
+	text, _ := json.Marshal(append([]any{}, ids...)) // numbers always encode
+	if len(s.scopes.known) >= maxScopes || s.scopes.known == nil {
+		s.scopes.known = map[string]seen{}
+	}
+	s.scopes.known[key] = seen{names, string(text), ids}
+	return s.scopes.known[key]
+}
