@@ -28,6 +28,7 @@ var ranks = []struct {
 	name   string
 	grants []deadletter.Grant
 }{
+	{"viewer", []deadletter.Grant{{Role: deadletter.RoleViewer}}},
 	{"reader", []deadletter.Grant{{Role: deadletter.RoleReader}}},
 	{"reader with reveal", []deadletter.Grant{{Role: deadletter.RoleReader, Reveal: true}}},
 	{"operator", []deadletter.Grant{{Role: deadletter.RoleOperator}}},
@@ -52,7 +53,8 @@ func knownAs(who *deadletter.Principal) func(*web.Options) {
 func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.Store), o.Now) }
 
 // TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
-// testdata/access.txt lists the lowest rank that is let in. It must not be let in elsewhere: a
+// testdata/access.txt lists the lowest rank that is let in, and whether its grant has to be for all
+// queues. It must not be let in elsewhere: a
 // higher rank that is denied what a lower one may do is an error. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
@@ -71,7 +73,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
 			text := answer.Body.String()
-			denied := answer.Code == http.StatusUnauthorized && strings.Contains(text, "say who you are") || answer.Header().Get("Location") == "/signin?next="+url.QueryEscape(r.URL.Path) || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
+			denied := answer.Code == http.StatusForbidden && strings.Contains(text, "concerns all queues") || answer.Code == http.StatusUnauthorized && strings.Contains(text, "say who you are") || answer.Header().Get("Location") == "/signin?next="+url.QueryEscape(r.URL.Path) || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
 			if denied && strings.Contains(text, "sms") {
 				t.Errorf("%s %s tells %q about a queue", method, route, p.Name)
 			}
@@ -92,7 +94,13 @@ func TestWhoReachesEachRoute(t *testing.T) {
 				t.Errorf("%s %s lets in %s, and not %s", method, route, lowest, rank.name)
 			}
 		}
-		list = append(list, fmt.Sprintf("%-8s %s %s", method, route, cmp.Or(lowest, "nobody")))
+		where := ", for all queues"
+		bounded := slices.Clone(deadletter.Local.Grants)
+		bounded[0].Queues = []string{"own"}
+		if lowest == "everybody" || let(deadletter.Principal{Name: "ana", Grants: bounded}) {
+			where = ""
+		}
+		list = append(list, fmt.Sprintf("%-8s %s %s%s", method, route, cmp.Or(lowest, "nobody"), where))
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -175,7 +183,7 @@ func TestTokensOfTheAPI(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"name":"a b","role":"reader"}`:                                    "1 to 64 letters, digits, dots, hyphens and underscores",
 		`{"name":"","role":"reader"}`:                                       "1 to 64 letters",
-		`{"name":"ci","role":"root"}`:                                       "the roles are reader, operator, editor, admin",
+		`{"name":"ci","role":"root"}`:                                       "the roles are viewer, reader, operator, editor, admin",
 		`{"name":"ci","role":"reader","purge":true}`:                        "purge needs the role operator or more",
 		`{"name":"ci","role":"reader","expires_at":"2020-01-01T00:00:00Z"}`: "expired already",
 	} {

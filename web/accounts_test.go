@@ -34,8 +34,8 @@ func openGuests(t *testing.T) *guests {
 		o.Users = identity.NewAccounts(s, func() time.Time { return start.Add(time.Duration(g.house.late.Load())) })
 		o.Actor = identity.New(identity.Options{Users: o.Users, Tokens: s}).Of
 	})
-	for name, role := range map[string]string{"lena": "operator", "root": "admin"} {
-		u, err := deadletter.NewUser(name, role, true, true, "test")
+	for name, role := range map[string]deadletter.Role{"lena": deadletter.RoleOperator, "root": deadletter.RoleAdmin} {
+		u, err := deadletter.NewUser(name, deadletter.Grant{Role: role, Reveal: true, Purge: true}, "test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,11 @@ func TestInvitations(t *testing.T) {
 // bearerOf returns the header of a new token.
 func bearerOf(t *testing.T, h *house, role string) string {
 	t.Helper()
-	n, err := deadletter.NewAPIToken("test", role, false, false, time.Time{}, start)
+	g, err := deadletter.NewGrant(role, false, false, deadletter.Places{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := deadletter.NewAPIToken("test", g, time.Time{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"context"
 	"net"
 	"net/http"
@@ -14,8 +15,8 @@ import (
 
 type actorKey struct{}
 
-// actor adds three facts to the request's context: the principal, its address, and the way the
-// request arrived. No other code determines who makes a request and how. A request that the
+// actor adds four facts to the request's context: the principal, where it may see letters, its
+// address, and the way the request arrived. No other code determines who makes a request and how. A request that the
 // principal may not make does not reach its handler.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -28,10 +29,14 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
-		ctx := deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r))
+		ctx := deadletter.Within(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)), p.Sees())
 		r = r.WithContext(context.WithValue(ctx, actorKey{}, p))
-		if verb, ok := w.neededBy(r); ok {
-			if err := deadletter.Reach(p, verb); err != nil {
+		if verb, scoped, ok := w.neededBy(r); ok {
+			err := deadletter.Reach(p, verb)
+			if err == nil && !scoped && !p.MayEverywhere(verb) {
+				err = fmt.Errorf("%w: that concerns all queues, and what is granted to %s is for some of them", deadletter.ErrDenied, deadletter.Visible(p.Name))
+			}
+			if err != nil {
 				w.fail(rw, r, err)
 				return
 			}

@@ -48,7 +48,7 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 		return "", formError(err)
 	}
 	return w.adoptionForm(r, func(a Adoption) error {
-		for _, same := range alike(w.reports()) {
+		for _, same := range alike(w.reports(r.Context())) {
 			if plan := w.planFor(same); plan != nil && planSum(plan) == r.PostFormValue("plan") {
 				_, err := a.Apply(r.Context(), principal(r), *plan)
 				return err
@@ -109,7 +109,7 @@ func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string
 
 // adoptedPolicies puts the policies that dlo has set on the page of queues.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
-	if w.Adoption == nil {
+	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil
 	}
 	list, err := w.Adoption.Adopted(ctx)

@@ -37,7 +37,11 @@ func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
 	if w.draining() {
 		return nil, errStopping
 	}
-	t, err := deadletter.NewAPIToken(in.Name, in.Role, in.Reveal, in.Purge, in.ExpiresAt, w.Now())
+	g, err := in.Grant()
+	if err != nil {
+		return nil, err
+	}
+	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt, w.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,11 @@ func (w *Web) apiAddUser(r *http.Request, in api.UserRequest) (any, error) {
 	if w.Users == nil {
 		return nil, errNoUsers
 	}
-	u, err := deadletter.NewUser(in.Name, in.Role, in.Reveal, in.Purge, principal(r).Name)
+	g, err := in.Grant()
+	if err != nil {
+		return nil, err
+	}
+	u, err := deadletter.NewUser(in.Name, g, principal(r).Name)
 	if err == nil {
 		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}

@@ -36,7 +36,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	list := make([]deadletter.Annotation, len(raw.each))
 	for i, one := range raw.each {
 		if list[i], err = deadletter.ReadAnnotation(one); err == nil {
-			err = w.annotationPlace(&list[i])
+			err = w.annotationPlace(r.Context(), &list[i])
 		}
 		var refused deadletter.FieldErrors
 		if errors.As(err, &refused) && raw.many {
@@ -93,8 +93,8 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 
 // annotationPlace fills in the broker and the vhost if an annotation lacks them. It uses the first
 // configured broker that matches the given values.
-func (w *Web) annotationPlace(a *deadletter.Annotation) error {
-	for _, b := range w.Brokers() {
+func (w *Web) annotationPlace(ctx context.Context, a *deadletter.Annotation) error {
+	for _, b := range w.brokers(ctx) {
 		if (a.Broker == "" || a.Broker == b.Name) && (a.VHost == "" || a.VHost == b.VHost) {
 			a.Broker, a.VHost = b.Name, b.VHost
 			return nil

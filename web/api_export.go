@@ -29,7 +29,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
 	}
 	plain := l.Properties
-	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Origin) == nil {
+	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Place()) == nil {
 		l.Error, _ = w.maskedText("", l.Error)
 	} else {
 		doc, err := w.decode(ctx, &l)
@@ -37,7 +37,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 			return out, err
 		}
 		out.Masked = w.hide(&l)
-		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Origin) != nil
+		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Place()) != nil
 	}
 	out.Error, out.Properties, out.Headers = l.Error, propertiesOf(l.Properties), typed(l.Properties.Headers)
 	if out.Masked || l.State == deadletter.StatePurged {

@@ -33,7 +33,7 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	if w.draining() {
 		return nil, errStopping
 	}
-	if err := w.place(&in.Broker, &in.VHost); err != nil {
+	if err := w.place(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
 	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, To: in.To, Reason: in.Reason})
@@ -44,8 +44,8 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 }
 
 // place fills in a broker and vhost that a call left out, if there is only one candidate.
-func (w *Web) place(broker, vhost *string) error {
-	brokers := w.Brokers()
+func (w *Web) place(ctx context.Context, broker, vhost *string) error {
+	brokers := w.brokers(ctx)
 	if *broker == "" {
 		if len(brokers) != 1 {
 			return invalid("there are %d brokers: say which, by its name in the configuration", len(brokers))

@@ -68,7 +68,7 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 	if err := readJSON(r, &in); err != nil {
 		return nil, err
 	}
-	if err := w.place(&in.Broker, &in.VHost); err != nil {
+	if err := w.place(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
 	g := deadletter.Guard{Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue}, Why: in.Reason}

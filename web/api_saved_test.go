@@ -13,7 +13,7 @@ func TestAPIViews(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.get("/api/v1/views").want(t, 200, `{"views":[]}`)
-	a := h.postJSON("/api/v1/views", `{"name":" overnight ","query":"state:dead since:12h"}`).want(t, 201, `"id":1,"name":"overnight","query":"state:dead since:12h","by":"local"`)
+	a := h.postJSON("/api/v1/views", `{"name":" overnight ","query":"state:dead since:12h"}`).want(t, 201, `"id":1,"name":"overnight","query":"state:dead since:12h","mine":false,"by":"local"`)
 	if a.Header.Get("Location") != "/api/v1/views/1" {
 		t.Error(a.Header)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 
 // SavedViews stores named queries.
 type SavedViews interface {
-	Views(ctx context.Context) ([]deadletter.View, error) // by name
+	Views(ctx context.Context, person string) ([]deadletter.View, error) // of a person and of everybody, by name
 	// AddView fills in the id and the time. It returns ErrConflict if the name is taken.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
 	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
@@ -35,8 +36,8 @@ func pathNumber(r *http.Request, kind string) (int64, error) {
 
 // apiViews handles GET /views.
 func (w *Web) apiViews(r *http.Request) (any, error) {
-	list, err := w.Store.Views(r.Context())
-	return api.Views{Views: each(list, func(v deadletter.View) api.View { return api.View(v) })}, err
+	list, err := w.Store.Views(r.Context(), principal(r).Name)
+	return api.Views{Views: each(list, api.NewView)}, err
 }
 
 // apiAddView handles POST /views {name, query}. It checks the query and stores it as written.
@@ -52,14 +53,18 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if _, err := query.Parse(in.Query, w.lookOptions()); err != nil {
 		return nil, err
 	}
-	v, err := w.Store.AddView(r.Context(), deadletter.View{Name: in.Name, Query: in.Query, By: principal(r).Name})
+	owner, err := viewOwner(r, in.Mine)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.Store.AddView(r.Context(), deadletter.View{Name: in.Name, Query: in.Query, Owner: owner, By: principal(r).Name})
 	if errors.Is(err, deadletter.ErrConflict) {
-		list, readErr := w.Store.Views(r.Context())
+		list, readErr := w.Store.Views(r.Context(), principal(r).Name)
 		if readErr != nil {
 			return nil, readErr
 		}
 		for _, known := range list {
-			if known.Name == in.Name && known.Query == in.Query {
+			if known.Name == in.Name && known.Query == in.Query && known.Owner == owner {
 				v, err = known, nil
 			}
 		}
@@ -67,7 +72,30 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created{api.View(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
+	return created{api.NewView(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
+}
+
+// viewOwner returns the owner of a new view: the person who saves it, or "" for everybody. A person
+// whose scope has bounds saves only views of their own.
+func viewOwner(r *http.Request, mine bool) (string, error) {
+	if mine || !deadletter.ScopeOf(r.Context()).Everywhere() {
+		return principal(r).Name, nil
+	}
+	return "", deadletter.Allow(principal(r), deadletter.VerbViews, deadletter.Origin{})
+}
+
+// removeView removes a view. Everybody may remove their own.
+func (w *Web) removeView(r *http.Request, id int64) error {
+	list, err := w.Store.Views(r.Context(), principal(r).Name)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(list, func(v deadletter.View) bool { return v.ID == id }); i >= 0 && list[i].Owner == "" {
+		if err := deadletter.Allow(principal(r), deadletter.VerbViews, deadletter.Origin{}); err != nil {
+			return err
+		}
+	}
+	return w.Store.RemoveView(r.Context(), id, principal(r).Name)
 }
 
 // apiRemoveView handles DELETE /views/{id}.
@@ -79,5 +107,5 @@ func (w *Web) apiRemoveView(r *http.Request) (any, error) {
 	if w.draining() {
 		return nil, errStopping
 	}
-	return gone{}, w.Store.RemoveView(r.Context(), id, principal(r).Name)
+	return gone{}, w.removeView(r, id)
 }

@@ -55,8 +55,8 @@ func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 }
 
 // apiBrokers handles GET /brokers.
-func (w *Web) apiBrokers(*http.Request) (any, error) {
-	return api.Brokers{Brokers: each(w.Brokers(), apiBrokerOf)}, nil
+func (w *Web) apiBrokers(r *http.Request) (any, error) {
+	return api.Brokers{Brokers: each(w.brokers(r.Context()), apiBrokerOf)}, nil
 }
 
 // apiConnectBroker handles POST /brokers/{name}/connect. It returns the broker's status after the
@@ -69,7 +69,7 @@ func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
 	if err := w.connect(r, name); err != nil {
 		return nil, err
 	}
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(r.Context()) {
 		if b.Name == name {
 			return apiBrokerOf(b), nil
 		}

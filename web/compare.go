@@ -101,7 +101,7 @@ func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadle
 		if docs[i], err = w.decode(ctx, &letters[i]); err != nil {
 			return a, b, nil, err
 		}
-		reveal = reveal && deadletter.Allow(by, deadletter.VerbReveal, letters[i].Origin) == nil
+		reveal = reveal && deadletter.Allow(by, deadletter.VerbReveal, letters[i].Place()) == nil
 	}
 	add := func(part string, of func(i int) []payload.Field) {
 		for _, c := range payload.Compare(of(0), of(1), reveal) {

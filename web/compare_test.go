@@ -75,9 +75,9 @@ func TestWhatIsMaskedIsComparedUnseen(t *testing.T) {
 	if got := h.outcomes(letters["json"], letters["json"])["body card.number"]; got != "same" {
 		t.Errorf("card.number: %q", got)
 	}
-	stranger, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}})
-	stranger.get("/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 403)
-	stranger.get("/api/v1/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 403)
+	stranger, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}})
+	stranger.get("/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 404)
+	stranger.get("/api/v1/letters/compare?a="+letters["json"]+"&b="+letters["json"]).want(t, 404)
 }
 
 // TestTwoTickedLettersAreCompared checks that the button appears when two letters are ticked.

@@ -54,7 +54,7 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
 	}
-	if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Origin); err != nil {
+	if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Place()); err != nil {
 		return l, l, err
 	}
 	if err := w.rewind(r, &l, key); err != nil {
@@ -100,7 +100,7 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
 	}
-	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin)
+	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
 }
 
 // heavily runs work that handles bodies. At most maxHeavy such calls run at a time; the others wait

@@ -54,7 +54,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		if err != nil {
 			return err
 		}
-		if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Origin); err != nil {
+		if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Place()); err != nil {
 			return err
 		}
 		_, body := l.Current()

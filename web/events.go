@@ -12,6 +12,7 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
+	scopeTick = 2 * time.Second        // the same for a scope with bounds, whose changes are computed
 	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
@@ -40,7 +41,10 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	seen, err := strconv.ParseInt(since, 10, 64)
 	if err != nil {
-		seen = w.Store.Changes()
+		if seen, err = w.Store.Position(r.Context()); err != nil {
+			w.fail(rw, r, err)
+			return
+		}
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
@@ -53,18 +57,23 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
-	status, trial := w.Brokers(), w.newestTrial()
-	tick := time.NewTicker(eventTick)
+	scope := deadletter.ScopeOf(r.Context())
+	every, trialNow := eventTick, w.newestTrial
+	if !scope.Everywhere() { // trials are in a queue of their own
+		every, trialNow = scopeTick, func() deadletter.Trial { return deadletter.Trial{} }
+	}
+	status, trial := w.brokers(r.Context()), trialNow()
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
-		if now := w.Store.Changes(); now != seen {
+		if now, err := w.Store.Position(r.Context()); err == nil && now != seen {
 			seen, quiet = now, time.Now()
 			if !send("id: %d\nevent: letters\ndata: %d\n\nid: %d\nevent: operation\ndata: %d\n\n", seen, seen, seen, seen) {
 				return
 			}
 		}
-		if now, newest := w.Brokers(), w.newestTrial(); !slices.EqualFunc(now, status, sameStatus) || newest != trial {
+		if now, newest := w.brokers(r.Context()), trialNow(); !slices.EqualFunc(now, status, sameStatus) || newest != trial {
 			status, trial, quiet = now, newest, time.Now()
 			if !send("event: status\ndata: 1\n\n") {
 				return

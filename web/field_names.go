@@ -31,7 +31,8 @@ type fieldNames struct {
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()
-	if w.names.known != nil && time.Since(w.names.at) < namesHold {
+	whole := deadletter.ScopeOf(ctx).Everywhere()
+	if whole && w.names.known != nil && time.Since(w.names.at) < namesHold {
 		return w.names.known, nil
 	}
 	done, err := w.turn(ctx)
@@ -61,7 +62,9 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 			}
 		}
 	}
-	w.names.known, w.names.at = known, time.Now()
+	if whole {
+		w.names.known, w.names.at = known, time.Now()
+	}
 	return known, nil
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -17,6 +18,7 @@ type Groups interface {
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // of whole groups, whatever the scope
 	Standing(ctx context.Context) (deadletter.Standing, error)
 	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
 	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last notice sent; zero = none
@@ -101,7 +103,11 @@ func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 // decide records a person's decision.
 func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided, error) {
 	by := principal(r)
-	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {
+	groups := d.Groups
+	if d.Into != 0 {
+		groups = append(slices.Clone(groups), d.Into)
+	}
+	if err := w.mayDecide(r.Context(), by, groups); err != nil {
 		return deadletter.Decided{}, err
 	}
 	if w.draining() {
@@ -111,11 +117,35 @@ func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided
 	return w.Store.Decide(r.Context(), d)
 }
 
+// mayDecide checks whether a principal may decide on groups, and on all groups that are merged with
+// them.
+func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
+	if by.MayEverywhere(deadletter.VerbTriage) {
+		return nil
+	}
+	places, err := w.Store.GroupPlaces(ctx, groups...)
+	if err != nil {
+		return err
+	}
+	for _, o := range places {
+		if err := deadletter.Allow(by, deadletter.VerbTriage, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // undo reverts a decision.
 func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
 	by := principal(r)
-	if err := deadletter.Allow(by, deadletter.VerbTriage, deadletter.Origin{}); err != nil {
-		return deadletter.Decided{}, err
+	if !by.MayEverywhere(deadletter.VerbTriage) {
+		d, err := w.Store.Decision(r.Context(), id)
+		if err != nil {
+			return deadletter.Decided{}, err
+		}
+		if err := w.mayDecide(r.Context(), by, d.Groups); err != nil {
+			return deadletter.Decided{}, err
+		}
 	}
 	if w.draining() {
 		return deadletter.Decided{}, errStopping

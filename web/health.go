@@ -17,7 +17,8 @@ import (
 // Health holds the store's methods for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // checks that the store responds
-	Changes() int64                 // counts commits
+	// Position changes when something changes that the request may see.
+	Position(ctx context.Context) (int64, error)
 }
 
 // pinger pings the store for health probes, but at most once a second. Each ping costs a
@@ -96,11 +97,11 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 }
 
 // readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
-// it responds with 503. For those who may see letters, the response lists the state of the store
+// it responds with 503. For those who may see all letters, the response lists the state of the store
 // and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	p, err := w.Actor(r)
-	w.answerReady(rw, r, err == nil && p.May(deadletter.VerbView))
+	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))
 }
 
 // answerReady answers a readiness probe. Without details, the response does not name any broker.
@@ -158,7 +159,7 @@ func (w *Web) readiness(ctx context.Context) readiness {
 		out.Brokers = append(out.Brokers, v)
 		connected = connected || b.Connected
 	}
-	out.Problems = each(w.problems(), readyProblemOf)
+	out.Problems = each(w.problems(ctx), readyProblemOf)
 	switch {
 	case w.draining():
 		out.Reason = "stopping"

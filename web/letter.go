@@ -60,7 +60,7 @@ func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadlet
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	return l, deadletter.Allow(by, deadletter.VerbView, l.Origin)
+	return l, deadletter.Allow(by, deadletter.VerbView, l.Place())
 }
 
 // letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list from which the

@@ -54,7 +54,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	p := view.LettersPage{Shell: w.shell(r, "Letters", view.SectionLetters), Query: form.Get("q"), InStore: -1, Exact: true}
 	ctx := r.Context()
 	var err error
-	if p.Views, err = w.Store.Views(ctx); err != nil {
+	if p.Views, err = w.Store.Views(ctx, principal(r).Name); err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(p.Query, w.lookOptions())

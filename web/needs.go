@@ -13,6 +13,10 @@ import (
 // that is not listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
+	"GET /letters/{id}/body":            deadletter.VerbRead,
+	"GET /letters/{id}/copy":            deadletter.VerbRead,
+	"GET /letters/compare":              deadletter.VerbRead,
+	"GET /letters/export":               deadletter.VerbRead,
 	"POST /letters/confirm":             deadletter.VerbRequeue,
 	"POST /letters/{id}/type":           deadletter.VerbTypes,
 	"GET /letters/{id}/edit":            deadletter.VerbEdit,
@@ -40,7 +44,7 @@ var needs = map[string]deadletter.Verb{
 	"POST /schemas/upload/use":          deadletter.VerbTypes,
 	"POST /schemas/remove/confirm":      deadletter.VerbTypes,
 	"POST /schemas/remove":              deadletter.VerbTypes,
-	"POST /rules/try":                   deadletter.VerbView,
+	"POST /rules/try":                   deadletter.VerbRead,
 	"POST /rules/apply/confirm":         deadletter.VerbReschedule,
 	"POST /rules/apply":                 deadletter.VerbReschedule,
 	"POST /rules/overrides":             deadletter.VerbRedirect,
@@ -49,9 +53,12 @@ var needs = map[string]deadletter.Verb{
 	"POST /trial":                       deadletter.VerbTry,
 	"POST /store/accept":                deadletter.VerbStore,
 	"POST /store/hold":                  deadletter.VerbStore,
-	"POST /views":                       deadletter.VerbViews,
-	"POST /views/{id}/remove":           deadletter.VerbViews,
+	"POST /views":                       deadletter.VerbView,
+	"POST /views/{id}/remove":           deadletter.VerbView,
 
+	"GET /api/v1/letters/{id}/body":          deadletter.VerbRead,
+	"GET /api/v1/letters/compare":            deadletter.VerbRead,
+	"GET /api/v1/letters/export":             deadletter.VerbRead,
 	"POST /api/v1/letters/import":             deadletter.VerbImport,
 	"POST /api/v1/letters/{id}/reveal":        deadletter.VerbReveal,
 	"POST /api/v1/letters/{id}/type":          deadletter.VerbTypes,
@@ -61,16 +68,16 @@ var needs = map[string]deadletter.Verb{
 	"POST /api/v1/operations/{id}/pause":      deadletter.VerbCancel,
 	"POST /api/v1/operations/{id}/resume":     deadletter.VerbCancel,
 	"POST /api/v1/operations/{id}/cancel":     deadletter.VerbCancel,
-	"POST /api/v1/views":                      deadletter.VerbViews,
-	"DELETE /api/v1/views/{id}":               deadletter.VerbViews,
+	"POST /api/v1/views":                      deadletter.VerbView,
+	"DELETE /api/v1/views/{id}":               deadletter.VerbView,
 	"POST /api/v1/overrides":                  deadletter.VerbRedirect,
 	"DELETE /api/v1/overrides/{id}":           deadletter.VerbRedirect,
 	"POST /api/v1/bindings":                   deadletter.VerbTypes,
 	"DELETE /api/v1/bindings/{id}":            deadletter.VerbTypes,
 	"POST /api/v1/types":                      deadletter.VerbTypes,
 	"DELETE /api/v1/types/{set}":              deadletter.VerbTypes,
-	"POST /api/v1/types/match":                deadletter.VerbView,
-	"POST /api/v1/rules/test":                 deadletter.VerbView,
+	"POST /api/v1/types/match":                deadletter.VerbRead,
+	"POST /api/v1/rules/test":                 deadletter.VerbRead,
 	"POST /api/v1/rules/apply":                deadletter.VerbReschedule,
 	"POST /api/v1/deploys":                    deadletter.VerbDeploy,
 	"POST /api/v1/digest/send":                deadletter.VerbTell,
@@ -106,20 +113,47 @@ var needs = map[string]deadletter.Verb{
 	"DELETE /api/v1/tokens/{name}":            deadletter.VerbAccess,
 }
 
-// neededBy returns what a request needs. ok is false for a request that no route takes, so that it
+// scoped lists the routes that keep to the scope of a request: whatever they show or change is
+// within it. Any other route takes only principals whose grant has no bounds, so that a new route
+// shows nobody more than their own until it is examined. TestTwoTeams looks for bytes of others in
+// what these routes respond with.
+var scoped = map[string]bool{
+	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,
+	"GET /account": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true, "GET /signin/again": true, "POST /signin/again": true,
+	"GET /jump": true, "GET /palette": true, "POST /theme": true, "GET /events": true, "POST /views": true, "POST /views/{id}/remove": true,
+	"POST /letters/confirm": true, "GET /letters/complete": true, "GET /letters/export": true, "GET /letters/compare": true, "GET /letters/{id}": true,
+	"GET /letters/{id}/body": true, "GET /letters/{id}/copy": true, "GET /letters/{id}/edit": true, "POST /letters/{id}/edit": true, "POST /letters/{id}/reveal": true,
+	"POST /operations": true, "GET /operations/{id}": true, "POST /operations/{id}/cancel": true, "POST /operations/{id}/pause": true, "POST /operations/{id}/resume": true, "POST /operations/{id}/rate": true,
+	"GET /audit/export": true, "GET /audit/complete": true, "GET /queues/one": true, "POST /queues/pause": true, "POST /queues/resume": true,
+	"POST /triage": true, "POST /triage/undo": true, "POST /triage/confirm": true, "GET /groups/{id}": true, "POST /groups/{id}/pause": true, "POST /groups/{id}/resume": true,
+
+	"GET /api/v1/openapi.yaml": true, "GET /api/v1/me": true, "GET /api/v1/events": true, "GET /api/v1/brokers": true,
+	"GET /api/v1/letters": true, "GET /api/v1/letters/count": true, "GET /api/v1/letters/facets": true, "GET /api/v1/letters/histogram": true, "GET /api/v1/letters/export": true, "GET /api/v1/letters/compare": true,
+	"GET /api/v1/letters/{id}": true, "GET /api/v1/letters/{id}/body": true, "POST /api/v1/letters/{id}/reveal": true, "POST /api/v1/letters/{id}/revisions": true,
+	"GET /api/v1/operations": true, "POST /api/v1/operations": true, "GET /api/v1/operations/{id}": true, "PATCH /api/v1/operations/{id}": true,
+	"POST /api/v1/operations/{id}/pause": true, "POST /api/v1/operations/{id}/resume": true, "POST /api/v1/operations/{id}/cancel": true,
+	"GET /api/v1/views": true, "POST /api/v1/views": true, "DELETE /api/v1/views/{id}": true, "GET /api/v1/overrides": true, "POST /api/v1/overrides": true, "DELETE /api/v1/overrides/{id}": true,
+	"GET /api/v1/digest": true, "GET /api/v1/audit": true, "GET /api/v1/topology/findings": true, "GET /api/v1/queues": true, "POST /api/v1/queues/pause": true, "POST /api/v1/queues/resume": true,
+	"GET /api/v1/groups": true, "GET /api/v1/groups/decisions": true, "POST /api/v1/groups/decisions": true, "POST /api/v1/groups/decisions/{id}/undo": true, "GET /api/v1/groups/{id}": true,
+	"PATCH /api/v1/groups/{id}": true, "POST /api/v1/groups/{id}/merge": true, "POST /api/v1/groups/{id}/split": true, "POST /api/v1/groups/{id}/pause": true, "POST /api/v1/groups/{id}/resume": true,
+	"POST /api/v1/annotations": true, "POST /api/v1/letters/import": true,
+}
+
+// neededBy returns what a request needs, and whether its route keeps to a scope. ok is false for a request that no route takes, so that it
 // gets its 404 or 405.
-func (w *Web) neededBy(r *http.Request) (v deadletter.Verb, ok bool) {
+func (w *Web) neededBy(r *http.Request) (v deadletter.Verb, scope bool, ok bool) {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
 	at := chi.NewRouteContext()
 	if !w.router.Match(at, method, r.URL.Path) {
-		return "", false
+		return "", false, false
 	}
-	v, listed := needs[method+" "+at.RoutePattern()]
+	route := method + " " + at.RoutePattern()
+	v, listed := needs[route]
 	if !listed && method == http.MethodGet {
 		v = deadletter.VerbView
 	}
-	return v, true
+	return v, scoped[route], true
 }

@@ -66,7 +66,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		op.Patch = nil
 	}
 	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
-	p.Away = w.awayOf(op)
+	p.Away = w.awayOf(r.Context(), op)
 	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
 		p.From = localPath(from)
 	}
@@ -114,11 +114,11 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 
 // awayOf returns the reason why letters of an operation cannot be sent now, or "" if there is none.
 // The reason concerns the largest queue whose broker is disconnected.
-func (w *Web) awayOf(op deadletter.Operation) string {
+func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""
 	}
-	brokers := w.Brokers()
+	brokers := w.brokers(ctx)
 	for _, q := range op.Queues {
 		away := deadletter.Away(brokers, deadletter.Origin{Broker: q.Broker, VHost: q.VHost})
 		if away != "" && q.Counts[deadletter.ResultPending]+q.Counts[deadletter.ResultReleased] > 0 {

@@ -103,10 +103,11 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.NoticeAt, p.NoticeTo, err = w.Store.LastNotice(ctx); err != nil {
 		return nil, err
 	}
-	if w.Disk != nil {
+	whole := deadletter.ScopeOf(ctx).Everywhere()
+	if w.Disk != nil && whole {
 		p.Disk = w.Disk()
 	}
-	if w.Told != nil {
+	if w.Told != nil && whole {
 		p.Told = append([]string{}, w.Told()...)
 	}
 	guards, err := w.Store.Guards(ctx)

@@ -30,7 +30,7 @@ func (w *Web) palette(r *http.Request) (any, error) {
 			out = append(out, view.PaletteEntry{Kind: "Page", Text: place.Name, Link: place.Path, Key: "g " + place.Key})
 		}
 	}
-	views, err := w.Store.Views(ctx)
+	views, err := w.Store.Views(ctx, principal(r).Name)
 	if err != nil {
 		return nil, err
 	}

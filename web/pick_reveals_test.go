@@ -27,7 +27,7 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	h.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 201)
 	h.get("/api/v1/audit?kind=revealed").want(t, 200, "what was masked may show: letters of orders are read as shop.Plain")
 
-	ann, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Queues: []string{"other"}}}})
+	ann, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}})
 	ann.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain"}`).want(t, 403)
 	ann.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 403)
 	ann.get("/api/v1/audit?kind=revealed").want(t, 200, none)

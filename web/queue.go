@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 	if err := w.putQueue(r, &p, o); err != nil {
 		return nil, err
 	}
-	w.putPath(&p, o)
+	w.putPath(r.Context(), &p, o)
 	ctx, q := r.Context(), queueQuery(o)
 	var err error
 	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{Tab: deadletter.TabAll, Limit: queueGroups + 1}); err != nil {
@@ -67,7 +68,7 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	}
 	w.ruled(all[i : i+1])
 	p.Queue = all[i]
-	state := queueState{origin: o, away: deadletter.Away(w.Brokers(), o)}
+	state := queueState{origin: o, away: deadletter.Away(w.brokers(r.Context()), o)}
 	if i := slices.IndexFunc(states, func(s queueState) bool { return s.origin == o }); i >= 0 {
 		state = states[i]
 	}
@@ -76,8 +77,8 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 }
 
 // putPath adds the findings of the queue, and what else the latest look found.
-func (w *Web) putPath(p *view.QueuePage, o deadletter.Origin) {
-	for _, r := range w.reports() {
+func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origin) {
+	for _, r := range w.reports(ctx) {
 		if r.Broker != o.Broker || r.VHost != o.VHost {
 			continue
 		}

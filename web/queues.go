@@ -162,7 +162,7 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			all[i].guard = g
 		}
 	}
-	brokers := w.Brokers()
+	brokers := w.brokers(ctx)
 	for i := range all {
 		all[i].away = deadletter.Away(brokers, all[i].origin)
 	}
@@ -200,7 +200,7 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 	var inboxes []inboxState
 	var ask []deadletter.Origin
 	configured := map[deadletter.Origin]bool{}
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(ctx) {
 		configured[deadletter.Origin{Broker: b.Name, VHost: b.VHost}] = true
 		for _, i := range b.Inboxes {
 			inboxes = append(inboxes, inboxState{b, i, deadletter.UnknownQueue})
@@ -246,7 +246,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	for _, q := range all {
 		places[[2]string{q.origin.Broker, q.origin.VHost}] = true
 	}
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(r.Context()) {
 		places[[2]string{b.Name, b.VHost}] = true
 	}
 	p.Total, p.Several, p.Asked = len(all), len(places) > 1, w.Facts != nil
@@ -272,11 +272,11 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
 		})
 	}
-	w.faults(&p)
+	w.faults(r.Context(), &p)
 	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
 		return p, err
 	}
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(r.Context()) {
 		if !b.Managed {
 			p.Unasked = append(p.Unasked, b.Name)
 		}
@@ -398,7 +398,7 @@ func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.R
 		return nil, err
 	}
 	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
-	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.Brokers(), queue)}
+	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.brokers(ctx), queue)}
 	for _, g := range guards {
 		switch {
 		case g.Group == id && v.Guard.State != deadletter.GuardPaused:

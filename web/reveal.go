@@ -40,7 +40,7 @@ type revealed struct {
 // record records that somebody sees a masked value. Call it before the value is shown: if the
 // access cannot be recorded, the value must not be shown.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
-	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
+	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
 		return err
 	}
 	target := deadletter.Target{Kind: deadletter.TargetLetter, Name: string(l.ID)}
@@ -52,7 +52,7 @@ func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, 
 	if w.draining() {
 		return revealed{}, errStopping
 	}
-	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Origin); err != nil {
+	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
 		return revealed{}, err
 	}
 	if l.State == deadletter.StatePurged {

@@ -96,7 +96,7 @@ func (w *Web) routes() chi.Router {
 		r.Post("/store/accept", w.act(w.storeForm(Desk.AcceptStore)))
 		r.Post("/store/hold", w.act(w.storeForm(Desk.HoldCopy)))
 		r.Post("/views", w.act(w.addView))
-		r.Post("/views/{id}/remove", w.act(w.removeView))
+		r.Post("/views/{id}/remove", w.act(w.removeViewForm))
 		r.Get(eventsPath, w.events)
 	})
 

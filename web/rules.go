@@ -62,7 +62,7 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 			p.Try.Text, p.Try.Unshown = "", len(p.Try.Text)
 		}
 	}
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(r.Context()) {
 		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})
 	}
 	var err error

@@ -16,8 +16,11 @@ const themeCookie = "theme"
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
 		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),
-		Seen: strconv.FormatInt(w.Store.Changes(), 10),
 	}
+	if seen, err := w.Store.Position(r.Context()); err == nil {
+		s.Seen = strconv.FormatInt(seen, 10)
+	}
+	s.Bounded = !deadletter.ScopeOf(r.Context()).Everywhere()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		s.Path = "/schemas" // the default: an upload's body must not be read for the path
 		if r.URL.Path != uploadPath {
@@ -38,10 +41,10 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Schemaless = queues
 	}
 	s.SchemasBad = w.Schemas != nil && len(schemaProblems(w.Schemas.Status())) > 0
-	for _, b := range w.Brokers() {
+	for _, b := range w.brokers(r.Context()) {
 		s.Brokers = append(s.Brokers, broker(b))
 	}
-	for _, p := range w.problems() {
+	for _, p := range w.problems(r.Context()) {
 		if p.Kind != deadletter.ProblemBrokerAway { // an unavailable broker has its own banner
 			s.Problems = append(s.Problems, problem(p))
 		}
@@ -56,16 +59,6 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	}
 	v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue })
 	return v
-}
-
-// problems returns the problems that currently prevent dlo from working. They include dlo's own
-// problems and its brokers'.
-func (w *Web) problems() []deadletter.Problem {
-	var list []deadletter.Problem
-	for _, b := range w.Brokers() {
-		list = append(list, b.Problems()...)
-	}
-	return append(list, w.Problems()...)
 }
 
 // lettersOf maps kinds of problems to queries for the affected letters.

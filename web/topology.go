@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -18,16 +19,10 @@ type Topology interface {
 	Plan(w topology.Wish) ([]topology.Plan, error)
 }
 
-// reports returns the latest looks at the dead-letter paths.
-func (w *Web) reports() []topology.Report {
-	if w.Topology == nil {
-		return nil
-	}
-	return w.Topology.Reports()
-}
-
 // apiFindings handles GET /topology/findings.
-func (w *Web) apiFindings(*http.Request) (any, error) { return api.NewTopology(w.reports()), nil }
+func (w *Web) apiFindings(r *http.Request) (any, error) {
+	return api.NewTopology(w.reports(r.Context())), nil
+}
 
 // apiPlan handles POST /topology/plan {broker, vhost, queues, at_least_once}. It changes nothing.
 func (w *Web) apiPlan(r *http.Request) (any, error) {
@@ -47,8 +42,8 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 
 // faults puts the faults of the dead-letter paths on the page of queues, the most urgent first.
 // Findings of a vhost that differ only in the queue are one fault.
-func (w *Web) faults(p *view.QueuesPage) {
-	reports := w.reports()
+func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
+	reports := w.reports(ctx)
 	for i := range reports {
 		r := &reports[i]
 		look := view.PathLook{Place: placeOf(r.Broker, r.VHost), ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues}

@@ -92,7 +92,9 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 		return nil, err
 	}
 	p.DigestSize, p.Digest = d.Groups, &view.DigestView{Digest: d}
-	p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+	if deadletter.ScopeOf(r.Context()).Everywhere() {
+		p.Digest.Next, p.Digest.Channels = w.Digests.Next()
+	}
 	if p.Digest.Fixed, err = w.fixedByDeploys(r.Context(), d.Lines); err != nil {
 		return nil, err
 	}

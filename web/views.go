@@ -30,12 +30,16 @@ func (w *Web) addView(r *http.Request) (string, error) {
 	if len(name) > maxViewName {
 		return "", invalid("the name of a view has at most %d bytes", maxViewName)
 	}
-	_, err := w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, By: principal(r).Name})
+	owner, err := viewOwner(r, r.PostFormValue("for") == "me")
+	if err != nil {
+		return "", err
+	}
+	_, err = w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, Owner: owner, By: principal(r).Name})
 	return view.LettersURL(text, "", ""), err
 }
 
-// removeView handles POST /views/{id}/remove.
-func (w *Web) removeView(r *http.Request) (string, error) {
+// removeViewForm handles POST /views/{id}/remove.
+func (w *Web) removeViewForm(r *http.Request) (string, error) {
 	id, err := pathNumber(r, "view")
 	if err != nil {
 		return "", err
@@ -43,7 +47,7 @@ func (w *Web) removeView(r *http.Request) (string, error) {
 	if w.draining() {
 		return "", errStopping
 	}
-	return backTo(r, "/letters"), w.Store.RemoveView(r.Context(), id, principal(r).Name)
+	return backTo(r, "/letters"), w.removeView(r, id)
 }
 
 // backTo returns the local path that a form names as its origin, or other if it names none.

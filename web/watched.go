@@ -27,7 +27,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 	}
 	var all []view.WatchedQueue
 	at := map[deadletter.Origin]int{}
-	for _, r := range w.reports() {
+	for _, r := range w.reports(ctx) {
 		for i := range r.All {
 			q := watchedOf(&r, &r.All[i])
 			at[q.Origin] = len(all)
@@ -38,7 +38,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 		i, ok := at[s.origin]
 		if !ok {
 			i = len(all)
-			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(s.origin), Ready: -1, Unacked: -1, Consumers: -1})
+			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1})
 		}
 		row := w.queueRow(s, several)
 		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
@@ -53,8 +53,8 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 }
 
 // looked reports whether the latest look at the vhost of a queue succeeded.
-func (w *Web) looked(o deadletter.Origin) bool {
-	return slices.ContainsFunc(w.reports(), func(r topology.Report) bool {
+func (w *Web) looked(ctx context.Context, o deadletter.Origin) bool {
+	return slices.ContainsFunc(w.reports(ctx), func(r topology.Report) bool {
 		return r.Broker == o.Broker && r.VHost == o.VHost && !r.ReadAt.IsZero() && len(r.Gaps) == 0
 	})
 }

@@ -21,6 +21,21 @@ func NewGrant(g deadletter.Grant) Grant {
 	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers)}
 }
 
+// GrantRequest is the part of a request that says what somebody new may do.
+type GrantRequest struct {
+	Role    string   `json:"role"`
+	Reveal  bool     `json:"reveal,omitempty"`
+	Purge   bool     `json:"purge,omitempty"`
+	Queues  []string `json:"queues,omitempty"` // globs; empty = all
+	VHosts  []string `json:"vhosts,omitempty"`
+	Brokers []string `json:"brokers,omitempty"`
+}
+
+// Grant returns the grant in the domain. The error wraps deadletter.ErrInvalid.
+func (g GrantRequest) Grant() (deadletter.Grant, error) {
+	return deadletter.NewGrant(g.Role, g.Reveal, g.Purge, deadletter.Places{Queues: g.Queues, VHosts: g.VHosts, Brokers: g.Brokers})
+}
+
 // texts returns a list that is [] in JSON if it is empty.
 func texts(list []string) []string { return append([]string{}, list...) }
 
@@ -52,10 +67,8 @@ type Tokens struct {
 
 // TokenRequest is the body of POST /tokens.
 type TokenRequest struct {
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`
-	Reveal    bool      `json:"reveal,omitempty"`
-	Purge     bool      `json:"purge,omitempty"`
+	Name string `json:"name"`
+	GrantRequest
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
@@ -87,10 +100,8 @@ type Users struct {
 
 // UserRequest is the body of POST /users.
 type UserRequest struct {
-	Name   string `json:"name"`
-	Role   string `json:"role"`
-	Reveal bool   `json:"reveal,omitempty"`
-	Purge  bool   `json:"purge,omitempty"`
+	Name string `json:"name"`
+	GrantRequest
 }
 
 // Invitation is the response to POST /users and POST /users/{name}/reset. The link is not shown

@@ -1,14 +1,24 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // View is a saved query, in GET /views.
 type View struct {
 	ID    int64     `json:"id"`
 	Name  string    `json:"name"`
 	Query string    `json:"query"`
+	Mine  bool      `json:"mine"` // only the person who saved it sees it
 	By    string    `json:"by"`
 	At    time.Time `json:"at"`
+}
+
+// NewView returns a view of the domain as JSON.
+func NewView(v deadletter.View) View {
+	return View{ID: v.ID, Name: v.Name, Query: v.Query, Mine: v.Owner != "", By: v.By, At: v.At}
 }
 
 // Views is the response to GET /views.
@@ -20,4 +30,5 @@ type Views struct {
 type ViewRequest struct {
 	Name  string `json:"name"`
 	Query string `json:"query"`
+	Mine  bool   `json:"mine,omitempty"` // for the person who saves it alone
 }

@@ -48,6 +48,18 @@ func grantWords(g api.Grant) string {
 	return text
 }
 
+// grantFlags say what somebody new may do.
+type grantFlags struct {
+	Role    string   `name:"role" required:"" help:"The role: viewer, reader, operator, editor or admin."`
+	Reveal  bool     `name:"reveal" help:"May see masked data."`
+	Purge   bool     `name:"purge" help:"May purge letters."`
+	Queues  []string `name:"queue" help:"Only for queues whose name matches this glob, for example orders.*. Can be repeated."`
+	VHosts  []string `name:"vhost" help:"Only for vhosts whose name matches this glob. Can be repeated."`
+	Brokers []string `name:"broker" help:"Only for brokers whose name in the configuration matches this glob. Can be repeated."`
+}
+
+func (f grantFlags) request() api.GrantRequest { return api.GrantRequest(f) }
+
 type tokenCmd struct {
 	Add    tokenAddCmd    `cmd:"" help:"Add a token of the API, and print it. It is shown only once."`
 	List   tokenListCmd   `cmd:"" help:"List the tokens of the API, without their secrets."`
@@ -56,16 +68,14 @@ type tokenCmd struct {
 
 // TokenFile is the tokens in a store file that no server holds.
 type TokenFile interface {
-	Add(name, role string, reveal, purge bool, expires time.Time) (secret string, err error)
+	Add(name string, g deadletter.Grant, expires time.Time) (secret string, err error)
 	io.Closer
 }
 
 type tokenAddCmd struct {
 	answerFlags
-	Name    string `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
-	Role    string `name:"role" required:"" help:"What it may do: reader, operator, editor or admin."`
-	Reveal  bool   `name:"reveal" help:"It may see masked data."`
-	Purge   bool   `name:"purge" help:"It may purge letters."`
+	Name string `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
+	grantFlags
 	Expires string `name:"expires" help:"When it ends, for example 90d. Without this it never ends."`
 	Store   string `name:"store" help:"The store file of a server that does not run, for the first token of an installation. No server is asked."`
 }
@@ -86,14 +96,18 @@ func (c tokenAddCmd) Run(p *Program) error {
 			return err
 		}
 		defer file.Close()
-		secret, err := file.Add(c.Name, c.Role, c.Reveal, c.Purge, expires)
+		g, err := c.request().Grant()
+		if err != nil {
+			return err
+		}
+		secret, err := file.Add(c.Name, g, expires)
 		if err != nil {
 			return err
 		}
 		return printSecret(p, c.Name, secret)
 	}
 	var added api.NewSecret
-	body := api.TokenRequest{Name: c.Name, Role: c.Role, Reveal: c.Reveal, Purge: c.Purge, ExpiresAt: expires}
+	body := api.TokenRequest{Name: c.Name, GrantRequest: c.request(), ExpiresAt: expires}
 	if printed, err := c.fetch(p, http.MethodPost, "/tokens", body, &added); printed || err != nil {
 		return err
 	}
@@ -115,14 +129,12 @@ type userCmd struct {
 
 type userAddCmd struct {
 	answerFlags
-	Name   string `arg:"" name:"name" help:"The name, for example lena or lena@example.com."`
-	Role   string `name:"role" required:"" help:"What the user may do: reader, operator, editor or admin."`
-	Reveal bool   `name:"reveal" help:"The user may see masked data."`
-	Purge  bool   `name:"purge" help:"The user may purge letters."`
+	Name string `arg:"" name:"name" help:"The name, for example lena or lena@example.com."`
+	grantFlags
 }
 
 func (c userAddCmd) Run(p *Program) error {
-	return add(p, c.answerFlags, "/users", api.UserRequest{Name: c.Name, Role: c.Role, Reveal: c.Reveal, Purge: c.Purge}, invitationWords)
+	return add(p, c.answerFlags, "/users", api.UserRequest{Name: c.Name, GrantRequest: c.request()}, invitationWords)
 }
 
 func invitationWords(i api.Invitation) string {

@@ -103,15 +103,25 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 			"reveal":          func(n *yaml.Node) { d.boolean(n, &g.Reveal) },
 			"purge":           func(n *yaml.Node) { d.boolean(n, &g.Purge) },
 			"without_step_up": func(n *yaml.Node) { d.boolean(n, &g.WithoutStepUp) },
+			"queues":          func(n *yaml.Node) { d.globs(n, &g.Queues) },
+			"vhosts":          func(n *yaml.Node) { d.globs(n, &g.VHosts) },
+			"brokers":         func(n *yaml.Node) { d.globs(n, &g.Brokers) },
 		})
 		if !d.has(n, "role") || !d.has(n, "to") {
 			d.mistake(n, "a grant needs role and to, for example {role: operator, to: [\"group:payments\"]}")
 		}
-		if g.Purge && g.Role == deadletter.RoleReader {
-			d.mistake(n, "purge needs the role operator or more")
+		if _, err := deadletter.NewGrant(g.Role.String(), g.Reveal, g.Purge, g.Places); err != nil && g.Role != 0 {
+			d.mistake(n, "%s", strings.TrimPrefix(err.Error(), deadletter.ErrInvalid.Error()+": "))
 		}
 		*into = append(*into, g)
 	})
+}
+
+// globs reads where a grant holds. An empty list would hold everywhere, which nobody means by it.
+func (d *decoder) globs(n *yaml.Node, into *[]string) {
+	if d.texts(n, into); len(*into) == 0 {
+		d.mistake(n, "an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*")
+	}
 }
 
 func (d *decoder) role(n *yaml.Node, into *deadletter.Role) {

@@ -42,20 +42,17 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a role that expires at a time; zero means never. The error wraps
+// NewAPIToken returns a token with a grant that expires at a time; zero means never. The error wraps
 // ErrInvalid.
-func NewAPIToken(name, role string, reveal, purge bool, expires, now time.Time) (APIToken, error) {
-	r, err := ParseRole(role)
+func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
+	var err error
 	switch {
-	case err != nil:
 	case !validTokenName(name):
 		err = fmt.Errorf("%w: the name of a token has 1 to %d letters, digits, dots, hyphens and underscores", ErrInvalid, maxTokenName)
-	case purge && r < verbs[VerbPurge].least:
-		err = fmt.Errorf("%w: purge needs the role %s or more", ErrInvalid, verbs[VerbPurge].least)
 	case !expires.IsZero() && !expires.After(now):
 		err = fmt.Errorf("%w: the token would have expired already", ErrInvalid)
 	}
-	return APIToken{Name: name, Grant: Grant{Role: r, Reveal: reveal, Purge: purge}, ExpiresAt: expires}, err
+	return APIToken{Name: name, Grant: g, ExpiresAt: expires}, err
 }
 
 // maxTokenName limits the bytes of a token's name.

@@ -170,6 +170,7 @@ type Letter struct {
 	Twin         ID    // letter that it may be a copy of, or whose token it carries
 	Doubt        Doubt // why it may be a copy of Twin, and is held until people decide; "" = it is not held for that
 	WaitsIn      string
+	Withheld     bool  // its body, headers and properties are left out: the request may not read them
 	Unverified   bool  // settled without knowing whether its queue is consumed
 	Unguarded    bool  // a person released it: classify never holds it again
 	Imported     State // classify gives it this state: it was decided where it comes from. "" = it was not imported
@@ -179,6 +180,23 @@ type Letter struct {
 	DiedAt       time.Time // whole seconds; zero if the headers do not give it
 	DueAt        time.Time // scheduled: when; requeued: end of the watch
 	ChangedAt    time.Time
+}
+
+// Withhold leaves out what a request may not read.
+func (l *Letter) Withhold() {
+	l.Properties, l.Body, l.Arrived, l.ArrivedBody, l.Revised, l.Summary = Properties{}, nil, Properties{}, nil, nil, ""
+	l.Withheld = true
+}
+
+// Place returns where the letter belongs: to the queue that it died in or, if that is unknown, to
+// the inbox that it was drained from.
+func (l *Letter) Place() Origin { return belongs(l.Origin, l.Inbox) }
+
+func belongs(o Origin, inbox string) Origin {
+	if o.Queue == "" {
+		return Origin{Broker: o.Broker, VHost: o.VHost, Queue: inbox}
+	}
+	return o
 }
 
 // MaxCrashes is the number of process crashes while a letter is read, after which dlo no longer

@@ -172,6 +172,7 @@ func (o *Operation) Sent() int {
 // Share is a part of a selection whose letters are equal for a plan.
 type Share struct {
 	Origin        Origin // no queue: unknown where they died
+	Inbox         string // that they were drained from, if it is unknown where they died
 	State         State
 	Owner         OperationID // operation that has them; 0 = none
 	Unpublishable string      // why RabbitMQ would refuse them as they are; "" = it would not
@@ -184,3 +185,7 @@ type Share struct {
 	Letters       int
 	Examples      []ID // up to 5
 }
+
+// Place returns where the letters belong: to the queue that they died in or, if that is unknown, to
+// the inbox that they were drained from.
+func (s *Share) Place() Origin { return belongs(s.Origin, s.Inbox) }

@@ -5,6 +5,7 @@ import "time"
 // View is a saved query.
 type View struct {
 	ID    int64
+	Owner string // whose it is; "" = everybody's
 	Name  string
 	Query string // as written: relative times are kept
 	By    string

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Principal is the person, token or service that acts.
@@ -21,11 +22,63 @@ type Grant struct {
 	// change who may do what; "" = it does. A password that was given long ago is such a reason.
 	Again string `json:"-"`
 
-	// Globs of where the grant holds; none = everywhere.
-	Queues, VHosts, Brokers []string `json:",omitempty"`
+	// Where the grant holds.
+	Places
 }
 
-// Words describes the grant, such as "operator, reveal".
+// Places is where a grant holds, as globs of queues, vhosts and brokers. An empty list stands for
+// everywhere.
+type Places struct {
+	Queues  []string `json:"queues,omitempty"`
+	VHosts  []string `json:"vhosts,omitempty"`
+	Brokers []string `json:"brokers,omitempty"`
+}
+
+// everywhere reports whether the places have no bounds.
+func (p Places) everywhere() bool { return len(p.Queues)+len(p.VHosts)+len(p.Brokers) == 0 }
+
+// words describes the places, such as "queues a.* b.*"; "" = everywhere.
+func (p Places) words() string {
+	var parts []string
+	for _, of := range []struct {
+		name  string
+		globs []string
+	}{{"queues", p.Queues}, {"vhosts", p.VHosts}, {"brokers", p.Brokers}} {
+		if len(of.globs) > 0 {
+			parts = append(parts, of.name+" "+Visible(strings.Join(of.globs, " ")))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Limits of the globs of a grant.
+const (
+	maxGlobs = 200
+	maxGlob  = MaxQueueName // bytes
+)
+
+// NewGrant returns a grant of a role. The error wraps ErrInvalid.
+func NewGrant(role string, reveal, purge bool, p Places) (Grant, error) {
+	g := Grant{Reveal: reveal, Purge: purge, Places: p}
+	var err error
+	if g.Role, err = ParseRole(role); err != nil {
+		return g, err
+	}
+	if purge && g.Role < verbs[VerbPurge].least {
+		return g, fmt.Errorf("%w: purge needs the role %s or more", ErrInvalid, verbs[VerbPurge].least)
+	}
+	if reveal && g.Role < verbs[VerbReveal].least {
+		return g, fmt.Errorf("%w: reveal needs the role %s or more", ErrInvalid, verbs[VerbReveal].least)
+	}
+	for _, globs := range [][]string{p.Queues, p.VHosts, p.Brokers} {
+		if len(globs) > maxGlobs || slices.ContainsFunc(globs, func(glob string) bool { return glob == "" || len(glob) > maxGlob }) {
+			return g, fmt.Errorf("%w: a grant holds for at most %d globs of queues, vhosts or brokers, each of 1 to %d bytes", ErrInvalid, maxGlobs, maxGlob)
+		}
+	}
+	return g, nil
+}
+
+// Words describes the grant, such as "operator, reveal, queues a.*".
 func (g Grant) Words() string {
 	text := g.Role.String()
 	if g.Reveal {
@@ -33,6 +86,9 @@ func (g Grant) Words() string {
 	}
 	if g.Purge {
 		text += ", purge"
+	}
+	if where := g.Places.words(); where != "" {
+		text += ", " + where
 	}
 	return text
 }
@@ -128,7 +184,9 @@ func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
 
 func denied(p Principal, v Verb, o Origin) error {
 	where := ""
-	if o.Queue != "" {
+	if o.Queue != "" && !p.Sees().Includes(o) { // the name may be known from letters of others
+		where = " there"
+	} else if o.Queue != "" {
 		where = " of queue " + Visible(o.Queue)
 	} else if o.Broker != "" {
 		where = " at broker " + Visible(o.Broker)

@@ -12,13 +12,14 @@ type Role int
 
 // Roles, from the least to the most. The zero value permits nothing.
 const (
-	RoleReader   Role = iota + 1 // see letters and their bodies, with masked data hidden
+	RoleViewer   Role = iota + 1 // see what failed where, when and why, without bodies and headers
+	RoleReader                   // see bodies and headers, with masked data hidden
 	RoleOperator                 // requeue, hold, discard and restore letters; decide on groups
 	RoleEditor                   // edit and requeue, change schemas and bindings, redirect queues, take letters in
 	RoleAdmin                    // change policies on brokers, the store's identity, and who may do what
 )
 
-var roleNames = []string{"", "reader", "operator", "editor", "admin"}
+var roleNames = []string{"", "viewer", "reader", "operator", "editor", "admin"}
 
 // RoleNames lists the names of all roles, from the least to the most.
 func RoleNames() []string { return slices.Clone(roleNames[1:]) }
@@ -31,7 +32,7 @@ func ParseRole(s string) (Role, error) {
 	return 0, fmt.Errorf("%w: there is no role %q; the roles are %s", ErrInvalid, Visible(Cut(s, 60)), strings.Join(roleNames[1:], ", "))
 }
 
-func (r Role) valid() bool { return r >= RoleReader && r <= RoleAdmin }
+func (r Role) valid() bool { return r >= RoleViewer && r <= RoleAdmin }
 
 // String returns the name of the role, or "none".
 func (r Role) String() string {
@@ -63,7 +64,8 @@ type need struct {
 
 // verbs holds what each verb needs. A verb without a row is denied to everybody.
 var verbs = map[Verb]need{
-	VerbView:   {RoleReader, "see letters"},
+	VerbView:   {RoleViewer, "see letters"},
+	VerbRead:   {RoleReader, "see bodies and headers"},
 	VerbReveal: {RoleReader, "see masked data"}, // and only with the grant's reveal
 
 	VerbRequeue:    {RoleOperator, "requeue letters"},

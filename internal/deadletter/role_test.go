@@ -70,10 +70,10 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 		{[]Grant{{Role: RoleOperator, Purge: true}}, []Verb{VerbPurge}, []Verb{VerbReveal}},
 		{[]Grant{{Role: RoleEditor}}, []Verb{VerbRequeue, VerbEdit, VerbTypes}, []Verb{VerbAccess, VerbAdopt, VerbStore}},
 		{[]Grant{{Role: RoleAdmin}}, []Verb{VerbAccess, VerbEdit}, []Verb{VerbReveal, VerbPurge, "unknown"}},
-		{[]Grant{{Role: RoleReader}, {Role: RoleOperator, Queues: []string{"pay.*", "q"}}}, []Verb{VerbView, VerbRequeue}, []Verb{VerbRequeue, VerbTriage}},
-		{[]Grant{{Role: RoleOperator, Queues: []string{"pay.*"}}}, nil, []Verb{VerbRequeue}},
-		{[]Grant{{Role: RoleOperator, Brokers: []string{"eu-*"}, VHosts: []string{"*"}}}, nil, []Verb{VerbView}},
-		{[]Grant{{Role: RoleOperator, Queues: []string{"*"}}}, []Verb{VerbRequeue}, []Verb{VerbEdit}},
+		{[]Grant{{Role: RoleReader}, {Role: RoleOperator, Places: Places{Queues: []string{"pay.*", "q"}}}}, []Verb{VerbView, VerbRequeue}, []Verb{VerbRequeue, VerbTriage}},
+		{[]Grant{{Role: RoleOperator, Places: Places{Queues: []string{"pay.*"}}}}, nil, []Verb{VerbRequeue}},
+		{[]Grant{{Role: RoleOperator, Places: Places{Brokers: []string{"eu-*"}, VHosts: []string{"*"}}}}, nil, []Verb{VerbView}},
+		{[]Grant{{Role: RoleOperator, Places: Places{Queues: []string{"*"}}}}, []Verb{VerbRequeue}, []Verb{VerbEdit}},
 		{[]Grant{{Role: RoleReader, Reveal: true}, {Role: RoleAdmin}}, []Verb{VerbReveal, VerbAdopt}, []Verb{VerbPurge}},
 	} {
 		p := Principal{Name: "ana", Grants: c.grants}
@@ -94,7 +94,7 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	p := Local.ReadOnly()
 	for v := range verbs {
-		if may := p.May(v); may != (v == VerbView || v == VerbReveal) {
+		if may := p.May(v); may != (v == VerbView || v == VerbRead || v == VerbReveal) {
 			t.Errorf("%s: %t", v, may)
 		}
 	}

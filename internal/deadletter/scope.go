@@ -6,53 +6,67 @@ import (
 	"slices"
 )
 
-// Scope is where a request may see letters: in the places of the grants that permit it. The zero
-// value is everywhere.
+// Scope is where a request may see letters, and where it may read them: in the places of the grants
+// that permit it. The zero value is everywhere.
 type Scope struct {
-	bounded bool
-	grants  []Grant
+	limited bool
+	grants  []Grant // that permit to see letters
 }
 
-// Sees returns where p may see letters.
+// Sees returns where p may see and read letters.
 func (p Principal) Sees() Scope {
-	s := Scope{bounded: true}
+	s := Scope{limited: true}
 	for _, g := range p.Grants {
-		if !g.includes(VerbView) {
-			continue
-		}
-		if len(g.Queues)+len(g.VHosts)+len(g.Brokers) == 0 {
+		switch {
+		case g.includes(VerbRead) && g.everywhere():
 			return Scope{}
+		case g.includes(VerbView):
+			s.grants = append(s.grants, g)
 		}
-		s.grants = append(s.grants, g)
 	}
 	return s
 }
 
-// Everywhere reports whether the scope has no bounds.
-func (s Scope) Everywhere() bool { return !s.bounded }
+// Everywhere reports whether letters can be seen everywhere.
+func (s Scope) Everywhere() bool { return !s.limited || slices.ContainsFunc(s.grants, Grant.everywhere) }
+
+// ReadsAll reports whether all letters that can be seen can be read.
+func (s Scope) ReadsAll() bool {
+	return !slices.ContainsFunc(s.grants, func(g Grant) bool { return !g.includes(VerbRead) })
+}
+
+// ReadsSomewhere reports whether letters of some queue can be read, even if none has died there.
+func (s Scope) ReadsSomewhere() bool {
+	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) })
+}
+
+// Reads reports whether letters of a queue can be read.
+func (s Scope) Reads(o Origin) bool {
+	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
+}
 
 // Includes reports whether the scope includes a queue. What belongs to no queue is included in
 // scopes without bounds for queues, and so on.
 func (s Scope) Includes(o Origin) bool {
-	return !s.bounded || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
+	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
 
 // Touches reports whether the scope includes some queue of a vhost. An empty vhost stands for each
 // vhost of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
-	return !s.bounded || slices.ContainsFunc(s.grants, func(g Grant) bool {
+	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
 		return holds(g.Brokers, broker) && (vhost == "" || holds(g.VHosts, vhost))
 	})
 }
 
 // Key returns a text that is equal for equal scopes, and "" for a scope without bounds.
 func (s Scope) Key() string {
-	if !s.bounded {
+	if s.Everywhere() {
 		return ""
 	}
-	places := make([][3][]string, len(s.grants))
+	places := make([]Places, len(s.grants))
 	for i, g := range s.grants {
-		places[i] = [3][]string{g.Brokers, g.VHosts, g.Queues}
+		places[i] = g.Places
 	}
 	text, _ := json.Marshal(places) // texts always encode
 	return string(text)

@@ -116,7 +116,8 @@ const (
 	VerbHold    Verb = "hold"
 	VerbRelease Verb = "release"
 	VerbPurge   Verb = "purge"
-	VerbView    Verb = "view"   // see a letter, its body and its history, with masked data hidden
+	VerbView    Verb = "view"   // see that a letter failed, where, when and why, and its history
+	VerbRead    Verb = "read"   // see its body, headers and properties, with masked data hidden
 	VerbReveal  Verb = "reveal" // see masked data
 	VerbTypes   Verb = "types"  // change schemas and the types that letters are read as
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation

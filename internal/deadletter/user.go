@@ -41,18 +41,15 @@ func (s Session) Short() string {
 const maxUserName = 64
 
 // NewUser returns a local user. The error wraps ErrInvalid.
-func NewUser(name, role string, reveal, purge bool, by string) (User, error) {
-	r, err := ParseRole(role)
+func NewUser(name string, g Grant, by string) (User, error) {
+	var err error
 	switch {
-	case err != nil:
 	case name == "" || len(name) > maxUserName || !utf8.ValidString(name) || Visible(name) != name || strings.TrimSpace(name) != name || strings.ContainsAny(name, "{}:"):
 		err = fmt.Errorf("%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid, maxUserName)
 	case ReservedName(name):
 		err = fmt.Errorf("%w: dlo keeps the name %s for itself; choose another", ErrInvalid, name)
-	case purge && r < verbs[VerbPurge].least:
-		err = fmt.Errorf("%w: purge needs the role %s or more", ErrInvalid, verbs[VerbPurge].least)
 	}
-	return User{Name: name, Grant: Grant{Role: r, Reveal: reveal, Purge: purge}, CreatedBy: by}, err
+	return User{Name: name, Grant: g, CreatedBy: by}, err
 }
 
 // Unknown is the actor of a sign-in with a name that nobody has.

@@ -281,7 +281,7 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	if exists {
 		return a.Reset(ctx, FirstUser, deadletter.Service.Name)
 	}
-	u, err := deadletter.NewUser(FirstUser, deadletter.RoleAdmin.String(), true, true, deadletter.Service.Name)
+	u, err := deadletter.NewUser(FirstUser, deadletter.Local.Grants[0], deadletter.Service.Name)
 	if err != nil {
 		return "", err
 	}

@@ -78,7 +78,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 			return Applied{}, err
 		}
 		for _, s := range shares {
-			if err := deadletter.Allow(by, deadletter.VerbReschedule, s.Origin); err != nil {
+			if err := deadletter.Allow(by, deadletter.VerbReschedule, s.Place()); err != nil {
 				return Applied{}, err
 			}
 		}
@@ -128,7 +128,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 		}
 		after = letters[len(letters)-1].ID
 		for i := range letters {
-			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Origin); err != nil { // for one that arrived since the survey
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // for one that arrived since the survey
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ type Reviser interface {
 // an error returned together with a revision says why the edit was stored but not sent.
 func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
-	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Origin); err != nil {
+	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Place()); err != nil {
 		return r, 0, err
 	}
 	switch {

@@ -13,13 +13,14 @@ type Guards interface {
 	// Pause fills in what is known about the queue or the group. It returns ErrNotFound if that
 	// does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	Resume(ctx context.Context, g deadletter.Guard) error // ErrNotFound, or ErrConflict if nothing holds retries back
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // of whole groups, whatever the scope
+	Resume(ctx context.Context, g deadletter.Guard) error                                       // ErrNotFound, or ErrConflict if nothing holds retries back
 }
 
 // PauseRetries pauses the automatic retries of a queue, or of the group that g names. People can
 // still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
 func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error) {
-	if err := guardable(by, g); err != nil {
+	if err := d.guardable(ctx, by, g); err != nil {
 		return g, err
 	}
 	g.By = by.Name
@@ -29,7 +30,7 @@ func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g dead
 // ResumeRetries resumes automatic retries, slowly at first if a breaker had tripped. It returns the
 // same errors as PauseRetries.
 func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	if err := guardable(by, g); err != nil {
+	if err := d.guardable(ctx, by, g); err != nil {
 		return err
 	}
 	g.By = by.Name
@@ -40,9 +41,18 @@ func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g dea
 	return nil
 }
 
-func guardable(by deadletter.Principal, g deadletter.Guard) error {
-	if err := deadletter.Allow(by, deadletter.VerbGuard, g.Origin); err != nil {
-		return err
+func (d *Desk) guardable(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
+	places := []deadletter.Origin{g.Origin}
+	if g.Group != 0 && !by.MayEverywhere(deadletter.VerbGuard) {
+		var err error
+		if places, err = d.store.GroupPlaces(ctx, g.Group); err != nil {
+			return err
+		}
+	}
+	for _, o := range places {
+		if err := deadletter.Allow(by, deadletter.VerbGuard, o); err != nil {
+			return err
+		}
 	}
 	switch {
 	case g.Group == 0 && g.Origin.Queue == "":

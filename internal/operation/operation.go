@@ -298,18 +298,23 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 // gateTaken checks the caller's rights on each queue of the operations that a request takes over.
 func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Request) error {
 	for _, id := range r.TakesOver {
-		op, err := d.store.Operation(ctx, id)
-		if err != nil {
-			return err
-		}
-		if err := allowedAll(by, &op); err != nil {
+		if err := d.allowedAll(ctx, by, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func allowedAll(by deadletter.Principal, op *deadletter.Operation) error {
+// allowedAll checks the caller's rights on each queue of an operation, including queues that the
+// caller may not see.
+func (d *Desk) allowedAll(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+	if _, err := d.store.Operation(ctx, id); err != nil {
+		return err
+	}
+	op, err := d.store.Operation(deadletter.Within(ctx, deadletter.Scope{}), id)
+	if err != nil {
+		return err
+	}
 	for _, q := range op.Queues {
 		if err := deadletter.Allow(by, deadletter.VerbCancel, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}); err != nil {
 			return err
@@ -322,13 +327,17 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	var refused error
 	reachable := false
 	for _, s := range shares {
-		if err := deadletter.Allow(by, r.Action, s.Origin); err != nil {
+		if err := deadletter.Allow(by, r.Action, s.Place()); err != nil {
 			return err
 		}
 		if r.To == "" {
 			continue
 		}
-		if err := d.targets.Allow(deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: r.To}); err != nil {
+		to := deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: r.To}
+		if err := deadletter.Allow(by, r.Action, to); err != nil {
+			return err
+		}
+		if err := d.targets.Allow(to); err != nil {
 			refused = err
 		} else {
 			reachable = true
@@ -368,11 +377,7 @@ func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.
 
 // control changes a running operation if by may act on each of its queues.
 func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, do func() error) error {
-	op, err := d.store.Operation(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := allowedAll(by, &op); err != nil {
+	if err := d.allowedAll(ctx, by, id); err != nil {
 		return err
 	}
 	if err := do(); err != nil {

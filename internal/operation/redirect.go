@@ -35,7 +35,11 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	case len(o.Reason) > maxReason:
 		return o, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
 	}
-	if err := d.targets.Allow(deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.To}); err != nil {
+	to := deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.To}
+	if err := deadletter.Allow(by, deadletter.VerbRedirect, to); err != nil {
+		return o, err
+	}
+	if err := d.targets.Allow(to); err != nil {
 		return o, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
 	}
 	o.By = by.Name

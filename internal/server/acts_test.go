@@ -540,7 +540,7 @@ func (l *ledger) people() {
 	l.t.Helper()
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayPage)
 	accounts := identity.NewAccounts(l.store, nil)
-	u, err := deadletter.NewUser("lena", "reader", false, false, "local")
+	u, err := deadletter.NewUser("lena", deadletter.Grant{Role: deadletter.RoleReader}, "local")
 	code, failed := accounts.Add(ctx, u)
 	secret, accepted := accounts.Accept(ctx, code, "four words make one", identity.Browser{})
 	if _, _, err := accounts.SignIn(ctx, "lena", "wrong", identity.Browser{}); !errors.Is(err, deadletter.ErrSignIn) {

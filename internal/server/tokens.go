@@ -30,8 +30,8 @@ func Tokens(ctx context.Context, path string) (*TokenFile, error) {
 }
 
 // Add adds a token and returns its secret.
-func (f *TokenFile) Add(name, role string, reveal, purge bool, expires time.Time) (secret string, err error) {
-	t, err := deadletter.NewAPIToken(name, role, reveal, purge, expires, time.Now())
+func (f *TokenFile) Add(name string, g deadletter.Grant, expires time.Time) (secret string, err error) {
+	t, err := deadletter.NewAPIToken(name, g, expires, time.Now())
 	if err != nil {
 		return "", err
 	}

@@ -148,6 +148,9 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 // bodyFacet counts the values of a body field among the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
+	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value tells of the content
+		return facetOf(field, nil), 0, nil
+	}
 	p, err := s.plan(ctx, q.With(query.Field(field)))
 	if err != nil || p.empty {
 		return facetOf(field, nil), 0, err

@@ -62,17 +62,31 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 	if err := s.annotated(ctx, list, annotations); err != nil {
 		return nil, err
 	}
-	return list, s.revised(ctx, list)
+	if err := s.revised(ctx, list); err != nil {
+		return nil, err
+	}
+	scope := deadletter.ScopeOf(ctx)
+	for i := range list {
+		if !scope.Reads(list[i].Place()) {
+			list[i].Withhold()
+		}
+	}
+	return list, nil
 }
 
 // rowColumns are the columns that s.rows reads.
 var rowColumns = new(shown).columns().list()
 
-func (s *Store) rows(rows *sql.Rows) ([]deadletter.Row, error) {
+func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, error) {
 	var list []deadletter.Row
 	var r shown
+	scope := deadletter.ScopeOf(ctx)
 	err := r.columns().scan(rows, func() error {
-		list = append(list, r.row(&s.names))
+		row := r.row(&s.names)
+		if !scope.Reads(deadletter.Origin{Broker: row.Broker, VHost: row.VHost, Queue: row.Queue}) {
+			row.Summary = ""
+		}
+		list = append(list, row)
 		return nil
 	})
 	return list, err
@@ -137,7 +151,7 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.rows(rows)
+		found, err := s.rows(ctx, rows)
 		if err != nil {
 			return nil, err
 		}

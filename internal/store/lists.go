@@ -46,7 +46,7 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 		if err != nil {
 			return nil, err
 		}
-		part, err := s.rows(rows)
+		part, err := s.rows(ctx, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 		if err != nil {
 			return nil, err
 		}
-		part, err := s.rows(rows)
+		part, err := s.rows(ctx, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -91,6 +91,11 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // for the index of words
 	var also, alsoNot []string  // dims as tokens, which help if the index is queried anyway
+	if c, limited, err := s.readable(ctx, q); err != nil {
+		return nil, err
+	} else if limited {
+		p.dims, p.fields, p.grouped = append(p.dims, c), append(p.fields, query.Queue), true
+	}
 	for _, t := range q.Terms {
 		if t.Field == query.Sort {
 			continue // applies to the list

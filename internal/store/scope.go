@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // A request with a scope reads the tables through common table expressions of the same names, which
@@ -160,4 +162,21 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 	}
 	s.scopes.known[key] = seen{names, string(text), ids}
 	return s.scopes.known[key]
+}
+
+// tellsContent lists the fields of a query that find letters by what only readers may see.
+var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
+
+// readable returns the condition that letters can be read, if a query finds letters by their
+// content and the request may not read all. The error wraps ErrDenied if it may read none.
+func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
+	scope := deadletter.ScopeOf(ctx)
+	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })
+	if i < 0 || scope.ReadsAll() {
+		return c, false, nil
+	}
+	if !scope.ReadsSomewhere() {
+		return c, false, fmt.Errorf("%w: %s finds letters by their content, and that needs the role %s", deadletter.ErrDenied, q.Terms[i].Field, deadletter.RoleReader)
+	}
+	return in("l.origin", s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Reads(p.named()) })), true, nil
 }

@@ -167,13 +167,13 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 					}
 					share := byKind[k]
 					if share == nil {
-						p := s.names.origin(k.origin)
+						p, inbox := s.names.origin(k.origin), ""
 						if k.origin == 0 {
 							p = s.names.inbox(k.inbox)
-							p.Queue = ""
+							inbox, p.Queue = p.Queue, ""
 						}
 						share = &deadletter.Share{
-							Origin: p.named(), State: k.state, Owner: deadletter.OperationID(k.owner),
+							Origin: p.named(), Inbox: inbox, State: k.state, Owner: deadletter.OperationID(k.owner),
 							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: deadletter.OperationID(k.back), InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
 						}
 						byKind[k] = share

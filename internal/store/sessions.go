@@ -60,13 +60,14 @@ func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Tim
 
 func (s *Store) sessions(ctx context.Context, where string, args ...any) (list []deadletter.Session, err error) {
 	var n deadletter.Session
-	var role string
+	var role, places string
 	var hash []byte
 	wanted := columns{
 		{`u.name`, &n.User},
 		{`u.role`, &role},
 		{`u.reveal`, &n.Grant.Reveal},
 		{`u.purge`, &n.Grant.Purge},
+		{`u.places`, &places},
 		{`s.hash`, &hash},
 		{`s.created_at`, instant{&n.CreatedAt}},
 		{`s.used_at`, instant{&n.UsedAt}},
@@ -77,7 +78,7 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM sessions s JOIN users u ON u.id = s.user `+where, args...)
 	if err == nil {
 		err = wanted.scan(rows, func() (err error) {
-			if n.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+			if err := grant(&n.Grant, role, places); err != nil {
 				return err
 			}
 			copy(n.Hash[:], hash)

@@ -23,5 +23,5 @@ func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadlette
 	if err != nil {
 		return nil, fmt.Errorf("siblings of letter %s: %w", l.ID, err)
 	}
-	return s.rows(rows)
+	return s.rows(ctx, rows)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -44,13 +45,14 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []deadletter.APIToken, err error) {
 	var t deadletter.APIToken
-	var role string
+	var role, places string
 	wanted := columns{
 		{`id`, &t.ID},
 		{`name`, &t.Name},
 		{`role`, &role},
 		{`reveal`, &t.Grant.Reveal},
 		{`purge`, &t.Grant.Purge},
+		{`places`, &places},
 		{`created_at`, instant{&t.CreatedAt}},
 		{`created_by`, &t.CreatedBy},
 		{`expires_at`, instant{&t.ExpiresAt}},
@@ -59,7 +61,7 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []d
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM tokens `+where, args...)
 	if err == nil {
 		err = wanted.scan(rows, func() (err error) {
-			if t.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+			if err := grant(&t.Grant, role, places); err != nil {
 				return err
 			}
 			list = append(list, t)
@@ -72,12 +74,26 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []d
 	return list, nil
 }
 
+// grant fills in the parts of a grant that have their own form in the database.
+func grant(g *deadletter.Grant, role, places string) (err error) {
+	if g.Role, err = deadletter.ParseRole(role); err != nil {
+		return err
+	}
+	g.Places = deadletter.Places{}
+	return json.Unmarshal([]byte(places), &g.Places)
+}
+
+func placesText(p deadletter.Places) string {
+	text, _ := json.Marshal(p) // texts always encode
+	return string(text)
+}
+
 // AddToken records a new token by the hash of its secret, and fills in its id and time. The error
 // wraps ErrConflict if the name is taken.
 func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING RETURNING id`,
-			[]any{a.Name, hash[:], a.Grant.Role.String(), a.Grant.Reveal, a.Grant.Purge, t.now, a.CreatedBy, millis(a.ExpiresAt)}, &a.ID)
+		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at, places) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING id`,
+			[]any{a.Name, hash[:], a.Grant.Role.String(), a.Grant.Reveal, a.Grant.Purge, t.now, a.CreatedBy, millis(a.ExpiresAt), placesText(a.Grant.Places)}, &a.ID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a token %s already; revoke it first, or choose another name", deadletter.ErrConflict, a.Name)
 		}

@@ -34,13 +34,14 @@ func userKey(name string) string { return strings.ToLower(name) }
 
 func (s *Store) users(ctx context.Context, where string, args ...any) (list []deadletter.User, hashes []string, err error) {
 	var u deadletter.User
-	var role, hash string
+	var role, places, hash string
 	wanted := columns{
 		{`name`, &u.Name},
 		{`hash`, &hash},
 		{`role`, &role},
 		{`reveal`, &u.Grant.Reveal},
 		{`purge`, &u.Grant.Purge},
+		{`places`, &places},
 		{`created_at`, instant{&u.CreatedAt}},
 		{`created_by`, &u.CreatedBy},
 		{`signed_in_at`, instant{&u.SignedInAt}},
@@ -48,7 +49,7 @@ func (s *Store) users(ctx context.Context, where string, args ...any) (list []de
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM users `+where, args...)
 	if err == nil {
 		err = wanted.scan(rows, func() (err error) {
-			if u.Grant.Role, err = deadletter.ParseRole(role); err != nil {
+			if err := grant(&u.Grant, role, places); err != nil {
 				return err
 			}
 			u.Invited = hash == ""
@@ -67,8 +68,8 @@ func (s *Store) users(ctx context.Context, where string, args ...any) (list []de
 func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by) VALUES ($1, $2, '', $3, $4, $5, $6, $7) ON CONFLICT (key) DO NOTHING RETURNING id`,
-			[]any{u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy}, &id)
+		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by, places) VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING RETURNING id`,
+			[]any{u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy, placesText(u.Grant.Places)}, &id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a user %s already; dlo user reset lets that user choose a new password", deadletter.ErrConflict, u.Name)
 		}

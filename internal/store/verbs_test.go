@@ -177,7 +177,7 @@ func TestOverridesAndViews(t *testing.T) {
 	if _, err := s.AddView(ctx, v); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error(err)
 	}
-	if list, err := s.Views(ctx); err != nil || len(list) != 1 || list[0].Query != v.Query {
+	if list, err := s.Views(ctx, "local"); err != nil || len(list) != 1 || list[0].Query != v.Query {
 		t.Error(list, err)
 	}
 	if err := s.RemoveView(ctx, v.ID, "local"); err != nil {

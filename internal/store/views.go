@@ -10,9 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Views returns the saved queries, by name.
-func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at FROM views ORDER BY name`)
+// Views returns the saved queries of a person and, unless the scope of the request has bounds, those
+// of everybody, by name. A view of everybody can name any queue.
+func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
 		return nil, fmt.Errorf("views: %w", err)
 	}
@@ -20,7 +21,7 @@ func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
 	err = scan(rows, func() error {
 		var v deadletter.View
 		var at int64
-		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at)
+		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at, &v.Owner)
 		v.At = time.UnixMilli(at).UTC()
 		list = append(list, v)
 		return err
@@ -32,7 +33,7 @@ func (s *Store) Views(ctx context.Context) ([]deadletter.View, error) {
 // name is taken.
 func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		err := t.row(`INSERT INTO views (name, query, by, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now}, &v.ID)
+		err := t.row(`INSERT INTO views (name, query, by, at, owner) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now, v.Owner}, &v.ID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a view %q already", deadletter.ErrConflict, deadletter.Visible(v.Name))
 		}
@@ -45,11 +46,12 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 	return v, err
 }
 
-// RemoveView removes a saved query. It returns ErrNotFound if no view has that id.
+// RemoveView removes a saved query of a person or, unless the scope of the request has bounds, of
+// everybody. It returns ErrNotFound if no such view has that id.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string
-		if err := t.row(`DELETE FROM views WHERE id = $1 RETURNING name, query`, []any{id}, &name, &query); err != nil {
+		if err := t.row(`DELETE FROM views WHERE id = $1 AND (owner = $2 OR owner = '' AND $3) RETURNING name, query`, []any{id, by, deadletter.ScopeOf(ctx).Everywhere()}, &name, &query); err != nil {
 			return missing(fmt.Sprintf("view %d", id), err)
 		}
 		return t.audit(deadletter.Once(deadletter.ActViewRemoved, by, query, viewTarget(name)))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -80,7 +81,7 @@ func TestANetworkAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := file.Add("first", "admin", false, false, time.Time{})
+	secret, err := file.Add("first", deadletter.Grant{Role: deadletter.RoleAdmin}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -62,18 +63,24 @@ type Place struct {
 	icon    string
 	label   string // heading above the entry; "" = none
 	first   bool   // shown in the bar of small screens
+	whole   bool   // concerns all queues: only for users who see all of them
 }
 
 // Places lists the pages of the navigation in order.
 var Places = []Place{
-	{SectionOverview, "/", "h", "Overview", "overview", "", true},
-	{SectionTriage, "/triage", "t", "Triage", "triage", "", true},
-	{SectionLetters, "/letters", "l", "Letters", "letters", "", true},
-	{SectionOperations, "/operations", "o", "Operations", "operations", "", false},
-	{SectionQueues, "/queues", "q", "Queues", "queues", "Set-up", true},
-	{SectionSchemas, "/schemas", "s", "Schemas", "schemas", "", false},
-	{SectionRules, "/rules", "r", "Rules", "rules", "", false},
-	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false},
+	{SectionOverview, "/", "h", "Overview", "overview", "", true, false},
+	{SectionTriage, "/triage", "t", "Triage", "triage", "", true, false},
+	{SectionLetters, "/letters", "l", "Letters", "letters", "", true, false},
+	{SectionOperations, "/operations", "o", "Operations", "operations", "", false, false},
+	{SectionQueues, "/queues", "q", "Queues", "queues", "Set-up", true, false},
+	{SectionSchemas, "/schemas", "s", "Schemas", "schemas", "", false, true},
+	{SectionRules, "/rules", "r", "Rules", "rules", "", false, true},
+	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false, false},
+}
+
+// places returns the pages of the navigation that the user may open.
+func (s Shell) places() []Place {
+	return slices.DeleteFunc(slices.Clone(Places), func(p Place) bool { return s.Bounded && p.whole })
 }
 
 // shortcut is a line of the keyboard dialog.
@@ -83,7 +90,7 @@ type shortcut struct {
 }
 
 // shortcuts returns the shortcuts in the keyboard dialog, which js/dlo.js implements.
-func shortcuts() []shortcut {
+func (s Shell) shortcuts() []shortcut {
 	list := []shortcut{
 		{"Next / previous row or letter", []string{"j", "k"}},
 		{"Open", []string{"Enter"}},
@@ -99,7 +106,7 @@ func shortcuts() []shortcut {
 		{"Search or filter", []string{"/"}},
 		{"Search or jump", []string{"⌘", "K"}},
 	}
-	for _, p := range Places {
+	for _, p := range s.places() {
 		list = append(list, shortcut{"Go to " + strings.ToLower(p.Name), []string{"g", p.Key}})
 	}
 	return append(list, shortcut{"Close, then clear the selection", []string{"Esc"}}, shortcut{"This help", []string{"?"}})

@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// GroupPlaces returns where the letters of groups died, and of the groups that are merged with
+// them. It returns ErrNotFound if the scope of the request does not include one of the groups. The
+// places are those of the whole groups, because a decision changes all of a merged group.
+func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) {
+	for _, id := range groups {
+		if _, err := s.GroupTitle(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	text, _ := json.Marshal(groups) // numbers always encode
+	rows, err := s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin FROM groups g JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
+		WHERE g.id IN (SELECT value FROM json_each($1))`, string(text))
+	if err != nil {
+		return nil, fmt.Errorf("places of groups: %w", err)
+	}
+	var places []deadletter.Origin
+	err = scan(rows, func() error {
+		var origin int64
+		err := rows.Scan(&origin)
+		places = append(places, s.names.origin(origin).named())
+		return err
+	})
+	return places, err
+}

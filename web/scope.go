@@ -1,0 +1,67 @@
+package web
+
+import (
+	"context"
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// The store keeps a request within its scope. This file does the same for what dlo knows from
+// elsewhere: connections, problems, and the latest look at each broker.
+
+// brokers returns the state of the connections to the brokers and vhosts that the scope of a
+// request touches. Rights and inboxes concern everybody's letters, so a scope with bounds has none.
+func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
+	all, scope := w.Brokers(), deadletter.ScopeOf(ctx)
+	if scope.Everywhere() {
+		return all
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(b deadletter.BrokerStatus) bool { return !scope.Touches(b.Name, b.VHost) })
+	for i := range all {
+		all[i].Rights, all[i].Inboxes = nil, nil
+	}
+	return all
+}
+
+// problems returns the problems that currently prevent dlo from working: its own and its brokers'.
+// A scope with bounds has those of its connections only, because the others can name any queue.
+func (w *Web) problems(ctx context.Context) []deadletter.Problem {
+	var list []deadletter.Problem
+	whole := deadletter.ScopeOf(ctx).Everywhere()
+	for _, b := range w.brokers(ctx) {
+		for _, p := range b.Problems() {
+			if whole || p.Kind == deadletter.ProblemBrokerAway {
+				list = append(list, p)
+			}
+		}
+	}
+	if whole {
+		list = append(list, w.Problems()...)
+	}
+	return list
+}
+
+// reports returns the latest looks at the dead-letter paths, with the queues that the scope of a
+// request includes.
+func (w *Web) reports(ctx context.Context) []topology.Report {
+	if w.Topology == nil {
+		return nil
+	}
+	all, scope := w.Topology.Reports(), deadletter.ScopeOf(ctx)
+	if scope.Everywhere() {
+		return all
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(r topology.Report) bool { return !scope.Touches(r.Broker, r.VHost) })
+	for i := range all {
+		r := &all[i]
+		outside := func(queue string) bool {
+			return queue == "" || !scope.Includes(deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: queue})
+		}
+		r.All = slices.DeleteFunc(slices.Clone(r.All), func(d topology.Described) bool { return outside(d.Name) })
+		r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f topology.Finding) bool { return outside(f.Queue) })
+		r.Queues, r.Gaps = len(r.All), nil
+	}
+	return all
+}
