@@ -2,8 +2,8 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"

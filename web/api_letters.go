@@ -283,13 +283,13 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 		Row:          apiRowOf(l.Row()),
 		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
 		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
-		Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
+		Withheld: l.Withheld, Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
 		Siblings: each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }), Candidates: each(doc.Ranking.Matches, matchOf), Matching: matchingOf(doc.Ranking),
 		History: each(history, func(e deadletter.Event) api.Event {
 			return api.Event{At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)}
 		}),
 	}
-	if out.Masked = masked; !reveal && w.bytesMasked(doc) {
+	if out.Masked = masked; l.Withheld || !reveal && w.bytesMasked(doc) {
 		out.Body = nil
 	}
 	for _, m := range doc.Ranking.Matches {

@@ -157,7 +157,7 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 // letterSteps tests the rules in use on a letter before its values are masked. It returns nil if
 // the rules are unknown or do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
-	if w.Rules == nil || l.Tried() {
+	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name the queues of others
 		return nil, nil
 	}
 	f, err := w.facts(ctx, l)

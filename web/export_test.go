@@ -395,5 +395,5 @@ func TestWhoMayNot(t *testing.T) {
 	h.importLines(strings.ReplaceAll(line, `-7000-`, `-7001-`)).want(t, 200, `"imported":0`, `may not import letters there`)
 	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"x"}`).want(t, 403, "may not redirect")
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":""}`).want(t, 400, "no letter is selected")
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"selected":0`)
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"total":0`)
 }

@@ -56,9 +56,9 @@ var needs = map[string]deadletter.Verb{
 	"POST /views":                       deadletter.VerbView,
 	"POST /views/{id}/remove":           deadletter.VerbView,
 
-	"GET /api/v1/letters/{id}/body":          deadletter.VerbRead,
-	"GET /api/v1/letters/compare":            deadletter.VerbRead,
-	"GET /api/v1/letters/export":             deadletter.VerbRead,
+	"GET /api/v1/letters/{id}/body":           deadletter.VerbRead,
+	"GET /api/v1/letters/compare":             deadletter.VerbRead,
+	"GET /api/v1/letters/export":              deadletter.VerbRead,
 	"POST /api/v1/letters/import":             deadletter.VerbImport,
 	"POST /api/v1/letters/{id}/reveal":        deadletter.VerbReveal,
 	"POST /api/v1/letters/{id}/type":          deadletter.VerbTypes,

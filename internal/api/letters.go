@@ -147,6 +147,9 @@ type Letter struct {
 	History    []Event                     `json:"history"`
 	// Revisions are oldest first. The newest is the one that decoded shows and a requeue sends.
 	Revisions []Revision `json:"revisions"`
+	// Withheld reports that body, headers and properties are left out, because the request may not
+	// read them.
+	Withheld bool `json:"withheld,omitzero"`
 	// Masked reports whether part of the letter is masked. Without reveal=1 a masked body is null.
 	Masked  bool    `json:"masked"`
 	Body    []byte  `json:"body"`

@@ -28,7 +28,9 @@ func (p Principal) Sees() Scope {
 }
 
 // Everywhere reports whether letters can be seen everywhere.
-func (s Scope) Everywhere() bool { return !s.limited || slices.ContainsFunc(s.grants, Grant.everywhere) }
+func (s Scope) Everywhere() bool {
+	return !s.limited || slices.ContainsFunc(s.grants, Grant.everywhere)
+}
 
 // ReadsAll reports whether all letters that can be seen can be read.
 func (s Scope) ReadsAll() bool {

@@ -75,10 +75,10 @@ var seenTables = map[string]string{
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 
-	// An operation on letters of others as well shows its own part, without the words that were
-	// written for the whole.
+	// An operation on letters of others as well shows its own part, without what can name the rest.
+	// Its reason is in the histories of all its letters anyway.
 	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
-		iif(` + allWork + `, reason, '') AS reason, iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
+		iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
 		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
 
 	"types": "", "words": "", "meta": "", // nothing of letters, or read through letters

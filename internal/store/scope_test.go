@@ -279,7 +279,7 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].ID != own || list[1].ID != both {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if op := list[1]; op.Total != 3 || op.Reason != "" || len(op.Queues) != 1 || op.Queues[0].Queue != "a.one" || op.Counts[deadletter.ResultChanged] != 3 {
+	if op := list[1]; op.Total != 3 || op.Reason != "why" || len(op.Queues) != 1 || op.Queues[0].Queue != "a.one" || op.Counts[deadletter.ResultChanged] != 3 {
 		t.Errorf("the operation on both is %+v", op)
 	}
 	if list[0].Reason == "" {

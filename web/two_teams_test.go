@@ -1,0 +1,432 @@
+package web_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// teams is a house with the letters of two teams. Each text of team B contains the canary.
+type teams struct {
+	*house
+	who  deadletter.Principal
+	a, b []deadletter.ID // some letters of each
+	n    map[string]int  // letters of each queue
+}
+
+// teamA may do everything with its own queues.
+func teamA(role deadletter.Role) deadletter.Principal {
+	return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: role, Reveal: true, Purge: true, Places: deadletter.Places{Queues: []string{"a.*"}}}}}
+}
+
+var teamB = deadletter.Principal{Name: "kanarie-person", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}}}
+
+// die makes n letters of a queue dead. All their texts contain word.
+func (h *teams) die(queue, word string, n int) []deadletter.ID {
+	h.t.Helper()
+	var ids []deadletter.ID
+	for n > 0 {
+		h.window++
+		w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: 10e9, HorizonRows: 1000}
+		for i := range min(n, 500) {
+			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf(`{"note": %q, "n": %d}`, word, i)), Properties: deadletter.Properties{
+				MessageID: fmt.Sprintf("%s-m-%d-%d", word, h.window, i), AppID: word + "-app", CorrelationID: word + "-c", Type: word + ".Type", ContentType: "application/json", Headers: deadletter.Table{
+					"x-tenant": word, word + "-header": int64(1), "x-death": []any{deadletter.Table{"queue": queue, "exchange": word + ".events", "reason": "rejected", "count": int64(1), "routing-keys": []any{word + ".key"}, "time": start}},
+				},
+			}}
+			print, err := a.Print()
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			a.Fingerprint = print
+			w.Arrivals = append(w.Arrivals, a)
+		}
+		n -= len(w.Arrivals)
+		r, err := h.store.Receive(h.t.Context(), w)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if err := h.store.SettleWindow(h.t.Context(), r.Window); err != nil {
+			h.t.Fatal(err)
+		}
+		letters, err := h.store.ClaimReceived(h.t.Context(), 500)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var verdicts []deadletter.Classified
+		for _, l := range letters {
+			verdicts = append(verdicts, deadletter.Classified{
+				Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue, Exchange: word + ".events", RoutingKey: word + ".key"}, DiedAt: start, Reason: "rejected", Type: word + ".Type",
+				Summary: "note: " + word, Error: word + " failed", Rule: word + "-rule", Why: word + ": used up", GroupKey: sha256.Sum256([]byte(queue)), GroupTitle: word + " failed", GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+			})
+		}
+		if err := h.store.Classify(h.t.Context(), verdicts); err != nil {
+			h.t.Fatal(err)
+		}
+		unindexed, err := h.store.ClaimUnindexed(h.t.Context(), 500)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var index []deadletter.Indexed
+		for _, l := range unindexed {
+			index = append(index, deadletter.Indexed{Letter: l.ID, Text: string(l.Body), Fields: []deadletter.IndexedField{{Name: "id", Value: l.ID.Short()}, {Name: "body.note", Value: word}, {Name: "header.x-tenant", Value: word}}})
+		}
+		if err := h.store.Index(h.t.Context(), index); err != nil {
+			h.t.Fatal(err)
+		}
+		ids = append(ids, r.New...)
+	}
+	h.n[queue] += len(ids)
+	return ids
+}
+
+// twoTeams returns a house in which team B and an admin did everything that leaves a text behind.
+func twoTeams(t *testing.T) *teams {
+	t.Helper()
+	h := &teams{n: map[string]int{}}
+	h.house = open(t, ruled, library, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) {
+		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{twoReports()}, &adopted{}, &fakeDrains{}, &staged{}, someFacts
+		o.Told, o.Disk = func() []string { return []string{"kanarie-channel"} }, func() string { return "kanarie free" }
+		o.Problems = func() []deadletter.Problem {
+			return []deadletter.Problem{{Kind: deadletter.ProblemInboxLoses, Title: "kanarie", Text: "kanarie", Cure: "kanarie"}}
+		}
+		o.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, `dlo_letters{queue="b.kanarie"} 1`) })
+	})
+	h.brokers[0].Rights = []deadletter.Right{{Operation: "write", Resource: "kanarie", For: "kanarie"}}
+	most := 300
+	if os.Getenv("DLO_SOAK") != "" {
+		most = 50_000
+	}
+	h.a = h.die("a.one", "apple", most)
+	h.b = h.die("b.kanarie", "kanarie", most)
+	h.a = append(h.a, h.die("a.two", "avocado", 40)...)
+	h.b = append(h.b, h.die("b.kanarie.two", "kanarie", 30)...)
+	h.die("b.kanarie.three", "kanarie", 3)
+
+	h.who = teamB
+	id := string(h.b[0])
+	h.patchJSON("/api/v1/groups/G-2", `{"owner":"kanarie-owner","note":"kanarie-note","ticket":"https://kanarie.example/1","severity":"notify"}`).want(t, 200)
+	h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-3","G-4"]}`).want(t, 200) // G-3 is of A
+	h.patchJSON("/api/v1/groups/G-5", `{"status":"resolved"}`)
+	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"queue:b.kanarie"}`).want(t, 201)
+	h.postJSON("/api/v1/overrides", `{"queue":"b.kanarie","to":"b.kanarie.other","reason":"kanarie-reason"}`).want(t, 201)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"b.kanarie.two","reason":"kanarie-pause"}`).want(t, 200)
+	h.postJSON("/api/v1/groups/G-4/pause", `{"reason":"kanarie-pause"}`).want(t, 200)
+	h.postJSON("/api/v1/deploys", `{"service":"kanarie-service","version":"kanarie-1"}`).want(t, 201)
+	h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"a2FuYXJpZQ==","reason":"kanarie-edit"}`)
+	h.postJSON("/api/v1/annotations", `{"broker":"main","vhost":"/","queue":"b.kanarie","message_id":"kanarie-m-2-1","error_type":"kanarie.Error","message":"kanarie","stack":"kanarie","service":"kanarie"}`)
+	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(h.b[5])+`"],"reason":"kanarie-alone"}`).want(t, 202)
+	h.postJSON("/api/v1/operations", `{"action":"hold","q":"(","reason":"x"}`)
+	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // what is done to a letter of A tells A who did it and why
+	both := fmt.Sprintf(`["%s","%s","%s"]`, h.a[7], h.b[7], h.b[8])
+	h.postJSON("/api/v1/operations", `{"action":"hold","ids":`+both+`,"reason":"both"}`).want(t, 202)
+	h.who = teamB
+	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"queue:b.kanarie.two","reason":"kanarie-running"}`).want(t, 202)
+	h.postJSON("/api/v1/letters/"+string(h.b[9])+"/reveal", `{"field":"note"}`)
+	h.postJSON("/api/v1/tokens", `{"name":"kanarie-token","role":"reader"}`).want(t, 201)
+	h.postJSON("/api/v1/users", `{"name":"kanarie-user","role":"reader"}`).want(t, 201)
+	h.get("/letters/"+id).want(t, 200, "kanarie")
+	for range 3 {
+		h.advance()
+	}
+	return h
+}
+
+// twoReports is a look that found a fault in a queue of each team.
+func twoReports() topology.Report {
+	fault := func(queue, word string) topology.Finding {
+		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
+	}
+	r := report(fault("a.one", "apple"), fault("b.kanarie", "kanarie"), fault("", "kanarie"))
+	r.Gaps = []topology.Gap{{What: "kanarie", Why: "kanarie"}}
+	r.Queues = 2
+	r.All = []topology.Described{{Name: "a.one"}, {Name: "b.kanarie"}, {Name: "dlo.kanarie"}}
+	return r
+}
+
+// asked replaces the parameters of routes with what exists, of both teams.
+func (h *teams) asked() []string {
+	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.b[0]), string(h.b[7])}}
+	for i := 1; i <= 6; i++ {
+		ids["groups"] = append(ids["groups"], fmt.Sprint("G-", i))
+		ids["operations"] = append(ids["operations"], fmt.Sprint("O-", i))
+	}
+	queries := []string{"", "?q=", "?q=kanarie", "?q=queue:b.kanarie", "?q=kan*", "?q=-x", "?q=body.note:kanarie", "?q=header.x-tenant:kanarie", "?tab=digest", "?tab=resolved", "?tab=mine", "?tab=snoozed", "?tab=all", "?range=30d", "?limit=100", "?only=letters", "?name=kanarie", "?q=group:G-2", "?q=O-2"}
+	var paths []string
+	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if method != http.MethodGet || strings.HasPrefix(route, "/static") || strings.HasSuffix(route, "/events") || route == "/signin" || route == "/welcome" {
+			return nil
+		}
+		if !strings.Contains(route, "{") {
+			for _, q := range queries {
+				paths = append(paths, route+q)
+			}
+			return nil
+		}
+		for kind, list := range ids {
+			if !strings.Contains(route, "/"+kind+"/") {
+				continue
+			}
+			for _, id := range list {
+				path := strings.Replace(route, "{id}", id, 1)
+				paths = append(paths, path)
+				if route == "/letters/{id}" {
+					for _, tab := range []string{"json", "raw", "headers", "timeline", "history"} {
+						paths = append(paths, path+"?tab="+tab)
+					}
+				}
+				if kind == "operations" {
+					paths = append(paths, path+"?result=done", path+"?result=skipped")
+				}
+			}
+		}
+		return nil
+	})
+	pair := "?a=" + string(h.a[0]) + "&b=" + string(h.b[0])
+	return append(paths, "/letters/compare"+pair, "/api/v1/letters/compare"+pair, "/letters/compare?a="+string(h.a[0])+"&b="+string(h.a[1]), "/jump?to=O-1", "/jump?to="+h.b[0].Short(), "/jump?to=G-2", "/palette?q=kan", "/palette?q=O-1", "/palette?q=b.",
+		"/letters/complete?q=queue:&at=6", "/letters/complete?q=type:&at=5", "/letters/complete?q=header.&at=7", "/letters/complete?q=body.&at=5", "/letters/complete?q=body.note:&at=10", "/letters/complete?q=group:&at=6", "/letters/complete?q=app:&at=4",
+		"/audit/complete?q=who:&at=4", "/audit/complete?q=target:&at=7", "/audit?q=kanarie", "/audit/export?format=csv", "/api/v1/audit?q=b.kanarie", "/letters/export?format=csv", "/api/v1/letters/export?reveal=1",
+		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one", "/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead", "/api/v1/letters/histogram?q=")
+}
+
+// echo matches what a response repeats of the request.
+var echo = regexp.MustCompile(`(?i)kanarie`)
+
+// TestTwoTeams checks that no byte of the letters of others is in anything that a team gets, as
+// viewers and as admins. What the roles between them get is a part of that.
+func TestTwoTeams(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	shown := 0
+	for _, role := range []deadletter.Role{deadletter.RoleViewer, deadletter.RoleAdmin} {
+		h.who = teamA(role)
+		for _, path := range h.asked() {
+			a := h.get(path)
+			if a.StatusCode >= 500 {
+				t.Errorf("%s %s: %d %.200s", role, path, a.StatusCode, a.text)
+			}
+			if a.StatusCode == 200 {
+				shown++
+			}
+			h.clean(fmt.Sprintf("%s GET %s", role, path), path, a)
+		}
+	}
+	if shown < 300 {
+		t.Errorf("only %d responses show anything", shown)
+	}
+}
+
+// clean reports a canary in a response, its headers included, that was not in the request.
+func (h *teams) clean(what, request string, a answer) {
+	h.t.Helper()
+	text := strings.ReplaceAll(a.text, "<wbr>", "")
+	for _, values := range a.Header {
+		text += "\n" + strings.Join(values, "\n")
+	}
+	// A page may repeat the query, its terms, and addresses that contain it.
+	for _, part := range []string{"queue:b.kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "b.kanarie", "kanarie"} {
+		if strings.Contains(request, part) {
+			_, value, _ := strings.Cut(part, ":")
+			text = strings.NewReplacer(part, "", url.QueryEscape(part), "", cmp.Or(value, part), "").Replace(text)
+			break
+		}
+	}
+	if i := echo.FindStringIndex(text); i != nil {
+		h.t.Errorf("%s: %d shows a letter of others: …%s…", what, a.StatusCode, text[max(0, i[0]-150):min(len(text), i[1]+60)])
+	}
+}
+
+// TestTwoTeamsCount checks that what a team counts is what it can list.
+func TestTwoTeamsCount(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	h.who = teamA(deadletter.RoleReader)
+	own := h.n["a.one"] + h.n["a.two"]
+	var count struct{ Count int }
+	h.get("/api/v1/letters/count").want(t, 200).json(t, &count)
+	listed := strings.Count(h.get("/api/v1/letters/export").want(t, 200).text, "\n")
+	var facets struct {
+		Facets map[string][]struct {
+			Value string
+			Count int
+		}
+	}
+	h.get("/api/v1/letters/facets").want(t, 200).json(t, &facets)
+	if count.Count != own || listed != own {
+		t.Errorf("%d counted, %d listed, want %d", count.Count, listed, own)
+	}
+	for field, values := range facets.Facets {
+		sum := 0
+		for _, v := range values {
+			sum += v.Count
+		}
+		if sum != own {
+			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, own, values)
+		}
+	}
+	if len(facets.Facets) < 7 {
+		t.Errorf("there are %d facets", len(facets.Facets))
+	}
+	var groups struct{ Groups []struct{ ID string } }
+	h.get("/api/v1/groups?tab=all").want(t, 200).json(t, &groups)
+	if len(groups.Groups) != 2 {
+		t.Errorf("the groups of A are %v, want 2", groups.Groups)
+	}
+	var operations struct {
+		Operations []struct {
+			ID    string
+			Total int
+		}
+	}
+	h.get("/api/v1/operations").want(t, 200).json(t, &operations)
+	if len(operations.Operations) != 1 || operations.Operations[0].Total != 1 {
+		t.Errorf("the operations of A are %+v, want the one with one of its letters", operations.Operations)
+	}
+}
+
+// TestTwoTeamsAct checks that nobody acts on the letters of others, and is told the same of them as
+// of what does not exist.
+func TestTwoTeamsAct(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	h.who = teamA(deadletter.RoleAdmin)
+	a, b := string(h.a[0]), string(h.b[0])
+	missing := "01a1f82f-1e80-7001-ae47-919b9669db7d"
+	same := func(what, own, none string, send func(id string) answer) {
+		t.Helper()
+		x, y := send(own), send(none)
+		if x.StatusCode != y.StatusCode || strings.ReplaceAll(x.text, own, "ID") != strings.ReplaceAll(y.text, none, "ID") {
+			t.Errorf("%s: %d %.300s\nfor what does not exist: %d %.300s", what, x.StatusCode, x.text, y.StatusCode, y.text)
+		}
+	}
+	for _, action := range []string{"requeue", "discard", "hold", "purge", "edit"} {
+		same(action, b, missing, func(id string) answer {
+			return h.postJSON("/api/v1/operations", `{"action":"`+action+`","ids":["`+id+`"],"dry_run":true,"patch":[{"op":"remove","path":"/n"}]}`)
+		})
+	}
+	same("a revision", b, missing, func(id string) answer {
+		return h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"eA=="}`)
+	})
+	same("a reveal", b, missing, func(id string) answer { return h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"note"}`) })
+	same("a letter", b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id) })
+	same("a body", b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id + "/body") })
+	for _, path := range []string{"", "/pause", "/resume"} {
+		same("a group"+path, "G-2", "G-99", func(id string) answer {
+			if path == "" {
+				return h.patchJSON("/api/v1/groups/"+id, `{"note":"x"}`)
+			}
+			return h.postJSON("/api/v1/groups/"+id+path, `{}`)
+		})
+	}
+	for _, path := range []string{"/pause", "/resume", "/cancel"} {
+		same("an operation"+path, "O-1", "O-99", func(id string) answer { return h.postJSON("/api/v1/operations/"+id+path, ``) })
+	}
+	same("a merge", "G-2", "G-99", func(id string) answer { return h.postJSON("/api/v1/groups/G-1/merge", `{"groups":["`+id+`"]}`) })
+	same("a merge into", "G-2", "G-99", func(id string) answer { return h.postJSON("/api/v1/groups/"+id+"/merge", `{"groups":["G-1"]}`) })
+	same("a decision", "1", "99", func(id string) answer { return h.postJSON("/api/v1/groups/decisions/"+id+"/undo", ``) })
+	same("a view", "1", "99", func(id string) answer { return h.sendJSON("DELETE", "/api/v1/views/"+id, "") })
+	same("a redirect", "1", "99", func(id string) answer { return h.sendJSON("DELETE", "/api/v1/overrides/"+id, "") })
+	same("a queue", "b.kanarie", "b.nothing", func(queue string) answer { return h.postJSON("/api/v1/queues/pause", `{"queue":"`+queue+`"}`) })
+	same("a target", "b.kanarie", "b.nothing", func(queue string) answer {
+		return h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+a+`"],"to":"`+queue+`"}`)
+	})
+	same("a redirect to", "b.kanarie", "b.nothing", func(queue string) answer {
+		return h.postJSON("/api/v1/overrides", `{"queue":"a.one","to":"`+queue+`"}`)
+	})
+
+	// What is merged with groups of others, or works on their letters too, is not theirs to change.
+	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
+	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
+	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
+	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"])))
+	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name of a view of others is free
+	h.postJSON("/api/v1/operations", `{"action":"discard","q":""}`).want(t, 202)
+	for range 30 {
+		h.advance()
+	}
+	h.who = teamB
+	var left struct{ Count int }
+	h.get("/api/v1/letters/count?q=state:dead+queue:b.*").want(t, 200).json(t, &left)
+	if want := h.n["b.kanarie"] + h.n["b.kanarie.two"] + h.n["b.kanarie.three"]; left.Count < want-40 {
+		t.Errorf("%d letters of B are left, of %d", left.Count, want)
+	}
+}
+
+// TestEventsKeepToTheScope checks that a stream says nothing when letters of others arrive, and
+// something when one's own do.
+func TestEventsKeepToTheScope(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	scope := deadletter.Within(t.Context(), teamA(deadletter.RoleReader).Sees())
+	position := func() int64 {
+		n, err := h.store.Position(scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := position()
+	h.die("b.kanarie", "kanarie", 3)
+	h.who = teamB
+	h.patchJSON("/api/v1/groups/G-4", `{"note":"again"}`)
+	if after := position(); after != before {
+		t.Error("the position moved when letters of others arrived")
+	}
+	h.die("a.one", "apple", 1)
+	if after := position(); after == before {
+		t.Error("the position stayed when a letter arrived")
+	}
+	h.who = teamA(deadletter.RoleReader)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequest("GET", "/events", nil).WithContext(ctx)
+	h.clean("the stream", "", h.do(r))
+}
+
+// TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
+// finds nothing by them.
+func TestViewersReadNothing(t *testing.T) {
+	t.Parallel()
+	h := &teams{n: map[string]int{}}
+	h.house = open(t, ruled, library, withUsers, knownAs(&h.who), func(o *web.Options) { o.Fields = []string{"note"} })
+	h.b = h.die("orders", "kanarie", 5)
+	h.who = deadletter.Principal{Name: "vera", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}}}
+	id := string(h.b[0])
+	for _, path := range []string{"/letters/" + id + "?tab=headers", "/letters/" + id + "?tab=raw", "/letters/" + id + "?tab=json", "/letters/" + id} {
+		a := h.get(path).want(t, 200, "not what it contains")
+		for _, content := range []string{"kanarie-app", "kanarie-c", "kanarie-header", "x-tenant", "kanarie-m-", "note: kanarie", `&#34;note&#34;`} {
+			if strings.Contains(a.text, content) {
+				t.Errorf("%s shows %s", path, content)
+			}
+		}
+	}
+	for _, path := range []string{"/letters/" + id + "/body", "/letters/" + id + "/copy", "/letters/export", "/api/v1/letters/" + id + "/body", "/letters/compare?a=" + id + "&b=" + string(h.b[1])} {
+		h.get(path).want(t, 403, "role reader")
+	}
+	for _, q := range []string{"kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "app:kanarie-app", "message_id:k*", "-correlation_id:x"} {
+		h.get("/api/v1/letters?q="+url.QueryEscape(q)).want(t, 403, "role reader")
+	}
+	for _, path := range []string{"/letters?q=", "/api/v1/letters", "/api/v1/letters/facets", "/letters/complete?q=header.&at=7", "/letters/complete?q=body.note:&at=10"} {
+		if a := h.get(path).want(t, 200); strings.Contains(a.text, "note: kanarie") || strings.Contains(a.text, "x-tenant") || strings.Contains(a.text, `"note"`) {
+			t.Errorf("%s shows content", path)
+		}
+	}
+	if list := h.get("/api/v1/letters/"+id).want(t, 200).text; strings.Contains(list, "kanarie-app") || !slices.Contains(strings.Split(list, ","), `"withheld":true`) {
+		t.Errorf("%s", list)
+	}
+}
