@@ -16,8 +16,8 @@ import (
 type actorKey struct{}
 
 // actor adds four facts to the request's context: the principal, where it may see letters, its
-// address, and the way the request arrived. No other code determines who makes a request and how. A request that the
-// principal may not make does not reach its handler.
+// address, and the way the request arrived. No other code determines who makes a request and how. A
+// request that the principal may not make does not reach its handler.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)

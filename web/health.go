@@ -97,8 +97,8 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 }
 
 // readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
-// it responds with 503. For those who may see all letters, the response lists the state of the store
-// and of each broker, with reasons.
+// it responds with 503. For those who may see all letters, the response lists the state of the
+// store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	p, err := w.Actor(r)
 	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))

@@ -139,8 +139,8 @@ var scoped = map[string]bool{
 	"POST /api/v1/annotations": true, "POST /api/v1/letters/import": true,
 }
 
-// neededBy returns what a request needs, and whether its route keeps to a scope. ok is false for a request that no route takes, so that it
-// gets its 404 or 405.
+// neededBy returns what a request needs, and whether its route keeps to a scope. ok is false for a
+// request that no route takes, so that it gets its 404 or 405.
 func (w *Web) neededBy(r *http.Request) (v deadletter.Verb, scope bool, ok bool) {
 	method := r.Method
 	if method == http.MethodHead {

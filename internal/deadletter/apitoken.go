@@ -42,8 +42,8 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a grant that expires at a time; zero means never. The error wraps
-// ErrInvalid.
+// NewAPIToken returns a token with a grant that expires at a time; zero means never. The error
+// wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {

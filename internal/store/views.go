@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Views returns the saved queries of a person and, unless the scope of the request has bounds, those
-// of everybody, by name. A view of everybody can name any queue.
+// Views returns the saved queries of a person and, unless the scope of the request has bounds,
+// those of everybody, by name. A view of everybody can name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {

@@ -1,0 +1,72 @@
+package system
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestBenchScope measures what a scope costs: the same addresses in turn, with a grant for all 38
+// queues, with one whose globs match all of them, and with one for 10 of them, over 55,000 letters.
+// The second shows the cost alone, because it reads the same letters.
+func TestBenchScope(t *testing.T) {
+	if os.Getenv("DLO_BENCH") != "1" {
+		t.Skip("a measurement, not a test: make bench")
+	}
+	_, broker := testenv.PrivateBroker(t).VHost(t)
+	p := newChild(t, broker, "default: {retry: {delays: []}}\nsearch: {fields: [id]}\nauth: {tokens: true}\n")
+	fillPages(t, p.store)
+	s, err := store.Open(t.Context(), p.store, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secrets []string
+	for i, places := range []deadletter.Places{{}, {Queues: []string{"*"}}, {Queues: []string{"queue-0*"}}} {
+		secret := deadletter.NewSecret()
+		token := deadletter.APIToken{Name: []string{"whole", "all", "ten"}[i], CreatedBy: "bench", Grant: deadletter.Grant{Role: deadletter.RoleReader, Places: places}}
+		if _, err := s.AddToken(t.Context(), token, deadletter.SecretHash(secret)); err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, secret)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.Start("")
+	eventually(t, "all letters indexed", func() bool { return p.count("unindexed", "") == 0 })
+	ask := func(path, secret string) time.Duration {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		began := time.Now()
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(path, answer.StatusCode, err)
+		}
+		return time.Since(began)
+	}
+	for _, path := range []string{
+		"/api/v1/letters", "/api/v1/letters?q=timeout", "/api/v1/letters/count?q=state:dead", "/api/v1/letters/count?q=timeout", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/groups", "/api/v1/operations", "/api/v1/audit",
+	} {
+		took := make([][]time.Duration, len(secrets))
+		for range 20 {
+			for i, secret := range secrets {
+				took[i] = append(took[i], ask(path, secret))
+			}
+		}
+		whole, all, ten := ms(percentile(took[0], 50)), ms(percentile(took[1], 50)), ms(percentile(took[2], 50))
+		t.Logf("%-40s p50: all queues %5.1f ms; by a glob %5.1f ms, %.2f times as long; 10 of 38 queues %5.1f ms, %.2f times as long", path, whole, all, all/whole, ten, ten/whole)
+	}
+}
