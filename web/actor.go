@@ -25,6 +25,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			w.unknown(rw, r, err)
 			return
 		}
+		p = w.viewedAs(r, p)
 		if !p.May(deadletter.VerbView) { // the shell of a page has counts
 			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return

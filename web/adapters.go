@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // Handlers return values. The adapters page, act and api write the responses. Only they deal with
@@ -156,7 +158,7 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 // writePage renders a page before it writes anything, so that a rendering error gives a clean 500.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
-	if err := c.Render(r.Context(), &b); err != nil {
+	if err := c.Render(view.WithPrincipal(r.Context(), principal(r)), &b); err != nil {
 		if r.Context().Err() == nil {
 			w.Log.Error("render", "path", r.URL.Path, "err", err)
 		}

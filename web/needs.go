@@ -13,6 +13,8 @@ import (
 // that is not listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
+	"POST /view-as":                     deadletter.VerbAccess,
+	"POST /view-as/stop":                deadletter.VerbView,
 	"GET /letters/{id}/body":            deadletter.VerbRead,
 	"GET /letters/{id}/copy":            deadletter.VerbRead,
 	"GET /letters/compare":              deadletter.VerbRead,
@@ -120,7 +122,7 @@ var needs = map[string]deadletter.Verb{
 var scoped = map[string]bool{
 	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,
 	"GET /account": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true, "GET /signin/again": true, "POST /signin/again": true,
-	"GET /jump": true, "GET /palette": true, "POST /theme": true, "GET /events": true, "POST /views": true, "POST /views/{id}/remove": true,
+	"GET /jump": true, "GET /palette": true, "POST /theme": true, "POST /view-as/stop": true, "GET /events": true, "POST /views": true, "POST /views/{id}/remove": true,
 	"POST /letters/confirm": true, "GET /letters/complete": true, "GET /letters/export": true, "GET /letters/compare": true, "GET /letters/{id}": true,
 	"GET /letters/{id}/body": true, "GET /letters/{id}/copy": true, "GET /letters/{id}/edit": true, "POST /letters/{id}/edit": true, "POST /letters/{id}/reveal": true,
 	"POST /operations": true, "GET /operations/{id}": true, "POST /operations/{id}/cancel": true, "POST /operations/{id}/pause": true, "POST /operations/{id}/resume": true, "POST /operations/{id}/rate": true,

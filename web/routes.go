@@ -39,6 +39,8 @@ func (w *Web) routes() chi.Router {
 			r.Get(place.Path, w.page(pages[place.Section]))
 		}
 		r.Get("/account", w.page(w.account))
+		r.Post("/view-as", w.viewAs)
+		r.Post("/view-as/stop", w.stopViewAs)
 		if w.Users != nil {
 			r.Post("/account/password", w.changePassword)
 			r.Post("/account/sessions/{id}/end", w.act(w.endSession))

@@ -15,7 +15,7 @@ const themeCookie = "theme"
 // now, because the shell of an error page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
-		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, Live: true, Now: w.Now(),
+		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, As: principal(r).As, Live: true, Now: w.Now(),
 	}
 	if seen, err := w.Store.Position(r.Context()); err == nil {
 		s.Seen = strconv.FormatInt(seen, 10)

@@ -163,7 +163,7 @@ func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
 func (w *Web) account(r *http.Request) (templ.Component, error) { return w.accountPage(r, "") }
 
 func (w *Web) accountPage(r *http.Request, refused string) (templ.Component, error) {
-	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused}
+	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused, ViewAs: viewAsForm(principal(r))}
 	for _, g := range principal(r).Grants {
 		p.Grants = append(p.Grants, g.Words())
 	}

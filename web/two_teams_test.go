@@ -275,7 +275,7 @@ func TestTwoTeamsCount(t *testing.T) {
 		for _, v := range values {
 			sum += v.Count
 		}
-		if sum != own {
+		if sum != own && !strings.HasPrefix(field, "body.") { // those are of a sample
 			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, own, values)
 		}
 	}

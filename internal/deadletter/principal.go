@@ -10,6 +10,7 @@ import (
 type Principal struct {
 	Name   string  // as the audit shows it: ana@example.com, token:ci, local
 	Grants []Grant // what it may do; none = nothing
+	As     string  // the words of the grant under which an admin views the pages; "" = their own
 }
 
 // Grant permits a principal what its role may do.

@@ -12,7 +12,11 @@ type AccountPage struct {
 	Grants   []string
 	Sessions []AccountSession // none: the person signed in elsewhere
 	Error    string
+	ViewAs   *ViewAs // nil: the person may not view pages under another grant
 }
+
+// ViewAs is the form with which an admin views the pages under another grant.
+type ViewAs struct{ Roles []string }
 
 // AccountSession is a session of a local user.
 type AccountSession struct {

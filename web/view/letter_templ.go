@@ -706,7 +706,7 @@ func letterHead(p LetterPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if deadletter.VerbEdit.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
+		if may(ctx, deadletter.VerbEdit) && deadletter.VerbEdit.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<a class=\"btn\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -733,13 +733,13 @@ func letterHead(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, v := range usual(p.verbs()) {
+		for _, v := range usual(allowed(ctx, p.verbs())) {
 			templ_7745c5c3_Err = letterAction(p, v, "btn "+verbClass(v, v == deadletter.VerbRequeue || v == deadletter.VerbRestore)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(rare(p.verbs())) > 0 {
+		if len(rare(allowed(ctx, p.verbs()))) > 0 {
 			templ_7745c5c3_Var30 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -752,7 +752,7 @@ func letterHead(p LetterPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				for _, v := range rare(p.verbs()) {
+				for _, v := range rare(allowed(ctx, p.verbs())) {
 					templ_7745c5c3_Err = letterAction(p, v, rareClass(v)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

@@ -592,7 +592,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if mayResume(g) {
+				if may(ctx, deadletter.VerbGuard) && mayResume(g) {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<form method=\"post\" action=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -646,7 +646,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if mayResume(q.Guard) {
+		if may(ctx, deadletter.VerbGuard) && mayResume(q.Guard) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<form method=\"post\" action=\"/queues/resume\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -664,7 +664,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if mayPause(q.Guard) {
+		if may(ctx, deadletter.VerbGuard) && mayPause(q.Guard) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<form method=\"post\" action=\"/queues/pause\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1491,7 +1491,7 @@ func groupRetries(s Shell, g GroupGuard) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if mayPause(g.Guard) {
+		if may(ctx, deadletter.VerbGuard) && mayPause(g.Guard) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 116, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1531,7 +1531,7 @@ func groupRetries(s Shell, g GroupGuard) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if mayResume(g.Guard) {
+		if may(ctx, deadletter.VerbGuard) && mayResume(g.Guard) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 120, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -22,6 +22,7 @@ type Shell struct {
 	Theme      Theme
 	Path       string // path and query of this page, to which the shell's forms return
 	Actor      string // the signed-in user
+	As         string // words of the grant under which an admin views the page; "" = their own
 	Bounded    bool   // the user sees some queues only
 	Groups     deadletter.GroupCounts
 	Running    int  // running operations

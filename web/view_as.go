@@ -1,0 +1,89 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// An admin can view the pages under another grant, to see what others see. The grant is in a cookie
+// of the browser. It needs no signature: only who may change rights is read from it, and it only
+// takes rights away.
+const (
+	viewAsCookie = "dlo-view-as"
+	viewAsFor    = time.Hour
+)
+
+// viewedAs returns the principal under the grant that the cookie of the request names. Scripts and
+// tokens have their own grants.
+func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Principal {
+	c, err := r.Cookie(viewAsCookie)
+	if err != nil || forScripts(r) || !p.MayEverywhere(deadletter.VerbAccess) {
+		return p
+	}
+	text, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return p
+	}
+	var in struct {
+		Role string `json:"role"`
+		deadletter.Places
+	}
+	if json.Unmarshal(text, &in) != nil {
+		return p
+	}
+	g, err := deadletter.NewGrant(in.Role, false, false, in.Places)
+	if err != nil {
+		return p
+	}
+	p.Grants, p.As = []deadletter.Grant{g}, g.Words()
+	return p
+}
+
+// viewAs handles POST /view-as. The form contains a role and globs of queues, vhosts and brokers,
+// separated by spaces.
+func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		w.fail(rw, r, formError(err))
+		return
+	}
+	places := deadletter.Places{Queues: strings.Fields(r.PostForm.Get("queues")), VHosts: strings.Fields(r.PostForm.Get("vhosts")), Brokers: strings.Fields(r.PostForm.Get("brokers"))}
+	role := r.PostForm.Get("role")
+	if _, err := deadletter.NewGrant(role, false, false, places); err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	text, _ := json.Marshal(struct { // texts always encode
+		Role string `json:"role"`
+		deadletter.Places
+	}{role, places})
+	if len(text) > 2000 {
+		w.fail(rw, r, invalid("the globs have at most 2,000 bytes together"))
+		return
+	}
+	w.setViewAs(rw, base64.RawURLEncoding.EncodeToString(text), viewAsFor)
+	redirect(rw, "/")
+}
+
+// stopViewAs handles POST /view-as/stop.
+func (w *Web) stopViewAs(rw http.ResponseWriter, _ *http.Request) {
+	w.setViewAs(rw, "", -time.Second)
+	redirect(rw, "/account")
+}
+
+func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration) {
+	http.SetCookie(rw, &http.Cookie{Name: viewAsCookie, Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
+}
+
+// viewAsForm returns the form on the page of the account, or nil for those who may not use it.
+func viewAsForm(p deadletter.Principal) *view.ViewAs {
+	if !p.MayEverywhere(deadletter.VerbAccess) {
+		return nil
+	}
+	return &view.ViewAs{Roles: deadletter.RoleNames()}
+}
