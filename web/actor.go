@@ -22,6 +22,13 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
 		if err != nil {
+			if many := w.tooMany(rw, "address "+w.Address(r), unknownASec); many != nil {
+				err = many
+			}
+			w.unknown(rw, r, err)
+			return
+		}
+		if err := w.tooMany(rw, "principal "+p.Name, w.Requests); err != nil {
 			w.unknown(rw, r, err)
 			return
 		}
@@ -50,7 +57,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 // neither the shell nor any count.
 func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
-	if code != http.StatusUnauthorized && code != http.StatusForbidden {
+	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
 		w.Log.Error("who makes a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)
 	}
 	if code == http.StatusUnauthorized {

@@ -95,6 +95,7 @@ type Options struct {
 	Granted   func(name string) []deadletter.Grant              // what the configuration grants a user or a token; nil: nothing
 	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https
+	Requests  float64                                           // of one principal per second; 0: no limit
 	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection
 
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
@@ -107,21 +108,22 @@ type Setup struct{ Broker, Exchange, Inbox, VHost string }
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
-	router  chi.Router
-	open    bool          // everybody is local
-	heavy   places        // limits the bodies that are decoded at a time
-	lists   places        // limits queries that may read many letters
-	loading places        // limits schema uploads
-	looks   places        // limits searches through letters
-	streams chan struct{} // one place per open event stream
-	drained chan struct{} // closed by Drain
-	drain   sync.Once
-	pinger  pinger
-	depths  depths
-	shapes  shapes
-	names   fieldNames
-	uploads uploads
-	denials denials
+	router   chi.Router
+	open     bool          // everybody is local
+	heavy    places        // limits the bodies that are decoded at a time
+	lists    places        // limits queries that may read many letters
+	loading  places        // limits schema uploads
+	looks    places        // limits searches through letters
+	streams  chan struct{} // one place per open event stream
+	drained  chan struct{} // closed by Drain
+	drain    sync.Once
+	pinger   pinger
+	depths   depths
+	shapes   shapes
+	names    fieldNames
+	uploads  uploads
+	denials  denials
+	throttle throttle
 }
 
 const (

@@ -53,9 +53,9 @@ type grantFlags struct {
 	Role    string   `name:"role" required:"" help:"The role: viewer, reader, operator, editor or admin."`
 	Reveal  bool     `name:"reveal" help:"May see masked data."`
 	Purge   bool     `name:"purge" help:"May purge letters."`
-	Queues  []string `name:"queue" help:"Only for queues whose name matches this glob, for example orders.*. Can be repeated."`
-	VHosts  []string `name:"vhost" help:"Only for vhosts whose name matches this glob. Can be repeated."`
-	Brokers []string `name:"broker" help:"Only for brokers whose name in the configuration matches this glob. Can be repeated."`
+	Queues  []string `name:"queues" help:"Only for queues whose name matches one of these globs, for example orders.*,payments.*"`
+	VHosts  []string `name:"vhosts" help:"Only for vhosts whose name matches one of these globs."`
+	Brokers []string `name:"brokers" help:"Only for brokers whose name in the configuration matches one of these globs."`
 }
 
 func (f grantFlags) request() api.GrantRequest { return api.GrantRequest(f) }

@@ -38,6 +38,23 @@ func (d *decoder) tls(n *yaml.Node, t *TLS) {
 	}
 }
 
+// Unix begins the address of a socket of the machine, in listen.
+const Unix = "unix:"
+
+// listen reads one address, or a list of addresses.
+func (d *decoder) listen(n *yaml.Node, c *Config) {
+	if n.Kind != yaml.SequenceNode {
+		d.text(n, &c.Listen)
+		return
+	}
+	var all []string
+	if d.texts(n, &all); len(all) == 0 {
+		d.mistake(n, "listen needs at least one address, for example 127.0.0.1:8672 or unix:/run/dlo/dlo.sock")
+		return
+	}
+	c.Listen, c.Listens = all[0], all[1:]
+}
+
 func (d *decoder) auth(n *yaml.Node, a *Auth) {
 	d.mapping(n, "auth", keys{
 		"proxy":  func(n *yaml.Node) { d.proxy(n, &a.Proxy) },
@@ -49,32 +66,35 @@ func (d *decoder) auth(n *yaml.Node, a *Auth) {
 func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	p.User = "X-Forwarded-User"
 	d.mapping(n, "auth.proxy", keys{
-		"from":        func(n *yaml.Node) { d.prefixes(n, &p.From) },
+		"from":        func(n *yaml.Node) { d.prefixes(n, p) },
 		"user":        func(n *yaml.Node) { d.header(n, &p.User) },
 		"email":       func(n *yaml.Node) { d.header(n, &p.Email) },
 		"groups":      func(n *yaml.Node) { d.header(n, &p.Groups) },
 		"secret_file": func(n *yaml.Node) { d.filled(n, &p.Secret) },
 	})
-	if len(p.From) == 0 {
+	if len(p.From) == 0 && !p.Unix {
 		d.mistake(n, "auth.proxy needs from, the addresses of the proxy, for example from: [10.0.0.0/8]")
 	}
 }
 
-// prefixes reads a list of addresses and networks.
-func (d *decoder) prefixes(n *yaml.Node, into *[]netip.Prefix) {
-	*into = nil
+// prefixes reads the addresses and networks of a proxy, and unix for the sockets of the machine.
+func (d *decoder) prefixes(n *yaml.Node, p *identity.Proxy) {
+	p.From, p.Unix = nil, false
 	d.list(n, func(n *yaml.Node) {
 		var v string
-		d.text(n, &v)
+		if d.text(n, &v); v == "unix" {
+			p.Unix = true
+			return
+		}
 		prefix, err := netip.ParsePrefix(v)
 		if address, bad := netip.ParseAddr(v); err != nil && bad == nil {
 			prefix, err = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()), nil
 		}
 		if err != nil {
-			d.mistake(n, "%q is not an address such as 10.1.2.3, nor a network such as 10.0.0.0/8", v)
+			d.mistake(n, "%q is not an address such as 10.1.2.3, nor a network such as 10.0.0.0/8, nor unix", v)
 			return
 		}
-		*into = append(*into, prefix.Masked())
+		p.From = append(p.From, prefix.Masked())
 	})
 }
 

@@ -24,7 +24,8 @@ import (
 
 // Config is the whole configuration with defaults filled in.
 type Config struct {
-	Listen    string
+	Listen    string   // host:port, or unix: and the path of a socket
+	Listens   []string // further addresses in the same form
 	PublicURL string
 	Hosts     []string
 	TLS       TLS
@@ -32,8 +33,9 @@ type Config struct {
 	OpsOpen   bool   // OpsListen may be reached by other machines
 	Auth      Auth
 	Grants    []identity.Grant
-	ReadOnly  bool   // people and programs may look, and change nothing
-	AuditFile string // copy of the audit log, one line of JSON for each act; "" = none
+	Requests  float64 // of one principal per second; 0 = no limit
+	ReadOnly  bool    // people and programs may look, and change nothing
+	AuditFile string  // copy of the audit log, one line of JSON for each act; "" = none
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -144,6 +146,7 @@ type Binding struct{ Queue, Key, Type string }
 func Defaults() Config {
 	return Config{
 		Listen:    "127.0.0.1:8672",
+		Requests:  200,
 		PublicURL: "",
 		Store:     "dlo.db",
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
@@ -221,7 +224,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		d.file(string(text), &c)
 	}
 	if v := getenv("DLO_LISTEN"); v != "" {
-		c.Listen = v
+		c.Listen, c.Listens = v, nil
 	}
 	if v := getenv("DLO_STORE"); v != "" {
 		c.Store = v
@@ -348,7 +351,7 @@ func (d *decoder) file(text string, c *Config) {
 // settings returns the readers for the keys at the top level of the file.
 func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 	return keys{
-		"listen":     func(n *yaml.Node) { d.text(n, &c.Listen) },
+		"listen":     func(n *yaml.Node) { d.listen(n, c) },
 		"public_url": func(n *yaml.Node) { d.webURL(n, &c.PublicURL) },
 		"hosts":      func(n *yaml.Node) { d.texts(n, &c.Hosts) },
 		"tls":        func(n *yaml.Node) { d.tls(n, &c.TLS) },
@@ -359,6 +362,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"audit": func(n *yaml.Node) {
 			d.mapping(n, "audit", keys{"file": func(n *yaml.Node) { d.text(n, &c.AuditFile) }})
 		},
+		"requests":  func(n *yaml.Node) { d.number(n, &c.Requests, 0, 100_000) },
 		"read_only": func(n *yaml.Node) { d.boolean(n, &c.ReadOnly) },
 		"store": func(n *yaml.Node) {
 			if d.text(n, &c.Store); strings.Contains(c.Store, "://") {

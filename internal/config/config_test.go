@@ -229,6 +229,7 @@ tls: {cert_file: /c, key_file: /k}
 ops_listen: ":9"
 ops_open: true
 read_only: true
+requests: 5
 audit: {file: /a}
 auth: {tokens: true, users: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
@@ -238,7 +239,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, ReadOnly: true, AuditFile: "/a",
+		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, Requests: 5, ReadOnly: true, AuditFile: "/a",
 		Auth: config.Auth{Tokens: true, Users: true, Proxy: identity.Proxy{
 			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
@@ -303,7 +304,7 @@ func mistakes(t *testing.T, err error, want []place) {
 
 func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := load(t, `listen: [a]
+	_, err := load(t, `listen: {a: b}
 public_url: ftp://x
 lisen: 127.0.0.1:1
 store: postgres://x

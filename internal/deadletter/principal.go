@@ -36,7 +36,9 @@ type Places struct {
 }
 
 // everywhere reports whether the places have no bounds.
-func (p Places) everywhere() bool { return len(p.Queues)+len(p.VHosts)+len(p.Brokers) == 0 }
+func (p Places) everywhere() bool {
+	return !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
+}
 
 // words describes the places, such as "queues a.* b.*"; "" = everywhere.
 func (p Places) words() string {

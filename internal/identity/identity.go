@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -19,6 +20,7 @@ import (
 // Proxy is a proxy that authenticates people before dlo. Its zero value trusts nobody.
 type Proxy struct {
 	From   []netip.Prefix // addresses from which headers are believed
+	Unix   bool           // they are believed from the sockets of the machine
 	User   string         // the header with the person's name
 	Email  string         // the header with the person's e-mail address; "" = none
 	Groups string         // the header with the person's groups, separated by commas; "" = none
@@ -192,12 +194,7 @@ func (i *Identity) token(ctx context.Context, secret string) (known, []string, e
 
 // trusted reports whether a request comes from the proxy.
 func (i *Identity) trusted(r *http.Request) bool {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	address := peer.Addr().Unmap()
-	if !slices.ContainsFunc(i.Proxy.From, func(p netip.Prefix) bool { return p.Contains(address.WithZone("")) }) {
+	if !i.near(r) {
 		return false
 	}
 	if i.Proxy.Secret == "" {
@@ -207,17 +204,30 @@ func (i *Identity) trusted(r *http.Request) bool {
 	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
 }
 
+// near reports whether a request comes from where the proxy is.
+func (i *Identity) near(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
+		return i.Proxy.Unix
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	address := peer.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(i.Proxy.From, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
 // Address returns the address of the person who makes a request. The proxy appends it to
 // X-Forwarded-For; what stands before it there may be made up.
 func (i *Identity) Address(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	person, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
 	if err == nil && i.Proxy.User != "" && i.trusted(r) {
 		return person.Unmap().WithZone("").String()
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil { // a socket of the machine
+		return ""
 	}
 	return peer.Addr().Unmap().WithZone("").String()
 }

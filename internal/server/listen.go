@@ -17,14 +17,37 @@ import (
 // resolver returns the addresses of a name, like net.Resolver.LookupNetIP.
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
+// allAddresses returns what each listen address of a configuration stands for.
+func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]string, error) {
+	var all [][]string
+	sockets := 0
+	for _, listen := range append([]string{cfg.Listen}, cfg.Listens...) {
+		list, err := addresses(ctx, listen, lacking(cfg), lookup)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := socketOf(listen); ok {
+			sockets++
+		}
+		all = append(all, list)
+	}
+	if sockets == len(all) && unnamed(cfg) {
+		return nil, wrong("listen %s: dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts", cfg.Listen)
+	}
+	return all, nil
+}
+
 // addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. If
 // lacks is not "", all of them must be loopback addresses: other machines could reach the others,
 // and lacks says what is missing for that. A name is resolved only here, so that dlo listens on
 // exactly the addresses that were checked.
 func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]string, error) {
+	if _, ok := socketOf(listen); ok { // its mode says who can connect
+		return []string{listen}, nil
+	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return nil, wrong("listen %q: %w; it looks like 127.0.0.1:8672", listen, err)
+		return nil, wrong("listen %q: %w; it looks like 127.0.0.1:8672, or unix:/run/dlo/dlo.sock", listen, err)
 	}
 	if lacks == "" && host == "" {
 		return []string{listen}, nil
@@ -56,6 +79,10 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 	return list, nil
 }
 
+// maxConnections is the number of connections that one address serves at a time. Further ones wait.
+// The descriptors of 1,024 that a process usually has also serve the store and the brokers.
+const maxConnections = 512
+
 // lacking returns what the configuration lacks for an address that other machines can reach, or "".
 func lacking(cfg config.Config) string {
 	switch {
@@ -63,11 +90,14 @@ func lacking(cfg config.Config) string {
 		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy, auth.users or auth.tokens); see docs/security.md"
 	case cfg.TLS.Cert == "" && cfg.Auth.Proxy.User == "":
 		return "passwords and tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
-	case len(cfg.Hosts) == 0 && cfg.PublicURL == "":
+	case unnamed(cfg):
 		return "dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts"
 	}
 	return ""
 }
+
+// unnamed reports whether the configuration does not say by which name people reach dlo.
+func unnamed(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 
 // opsLacking is lacking for the address of probes and metrics.
 func opsLacking(cfg config.Config) string {
@@ -79,9 +109,12 @@ func opsLacking(cfg config.Config) string {
 
 // listen listens on the first of the addresses that this machine has. It does not skip an address
 // that is in use, because the listen address would then lead people to the other program.
-func listen(addresses []string) (net.Listener, error) {
+func listen(addresses []string, signIn bool) (net.Listener, error) {
 	var failed []error
 	for _, address := range addresses {
+		if path, ok := socketOf(address); ok {
+			return listenSocket(path, signIn)
+		}
 		l, err := net.Listen("tcp", address)
 		if err == nil {
 			return l, nil
@@ -96,12 +129,23 @@ func listen(addresses []string) (net.Listener, error) {
 // hostsOf returns the host names that a server accepts in requests. The configured listen address
 // may differ from the actual address and port. Requests that use the configured name are accepted
 // too.
-func hostsOf(listen, address, publicURL string, configured []string) []string {
-	hosts := web.Hosts(address, publicURL, configured)
-	host, _, _ := net.SplitHostPort(listen)
-	_, port, _ := net.SplitHostPort(address)
-	if name := net.JoinHostPort(host, port); len(configured) == 0 && !slices.Contains(hosts, name) {
-		hosts = append(hosts, name)
+func hostsOf(cfg config.Config, addresses []string) []string {
+	if len(cfg.Hosts) > 0 {
+		return cfg.Hosts
 	}
-	return hosts
+	var hosts []string
+	for i, listen := range append([]string{cfg.Listen}, cfg.Listens...) {
+		if _, ok := socketOf(listen); ok {
+			continue
+		}
+		host, _, _ := net.SplitHostPort(listen)
+		_, port, _ := net.SplitHostPort(addresses[i])
+		hosts = append(hosts, web.Hosts(addresses[i], cfg.PublicURL, nil)...)
+		hosts = append(hosts, net.JoinHostPort(host, port))
+	}
+	if len(hosts) == 0 {
+		hosts = web.Hosts("", cfg.PublicURL, nil)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/config"
 )
 
 // names returns a resolver that knows only these names.
@@ -74,7 +76,7 @@ func TestWhatWasCheckedIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	l, err := listen([]string{"192.0.2.1:0", "127.0.0.1:0"})
+	l, err := listen([]string{"192.0.2.1:0", "127.0.0.1:0"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestWhatWasCheckedIsServed(t *testing.T) {
 	if host, _, _ := net.SplitHostPort(l.Addr().String()); host != "127.0.0.1" {
 		t.Errorf("it listens at %s", l.Addr())
 	}
-	if _, err := listen([]string{taken.Addr().String(), "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), "DLO_LISTEN") {
+	if _, err := listen([]string{taken.Addr().String(), "127.0.0.1:0"}, false); err == nil || !strings.Contains(err.Error(), "DLO_LISTEN") {
 		t.Errorf("an address that is taken: %v", err)
 	}
 }
@@ -90,11 +92,11 @@ func TestWhatWasCheckedIsServed(t *testing.T) {
 func TestANameThatIsListenedOnIsAnswered(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{"dlo.local:0": "dlo.local:4711", "localhost:0": "localhost:4711", "127.0.0.2:0": "127.0.0.2:4711"} {
-		if got := hostsOf(listen, "127.0.0.2:4711", "", nil); !slices.Contains(got, want) || !slices.Contains(got, "127.0.0.2:4711") {
+		if got := hostsOf(config.Config{Listen: listen}, []string{"127.0.0.2:4711"}); !slices.Contains(got, want) || !slices.Contains(got, "127.0.0.2:4711") {
 			t.Errorf("%s: %v", listen, got)
 		}
 	}
-	if got := hostsOf("dlo.local:0", "127.0.0.1:4711", "", []string{"only.example"}); !slices.Equal(got, []string{"only.example"}) {
+	if got := hostsOf(config.Config{Listen: "dlo.local:0", Hosts: []string{"only.example"}}, []string{"127.0.0.1:4711"}); !slices.Equal(got, []string{"only.example"}) {
 		t.Errorf("with hosts: %v", got)
 	}
 }

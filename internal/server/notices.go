@@ -110,7 +110,7 @@ func Check(cfg config.Config) error {
 	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.IPv6Loopback()}, nil // a check asks no name server
 	}
-	_, err := addresses(context.Background(), cfg.Listen, lacking(cfg), unasked)
+	_, err := allAddresses(context.Background(), cfg, unasked)
 	if err == nil && cfg.TLS.Cert != "" {
 		_, err = readCertificate(cfg.TLS)
 	}

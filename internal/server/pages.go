@@ -40,10 +40,11 @@ func (s *Server) pages() {
 		Watch:     s.cfg.Requeue.Watch,
 		Told:      s.problemChannels,
 		Disk:      s.space.Free,
-		Hosts:     hostsOf(s.cfg.Listen, s.Addr(), s.cfg.PublicURL, s.cfg.Hosts),
+		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
 		PublicURL: s.cfg.PublicURL,
+		Requests:  s.cfg.Requests,
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"path/filepath"
 	"sync"
 	"time"
@@ -60,8 +61,10 @@ func (s *Server) Run(ctx context.Context) error {
 		copying = start(s.auditFile.run)
 	}
 	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
-	serving := make(chan error, 2)
-	go func() { serving <- s.http.Serve(s.listener) }()
+	serving := make(chan error, 2+len(s.further))
+	for _, l := range append([]net.Listener{s.listener}, s.further...) {
+		go func() { serving <- s.http.Serve(l) }()
+	}
 	if s.opsListener != nil {
 		go func() { serving <- s.ops.Serve(s.opsListener) }()
 		defer s.ops.Close()

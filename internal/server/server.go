@@ -32,6 +32,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/net/netutil"
 )
 
 // Server is a running dlo with all its components.
@@ -74,9 +75,10 @@ type Server struct {
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool // letters were in groups of an older version at startup; people's picks for these groups move too
-	listener    net.Listener
-	opsListener net.Listener // of probes and metrics; nil = none
+	regroups    bool           // letters were in groups of an older version at startup; people's picks for these groups move too
+	listener    net.Listener   // of the first address
+	further     []net.Listener // of the others
+	opsListener net.Listener   // of probes and metrics; nil = none
 	web         *web.Web
 	auditFile   *auditFile         // nil = none
 	accounts    *identity.Accounts // nil = no users of dlo's own
@@ -87,7 +89,7 @@ type Server struct {
 
 // New creates the components, opens the store and listens on the address. Nothing runs yet.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
-	at, err := addresses(ctx, cfg.Listen, lacking(cfg), net.DefaultResolver.LookupNetIP)
+	at, err := allAddresses(ctx, cfg, net.DefaultResolver.LookupNetIP)
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +137,24 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		s.store.Close()
 		return nil, err
 	}
-	if s.listener, err = listen(at); err != nil {
-		s.store.Close()
-		return nil, err
-	}
-	if certificate != nil {
-		s.listener = certificate.over(s.listener)
+	for i, list := range at {
+		l, err := listen(list, cfg.Auth.On())
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		if certificate != nil && l.Addr().Network() != "unix" {
+			l = certificate.over(l)
+		}
+		l = netutil.LimitListener(l, maxConnections)
+		if i == 0 {
+			s.listener = l
+		} else {
+			s.further = append(s.further, l)
+		}
 	}
 	if len(ops) > 0 {
-		if s.opsListener, err = listen(ops); err != nil {
+		if s.opsListener, err = listen(ops, true); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("ops_%w", err)
 		}
@@ -182,16 +193,33 @@ func (s *Server) firstRun(ctx context.Context) error {
 	return err
 }
 
-// Addr returns the address on which the server listens, host:port.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
-
-// Close closes the store and the listener of a server that will not run.
-func (s *Server) Close() error {
-	var ops error
-	if s.opsListener != nil {
-		ops = s.opsListener.Close()
+// Addr returns the address on which the server listens first: host:port, or unix: and the path of a
+// socket.
+func (s *Server) Addr() string {
+	if path, ok := socketOf(s.cfg.Listen); ok {
+		return config.Unix + path
 	}
-	return errors.Join(s.listener.Close(), ops, s.store.Close())
+	return s.listener.Addr().String()
+}
+
+// addresses returns the addresses of all listeners.
+func (s *Server) addresses() []string {
+	var list []string
+	for _, l := range append([]net.Listener{s.listener}, s.further...) {
+		list = append(list, l.Addr().String())
+	}
+	return list
+}
+
+// Close closes the store and the listeners of a server that will not run.
+func (s *Server) Close() error {
+	var errs []error
+	for _, l := range append([]net.Listener{s.listener, s.opsListener}, s.further...) {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(append(errs, s.store.Close())...)
 }
 
 // explainStore adds advice to the error of a store that cannot be opened.

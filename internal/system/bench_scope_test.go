@@ -27,7 +27,7 @@ func TestBenchScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	var secrets []string
-	for i, places := range []deadletter.Places{{}, {Queues: []string{"*"}}, {Queues: []string{"queue-0*"}}} {
+	for i, places := range []deadletter.Places{{}, {Queues: []string{"q*"}}, {Queues: []string{"queue-0*"}}} {
 		secret := deadletter.NewSecret()
 		token := deadletter.APIToken{Name: []string{"whole", "all", "ten"}[i], CreatedBy: "bench", Grant: deadletter.Grant{Role: deadletter.RoleReader, Places: places}}
 		if _, err := s.AddToken(t.Context(), token, deadletter.SecretHash(secret)); err != nil {

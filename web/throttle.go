@@ -1,0 +1,68 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	burstSeconds = 5      // after a quiet time, as many requests may come at once as in that time
+	unknownASec  = 10     // requests of an address from which nobody known asks
+	maxLimited   = 10_000 // principals and addresses that are remembered
+)
+
+// throttle limits how fast requests arrive, for each key.
+type throttle struct {
+	mu    sync.Mutex
+	known map[string]*rate.Limiter
+}
+
+// wait takes a place for a request, or returns how long to wait for one.
+func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limiter := l.known[key]
+	if limiter == nil {
+		if len(l.known) >= maxLimited {
+			for k, one := range l.known { // who has been quiet starts again with a full burst anyway
+				if one.TokensAt(now) >= float64(one.Burst()) {
+					delete(l.known, k)
+				}
+			}
+		}
+		if l.known == nil || len(l.known) >= maxLimited {
+			l.known = map[string]*rate.Limiter{}
+		}
+		limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond*burstSeconds)))
+		l.known[key] = limiter
+	}
+	reservation := limiter.ReserveN(now, 1)
+	delay := reservation.DelayFrom(now)
+	if delay > 0 {
+		reservation.CancelAt(now)
+	}
+	return delay
+}
+
+// tooMany returns the error of a request that came too early, or nil. Without sign-in, everybody is
+// local, and nobody is limited.
+func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) error {
+	if w.open || perSecond <= 0 {
+		return nil
+	}
+	delay := w.throttle.wait(key, perSecond, time.Now())
+	if delay == 0 {
+		return nil
+	}
+	seconds := int(math.Ceil(delay.Seconds()))
+	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
+}
