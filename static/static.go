@@ -144,7 +144,7 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		out.WriteString(`url("` + url + `")`)
+		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // relative, because dlo may be below a path
 		rest = tail
 	}
 	l.put(name, []byte(out.String()))

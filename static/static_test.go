@@ -36,7 +36,7 @@ func content(name string) string {
 func TestStyleSheetsNameHashedFiles(t *testing.T) {
 	t.Parallel()
 	style := content("css/style.css")
-	if !strings.Contains(style, `@import url("`+URL("css/tokens.css")+`")`) {
+	if !strings.Contains(style, `@import url("`+strings.TrimPrefix(URL("css/tokens.css"), Prefix+"css/")+`")`) {
 		t.Errorf("style.css does not import the hashed tokens.css: %.80s", style)
 	}
 	for _, name := range []string{"css/tokens.css", "css/style.css", "css/dlo.css"} {

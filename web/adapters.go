@@ -171,7 +171,7 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 	if kinds := liveKinds(r); len(kinds) > 0 {
 		page = liveParts(page, kinds)
 	}
-	rw.Write(page)
+	rw.Write(withBase(page, w.BasePath))
 }
 
 func redirect(rw http.ResponseWriter, to string) {

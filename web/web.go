@@ -95,6 +95,7 @@ type Options struct {
 	Granted   func(name string) []deadletter.Grant              // what the configuration grants a user or a token; nil: nothing
 	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https
+	BasePath  string                                            // below which people reach dlo, such as /dlo; "": at the root
 	Requests  float64                                           // of one principal per second; 0: no limit
 	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection
 
@@ -166,7 +167,13 @@ func New(o Options) *Web {
 	return w
 }
 
-func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) { w.router.ServeHTTP(rw, r) }
+func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if w.BasePath != "" {
+		w.rebased(rw, r)
+		return
+	}
+	w.router.ServeHTTP(rw, r)
+}
 
 // Routes returns the routes, for the test that compares them with openapi.yaml.
 func (w *Web) Routes() chi.Routes { return w.router }

@@ -65,6 +65,8 @@ declare var dlo: {
     get(key: string): string | null; set(key: string, value: string): void;
     kept(key: string): string | null; keep(key: string, value: string): void;
   };
+  /** The path below which dlo is reached, such as /dlo; '' at the root. */
+  base: string;
   /** The time on the server. */
   now(): Date;
   reveal(root: ParentNode): void;

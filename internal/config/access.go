@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"net/textproto"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,21 @@ func (d *decoder) tls(n *yaml.Node, t *TLS) {
 	if t.Cert == "" || t.Key == "" {
 		d.mistake(n, "tls needs cert_file and key_file, both in PEM")
 	}
+}
+
+var basePath = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+
+// basePath reads the path below which people reach dlo.
+func (d *decoder) basePath(n *yaml.Node, into *string) {
+	d.at["base_path"] = n
+	var v string
+	d.text(n, &v)
+	v = strings.TrimSuffix(v, "/")
+	if v != "" && (!basePath.MatchString(v) || strings.Contains(v, "/.")) {
+		d.mistake(n, "%q is not a path such as /dlo", v)
+		return
+	}
+	*into = v
 }
 
 // Unix begins the address of a socket of the machine, in listen.
@@ -170,6 +186,9 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 
 // checkAccess reports mistakes that concern who may do what, together.
 func (d *decoder) checkAccess(c *Config) {
+	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
+		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)
+	}
 	switch {
 	case len(c.Grants) > 0 && !c.Auth.On():
 		d.mistake(d.at["grants"], "grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything")

@@ -33,6 +33,7 @@ type Config struct {
 	OpsOpen   bool   // OpsListen may be reached by other machines
 	Auth      Auth
 	Grants    []identity.Grant
+	BasePath  string  // below which people reach dlo, such as /dlo; "" = at the root
 	Requests  float64 // of one principal per second; 0 = no limit
 	ReadOnly  bool    // people and programs may look, and change nothing
 	AuditFile string  // copy of the audit log, one line of JSON for each act; "" = none
@@ -362,6 +363,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 		"audit": func(n *yaml.Node) {
 			d.mapping(n, "audit", keys{"file": func(n *yaml.Node) { d.text(n, &c.AuditFile) }})
 		},
+		"base_path": func(n *yaml.Node) { d.basePath(n, &c.BasePath) },
 		"requests":  func(n *yaml.Node) { d.number(n, &c.Requests, 0, 100_000) },
 		"read_only": func(n *yaml.Node) { d.boolean(n, &c.ReadOnly) },
 		"store": func(n *yaml.Node) {

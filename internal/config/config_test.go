@@ -189,7 +189,7 @@ func TestEverySetting(t *testing.T) {
 	}
 	got, err := load(t, `
 listen: "[::1]:9000"
-public_url: https://dlo.example.com/
+public_url: https://dlo.example.com/tools/dlo
 hosts: [dlo.example.com]
 store: /var/lib/dlo/dlo.db
 disk: {stop_below: 1GiB, stop_below_percent: 10, reserve: 0}
@@ -230,6 +230,7 @@ ops_listen: ":9"
 ops_open: true
 read_only: true
 requests: 5
+base_path: /tools/dlo
 audit: {file: /a}
 auth: {tokens: true, users: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
@@ -239,7 +240,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, Requests: 5, ReadOnly: true, AuditFile: "/a",
+		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com/tools/dlo", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, Requests: 5, BasePath: "/tools/dlo", ReadOnly: true, AuditFile: "/a",
 		Auth: config.Auth{Tokens: true, Users: true, Proxy: identity.Proxy{
 			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
@@ -357,7 +358,7 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 func TestKeysOfLaterVersionsSaySo(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"base_path: /dlo", "auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
+		"auth: {oidc: {}}", "{auth: {tokens: true}, grants: [{role: operator, to: [everyone], from_rabbitmq: true}]}", "search: {substring: true}",
 		"default: {discard: true}",
 		"default: {dead: {group: x}}",
 	} {

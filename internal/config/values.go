@@ -22,9 +22,8 @@ type keys map[string]func(n *yaml.Node)
 // later lists the keys that are reserved for features of later versions, by the path of their
 // mapping.
 var later = map[string][]string{
-	"":             {"base_path"},
 	"auth":         {"oidc"},
-	"grants":       {"queues", "vhosts", "brokers", "from_rabbitmq"},
+	"grants":       {"from_rabbitmq"},
 	"search":       {"substring"},
 	"default":      {"discard"},
 	"default.dead": {"group"},

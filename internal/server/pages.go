@@ -44,6 +44,7 @@ func (s *Server) pages() {
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
 		PublicURL: s.cfg.PublicURL,
+		BasePath:  s.cfg.BasePath,
 		Requests:  s.cfg.Requests,
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}

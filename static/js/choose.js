@@ -2,7 +2,7 @@
 // under the field. Arrow keys move within it, Enter takes the marked choice, and Escape closes it.
 (() => {
   'use strict';
-  const { $, $$, must } = window.dlo;
+  const { $, $$, must, base } = window.dlo;
   let count = 0;
   /**
    * Shows in the list what the field may mean, and takes what a person chooses; now asks at once.
@@ -80,7 +80,7 @@
     list.className = 'menu-list choices'; list.hidden = true; list.setAttribute('role', 'listbox'); list.setAttribute('aria-label', 'Completions');
     box.removeAttribute('list');
     (box.closest('.query-box') ?? box).after(list);
-    const field = choose(box, list, (q, at) => fetched((box.dataset.query || '/letters/complete') + '?' + new URLSearchParams({ q, at: String(at) })), chosen => {
+    const field = choose(box, list, (q, at) => fetched((box.dataset.query || base + '/letters/complete') + '?' + new URLSearchParams({ q, at: String(at) })), chosen => {
       const rest = box.value.slice(box.selectionStart ?? box.value.length);
       box.value = chosen.text + rest;
       box.setSelectionRange(chosen.text.length, chosen.text.length);
@@ -97,8 +97,8 @@
       .filter(b => b.offsetParent && !b.closest('dialog, [data-row]') && !('disabled' in b && b.disabled))
       .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? (b.innerText || b.textContent || '').trim()).split('\n')[0]?.trim() ?? '', deed: b }))
       .filter((c, i, all) => c.text !== '' && c.text.toLowerCase().includes(text.toLowerCase()) && all.findIndex(x => x.text === c.text) === i).slice(0, 6);
-    const field = choose(jump, found, async q => [...(await fetched('/palette?' + new URLSearchParams({ q }))), ...deeds(q.trim())], chosen => {
-      if (chosen.link) { location.href = chosen.link; return; }
+    const field = choose(jump, found, async q => [...(await fetched(base + '/palette?' + new URLSearchParams({ q }))), ...deeds(q.trim())], chosen => {
+      if (chosen.link) { location.href = base + chosen.link; return; }
       jump.closest('dialog')?.close();
       chosen.deed?.click();
     });

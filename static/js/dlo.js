@@ -14,6 +14,8 @@
     return found;
   };
   const root = document.documentElement;
+  /** The path below which dlo is reached. @type {typeof dlo.base} */
+  const base = root.dataset.base ?? '';
   // get and set use the browser's storage, kept and keep the tab's. In private mode, nothing is
   // remembered.
   /** @type {typeof dlo.memory} */
@@ -235,7 +237,7 @@
     j: () => dlo.list ? dlo.list.move(1) : follow('.head a[rel="next"]'),
     k: () => dlo.list ? dlo.list.move(-1) : follow('.head a[rel="prev"]'),
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
-    z: () => follow('.toast [data-undo], form.note[action="/triage/undo"] button, main [data-undo]'),
+    z: () => follow('.toast [data-undo], form.note[action$="/triage/undo"] button, main [data-undo]'),
     r: () => follow('button[data-verb="requeue"]'),
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
@@ -267,6 +269,6 @@
   }
 
   typed(document);
-  window.dlo = { $, $$, must, memory, now, reveal, parse, fields, action, plainly, confirm, toast, open, keys };
+  window.dlo = { $, $$, must, base, memory, now, reveal, parse, fields, action, plainly, confirm, toast, open, keys };
   reveal(document);
 })();

@@ -3,7 +3,7 @@
 // If there are none, it acts on the row under the cursor.
 (() => {
   'use strict';
-  const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
+  const { $, $$, must, base, memory, toast, fields, action, confirm, keys } = window.dlo;
   const list = $('form[data-list]');
   if (!list) return;
   /** The row under the cursor. @type {HTMLTableRowElement | undefined} */
@@ -121,7 +121,7 @@
     if (at.closest('[data-two]')) {
       const [a = '', b = ''] = ticked().map(x => box(x).value);
       ev.preventDefault();
-      location.href = '/letters/compare?' + new URLSearchParams({ a, b, q: address.get('q') ?? '' });
+      location.href = base + '/letters/compare?' + new URLSearchParams({ a, b, q: address.get('q') ?? '' });
       return;
     }
     const copy = at.closest('[data-command]');

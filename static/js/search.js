@@ -1,7 +1,7 @@
 // The query box and its parts: completion, recent searches, and the filters as a dialog.
 (() => {
   'use strict';
-  const { $, $$, must, memory, open } = window.dlo;
+  const { $, $$, must, base, memory, open } = window.dlo;
 
   // ---------- the query box ----------
   const box = $('input[data-query]');
@@ -29,7 +29,7 @@
     must('ul', recent).replaceChildren(...others.slice(0, 8).map(x => {
       const li = document.createElement('li'), a = document.createElement('a'), span = document.createElement('span');
       a.className = 'item mono'; span.className = 'clip'; span.textContent = x; a.title = x;
-      a.href = '/letters?' + new URLSearchParams({ q: x });
+      a.href = base + '/letters?' + new URLSearchParams({ q: x });
       a.append(span); li.append(a);
       return li;
     }));

@@ -2,7 +2,7 @@
 // can be undone immediately. The panel beside the list follows the cursor.
 (() => {
   'use strict';
-  const { $, $$, must, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
+  const { $, $$, must, base, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
   const form = $('form[data-groups]'), peek = $('[data-peek]');
   const seen = new Set($$('input[data-pick]').map(x => x.value)); // a group removed by a decision counts as new if it comes back
   window.dlo.triage = { seen };
@@ -65,11 +65,11 @@
     if (list.here()) list.move(0); // moves the focus out of the closed menu
     try {
       const response = await fetch(action(form, by), { method: 'POST', body });
-      const doc = await parse(response), note = $('form.note[action="/triage/undo"]', doc);
+      const doc = await parse(response), note = $('form.note[action$="/triage/undo"]', doc);
       if (!response.ok || !note) throw new Error('no decision');
       const gone = renew(rows, doc).map(list.gone);
       for (const { row } of gone) seen.delete(must('input[data-pick]', row).value);
-      if (!$('[data-row]', form)) return location.assign(must('input[name="return"]', form).value);
+      if (!$('[data-row]', form)) return location.assign(base + must('input[name="return"]', form).value);
       fresh(doc);
       toast(must('.grow', note).textContent, undo(note, rows, gone));
     } catch { plainly(action(form, by), body); }

@@ -1,0 +1,65 @@
+package web
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// dlo can be reached below a path, such as /dlo, where a proxy serves other programs too. Inside,
+// every path is without it: rebase takes it away from requests, and puts it before the paths in the
+// headers and pages of responses. A proxy that has already taken it away is served too.
+
+// rebased serves requests below w.BasePath.
+func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if path == w.BasePath {
+		http.Redirect(rw, r, w.BasePath+"/", http.StatusPermanentRedirect)
+		return
+	}
+	if strings.HasPrefix(path, w.BasePath+"/") {
+		http.StripPrefix(w.BasePath, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			w.router.ServeHTTP(&rebasing{rw, w.BasePath, false}, r)
+		})).ServeHTTP(rw, r)
+		return
+	}
+	w.router.ServeHTTP(&rebasing{rw, w.BasePath, false}, r)
+}
+
+// rebasing puts the base path before the Location of a response.
+type rebasing struct {
+	http.ResponseWriter
+	base  string
+	wrote bool
+}
+
+func (b *rebasing) WriteHeader(code int) {
+	if to := b.Header().Get("Location"); !b.wrote && strings.HasPrefix(to, "/") {
+		b.Header().Set("Location", b.base+to)
+	}
+	b.wrote = true
+	b.ResponseWriter.WriteHeader(code)
+}
+
+func (b *rebasing) Write(p []byte) (int, error) {
+	if !b.wrote {
+		b.WriteHeader(http.StatusOK)
+	}
+	return b.ResponseWriter.Write(p)
+}
+
+// Unwrap gives http.ResponseController the writer of the server.
+func (b *rebasing) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// pathAttribute matches an attribute of a page that contains a path on this server. Quotes in texts
+// and in values are escaped, so nothing that a letter contains matches.
+var pathAttribute = regexp.MustCompile(` (href|src|action|formaction|data-events|data-query)="/([^/"]|")`)
+
+// withBase returns a page whose paths begin with the base path. The scripts find it on the root.
+func withBase(page []byte, base string) []byte {
+	if base == "" {
+		return page
+	}
+	page = pathAttribute.ReplaceAll(page, []byte(` $1="`+strings.ReplaceAll(base, "$", "$$")+`/$2`))
+	return []byte(strings.Replace(string(page), `<html lang="en"`, `<html lang="en" data-base="`+base+`"`, 1))
+}
