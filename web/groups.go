@@ -120,7 +120,7 @@ func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided
 // mayDecide checks whether a principal may decide on groups, and on all groups that are merged with
 // them.
 func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
-	if by.MayEverywhere(deadletter.VerbTriage) {
+	if by.MayToAll(deadletter.VerbTriage) {
 		return nil
 	}
 	places, err := w.Store.GroupPlaces(ctx, groups...)
@@ -138,7 +138,7 @@ func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []d
 // undo reverts a decision.
 func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
 	by := principal(r)
-	if !by.MayEverywhere(deadletter.VerbTriage) {
+	if !by.MayToAll(deadletter.VerbTriage) {
 		d, err := w.Store.Decision(r.Context(), id)
 		if err != nil {
 			return deadletter.Decided{}, err

@@ -58,6 +58,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"annotations":    func(n *yaml.Node) { at.annotations = n; d.text(n, &b.Annotations) },
 			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
 			"intents":        func(n *yaml.Node) { d.intents(n, &b.Intents) },
+			"read_only":      func(n *yaml.Node) { d.boolean(n, &b.ReadOnly) },
 			"observe": func(n *yaml.Node) {
 				if n.Kind != yaml.ScalarNode {
 					d.texts(n, &b.Observe)

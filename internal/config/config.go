@@ -88,6 +88,7 @@ type Broker struct {
 	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, else requeue.rate
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first glob that matches a queue applies
+	ReadOnly      bool                // people and programs may look at its letters, and change nothing
 	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
 	Annotations   string              // queue in which consumers say why they rejected; "" = none
 }

@@ -18,7 +18,7 @@ var (
 	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
 	ErrSignIn      = errors.New("not signed in") // nobody knows who makes the request
 	ErrTooMany     = errors.New("too many requests")
-	ErrUnavailable = errors.New("unavailable")   // try again later: shutting down, or the store has no room
+	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )
 
 // ErrDenied is the ErrForbidden of a principal whose grants do not include what it asked for.

@@ -8,9 +8,10 @@ import (
 
 // Principal is the person, token or service that acts.
 type Principal struct {
-	Name   string  // as the audit shows it: ana@example.com, token:ci, local
-	Grants []Grant // what it may do; none = nothing
-	As     string  // the words of the grant under which an admin views the pages; "" = their own
+	Name   string   // as the audit shows it: ana@example.com, token:ci, local
+	Grants []Grant  // what it may do; none = nothing
+	Frozen []string // brokers that the configuration makes read-only, whoever asks
+	As     string   // the words of the grant under which an admin views the pages; "" = their own
 }
 
 // Grant permits a principal what its role may do.
@@ -126,6 +127,10 @@ func (p Principal) MayEverywhere(v Verb) bool {
 	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
+// MayToAll reports whether p may do v to everything at every broker, so that nothing has to be
+// checked on its own.
+func (p Principal) MayToAll(v Verb) bool { return p.MayEverywhere(v) && len(p.Frozen) == 0 }
+
 // holds reports whether the grant holds at an origin. What belongs to no queue needs a grant for
 // all queues, and so on.
 func (g Grant) holds(o Origin) bool {
@@ -163,6 +168,9 @@ func Reach(p Principal, v Verb) error {
 }
 
 func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
+	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(looking, v) {
+		return fmt.Errorf("%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words, Visible(o.Broker))
+	}
 	again := ""
 	for _, g := range p.Grants {
 		switch {
@@ -178,6 +186,9 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	}
 	return denied(p, v, o)
 }
+
+// looking are the verbs that change nothing.
+var looking = []Verb{VerbView, VerbRead, VerbReveal}
 
 // ErrAgain is the ErrForbidden of a grant with a reason in Again.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)

@@ -72,7 +72,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if d.decider == nil {
 		return Applied{}, deadletter.ErrNotFound
 	}
-	if !by.MayEverywhere(deadletter.VerbReschedule) { // with that right, no need to survey half a million letters
+	if !by.MayToAll(deadletter.VerbReschedule) { // with that right, no need to survey half a million letters
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
 			return Applied{}, err

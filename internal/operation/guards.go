@@ -43,7 +43,7 @@ func (d *Desk) ResumeRetries(ctx context.Context, by deadletter.Principal, g dea
 
 func (d *Desk) guardable(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	places := []deadletter.Origin{g.Origin}
-	if g.Group != 0 && !by.MayEverywhere(deadletter.VerbGuard) {
+	if g.Group != 0 && !by.MayToAll(deadletter.VerbGuard) {
 		var err error
 		if places, err = d.store.GroupPlaces(ctx, g.Group); err != nil {
 			return err

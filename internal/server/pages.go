@@ -45,7 +45,6 @@ func (s *Server) pages() {
 		Metrics:   s.metrics(),
 		PublicURL: s.cfg.PublicURL,
 		BasePath:  s.cfg.BasePath,
-		Requests:  s.cfg.Requests,
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {
@@ -58,14 +57,40 @@ func (s *Server) pages() {
 			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
 		who := identity.New(known)
-		o.Actor, o.Address, o.Granted = who.Of, who.Address, who.Granted
+		o.Actor, o.Address, o.Granted, o.Requests = who.Of, who.Address, who.Granted, s.cfg.Requests
 	}
 	if s.cfg.ReadOnly {
 		o.Actor = readOnly(o.Actor)
 	}
+	if frozen := frozenBrokers(s.cfg); len(frozen) > 0 {
+		o.Actor = freezing(o.Actor, frozen)
+	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
 	s.ops.Handler = s.web.Operations(s.cfg.OpsOpen)
+}
+
+// frozenBrokers returns the names of the brokers that are read-only.
+func frozenBrokers(cfg config.Config) (names []string) {
+	for _, b := range cfg.Brokers {
+		if b.ReadOnly {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// freezing returns an actor that lets nobody change anything at some brokers. nil is everybody
+// local.
+func freezing(actor func(*http.Request) (deadletter.Principal, error), brokers []string) func(*http.Request) (deadletter.Principal, error) {
+	return func(r *http.Request) (deadletter.Principal, error) {
+		p, err := deadletter.Local, error(nil)
+		if actor != nil {
+			p, err = actor(r)
+		}
+		p.Frozen = brokers
+		return p, err
+	}
 }
 
 // readOnly returns an actor that lets everybody look and change nothing. nil is everybody local.
