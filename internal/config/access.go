@@ -142,12 +142,16 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 			"queues":          func(n *yaml.Node) { d.globs(n, &g.Queues) },
 			"vhosts":          func(n *yaml.Node) { d.globs(n, &g.VHosts) },
 			"brokers":         func(n *yaml.Node) { d.globs(n, &g.Brokers) },
+			"from_rabbitmq":   func(n *yaml.Node) { d.boolean(n, &g.FromRabbitMQ) },
 		})
 		if !d.has(n, "role") || !d.has(n, "to") {
 			d.mistake(n, "a grant needs role and to, for example {role: operator, to: [\"group:payments\"]}")
 		}
 		if _, err := deadletter.NewGrant(g.Role.String(), g.Reveal, g.Purge, g.Places); err != nil && g.Role != 0 {
 			d.mistake(n, "%s", strings.TrimPrefix(err.Error(), deadletter.ErrInvalid.Error()+": "))
+		}
+		if g.FromRabbitMQ && slices.ContainsFunc(g.To, func(to string) bool { return strings.HasPrefix(to, deadletter.TokenName) }) {
+			d.mistake(n, "from_rabbitmq is for people, because a token has no permissions in RabbitMQ")
 		}
 		*into = append(*into, g)
 	})

@@ -23,7 +23,6 @@ type keys map[string]func(n *yaml.Node)
 // mapping.
 var later = map[string][]string{
 	"auth":         {"oidc"},
-	"grants":       {"from_rabbitmq"},
 	"search":       {"substring"},
 	"default":      {"discard"},
 	"default.dead": {"group"},

@@ -34,11 +34,15 @@ type Places struct {
 	Queues  []string `json:"queues,omitempty"`
 	VHosts  []string `json:"vhosts,omitempty"`
 	Brokers []string `json:"brokers,omitempty"`
+
+	// FromRabbitMQ bounds the grant further, to the queues that Written permits.
+	FromRabbitMQ bool      `json:"from_rabbitmq,omitempty"`
+	Written      []Written `json:"written,omitempty"`
 }
 
 // everywhere reports whether the places have no bounds.
 func (p Places) everywhere() bool {
-	return !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
+	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
 }
 
 // words describes the places, such as "queues a.* b.*"; "" = everywhere.
@@ -51,6 +55,9 @@ func (p Places) words() string {
 		if len(of.globs) > 0 {
 			parts = append(parts, of.name+" "+Visible(strings.Join(of.globs, " ")))
 		}
+	}
+	if p.FromRabbitMQ {
+		parts = append(parts, "queues that RabbitMQ lets them write to")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -134,7 +141,8 @@ func (p Principal) MayToAll(v Verb) bool { return p.MayEverywhere(v) && len(p.Fr
 // holds reports whether the grant holds at an origin. What belongs to no queue needs a grant for
 // all queues, and so on.
 func (g Grant) holds(o Origin) bool {
-	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue)
+	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue) &&
+		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
 }
 
 func holds(globs []string, name string) bool {

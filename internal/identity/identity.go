@@ -53,6 +53,10 @@ type Options struct {
 	Users  *Accounts // nil: nobody has an account
 	Secure bool      // people reach dlo by https
 	Grants []Grant
+
+	// Permissions returns what RabbitMQ permits a person, for grants that are bounded by that; nil:
+	// nothing.
+	Permissions deadletter.PermissionsOf
 }
 
 // CookieName returns the name of the cookie of a session. The prefix makes browsers refuse it for
@@ -88,17 +92,31 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 		return deadletter.Principal{}, err
 	}
 	for _, g := range i.Grants {
-		if g.covers(p.Name, groups) {
-			if g.Again = p.again; g.WithoutStepUp {
-				g.Again = ""
-			}
-			p.Grants = append(p.Grants, g.Grant)
+		if !g.covers(p.Name, groups) {
+			continue
 		}
+		if g.Again = p.again; g.WithoutStepUp {
+			g.Again = ""
+		}
+		if g.FromRabbitMQ {
+			if g.Grant = g.Within(i.permissions(r.Context(), p.Name)); len(g.Written) == 0 {
+				continue
+			}
+		}
+		p.Grants = append(p.Grants, g.Grant)
 	}
 	if len(p.Grants) == 0 {
 		return p.Principal, fmt.Errorf("%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant", deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups))
 	}
 	return p.Principal, nil
+}
+
+// permissions returns what RabbitMQ permits a person. A token is no person.
+func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Written {
+	if i.Permissions == nil || strings.HasPrefix(name, deadletter.TokenName) {
+		return nil
+	}
+	return i.Permissions(ctx, name)
 }
 
 // known is who makes a request. again is the reason why grants of the configuration do not permit

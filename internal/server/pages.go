@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -48,7 +49,8 @@ func (s *Server) pages() {
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {
-		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants}
+		asked := &permissions{ask: permissionsOf(s.links), now: time.Now, log: s.log}
+		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants, Permissions: asked.of}
 		if s.cfg.Auth.Tokens {
 			known.Tokens = s.store
 		}

@@ -1,0 +1,43 @@
+package deadletter
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// Written is a person's own permission to write to resources of a vhost of a broker, as RabbitMQ
+// knows it: an expression that the name of a queue matches somewhere. An empty expression matches
+// no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
+type Written struct {
+	Broker string `json:"broker"`
+	VHost  string `json:"vhost"`
+	Name   string `json:"name"`
+}
+
+// expressions caches compiled expressions; nil = one that Go cannot compile, which matches nothing.
+var expressions sync.Map
+
+func (w Written) holds(o Origin) bool {
+	if w.Broker != o.Broker || w.VHost != o.VHost || w.Name == "" || o.Queue == "" {
+		return false
+	}
+	compiled, known := expressions.Load(w.Name)
+	if !known {
+		e, _ := regexp.Compile(w.Name)
+		compiled, _ = expressions.LoadOrStore(w.Name, e)
+	}
+	e := compiled.(*regexp.Regexp)
+	return e != nil && e.MatchString(o.Queue)
+}
+
+// Within returns the grant bounded by a person's own permissions in RabbitMQ.
+func (g Grant) Within(list []Written) Grant {
+	g.Written, g.FromRabbitMQ = slices.Clone(list), true
+	return g
+}
+
+// PermissionsOf returns a person's own permissions to write, at all brokers. A broker that does not
+// respond gives none.
+type PermissionsOf = func(ctx context.Context, user string) []Written

@@ -1,0 +1,37 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Permissions returns what the broker permits a user to write to, in all its vhosts. It returns
+// none if the broker does not know the user. dlo's own user needs the tag administrator for that
+// (measured on 3.10.8, 4.0.5 and 4.3.6).
+func (l *Link) Permissions(ctx context.Context, user string) ([]deadletter.Written, error) {
+	if l.management == nil {
+		return nil, errors.New("the management API is not configured")
+	}
+	if !askable(user) {
+		return nil, nil
+	}
+	var found []struct{ VHost, Write string }
+	err := l.management.get(ctx, "/api/users/"+url.PathEscape(user)+"/permissions", &found)
+	switch {
+	case errors.Is(err, errNoQueue):
+		return nil, nil
+	case errors.Is(err, errMayNot):
+		return nil, fmt.Errorf("%w; give dlo's user the tag administrator, because no other may read permissions", err)
+	case err != nil:
+		return nil, err
+	}
+	list := make([]deadletter.Written, len(found))
+	for i, p := range found {
+		list[i] = deadletter.Written{Broker: l.broker.Name, VHost: p.VHost, Name: p.Write}
+	}
+	return list, nil
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+)
+
+// How long an answer of a broker about a person's permissions is used again. Rights that are taken
+// away in RabbitMQ end here after that.
+const (
+	permissionsFor = time.Minute
+	refusalFor     = 10 * time.Second // after an error
+	permissionsIn  = 2 * time.Second  // that a broker has for its answer
+	maxPermissions = 5000             // people who are remembered
+)
+
+// permissions asks brokers what their users may write to.
+type permissions struct {
+	ask func(ctx context.Context, user string) ([]deadletter.Written, error) // all brokers
+	now func() time.Time
+	log *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]*permitted
+}
+
+// permitted is what one person may write to. Its lock is held while the brokers are asked, so that
+// each person is asked about once at a time.
+type permitted struct {
+	mu    sync.Mutex
+	list  []deadletter.Written
+	until time.Time
+}
+
+// of returns a person's permissions. A broker that does not answer gives none.
+func (p *permissions) of(ctx context.Context, user string) []deadletter.Written {
+	p.mu.Lock()
+	if len(p.known) >= maxPermissions || p.known == nil {
+		p.known = map[string]*permitted{}
+	}
+	one := p.known[user]
+	if one == nil {
+		one = &permitted{}
+		p.known[user] = one
+	}
+	p.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if now := p.now(); now.Before(one.until) {
+		return one.list
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), permissionsIn)
+	defer cancel()
+	list, err := p.ask(asking, user)
+	one.list, one.until = list, p.now().Add(permissionsFor)
+	if err != nil {
+		one.until = p.now().Add(refusalFor)
+		p.log.Warn("the permissions of a person in RabbitMQ cannot be read, so they give no rights here", "user", deadletter.Visible(user), "err", err)
+	}
+	return one.list
+}
+
+// permissionsOf asks the brokers of links.
+func permissionsOf(links []*rabbitmq.Link) func(ctx context.Context, user string) ([]deadletter.Written, error) {
+	return func(ctx context.Context, user string) (all []deadletter.Written, failed error) {
+		for _, l := range links {
+			list, err := l.Permissions(ctx, user)
+			if err != nil {
+				failed = err
+			}
+			for _, w := range list {
+				if !slices.Contains(all, w) { // a broker with two vhosts has two links
+					all = append(all, w)
+				}
+			}
+		}
+		return all, failed
+	}
+}
