@@ -18,18 +18,40 @@ import (
 
 // serverFlags select the server that a command talks to.
 type serverFlags struct {
-	Server string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_SERVER names it too). DLO_TOKEN is the token that it needs."`
+	Server  string `name:"server" default:"${server}" help:"URL of the running dlo (DLO_SERVER names it too). DLO_TOKEN is the token that it needs."`
+	Context string `name:"context" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
 }
 
-// defaultServer returns the URL in DLO_SERVER, or that of a server on this machine.
+// defaultServer returns the URL in DLO_SERVER, that of the saved context in use, or that of a
+// server on this machine.
 func defaultServer(getenv func(string) string) string {
 	if v := getenv("DLO_SERVER"); v != "" {
 		return v
+	}
+	if c, err := inUse("", getenv); err == nil && c != nil {
+		return c.Server
 	}
 	if v := getenv("DLO_LISTEN"); v != "" {
 		return "http://" + v
 	}
 	return "http://127.0.0.1:8672"
+}
+
+// target returns the flags with the server that they mean, and its token, or "" if none is known. A
+// saved token goes to the server that it was saved with, and to no other.
+func (f serverFlags) target(p *Program) (serverFlags, string, error) {
+	c, err := inUse(f.Context, p.Getenv)
+	if err != nil && (f.Context != "" || p.Getenv("DLO_TOKEN") == "") {
+		return f, "", err
+	}
+	if f.Context != "" {
+		f.Server = c.Server
+	}
+	token := p.Getenv("DLO_TOKEN")
+	if c != nil && sameServer(c.Server, f.Server) && (token == "" || f.Context != "") {
+		token = c.Token
+	}
+	return f, token, nil
 }
 
 // base returns the URL of the API.
@@ -77,6 +99,21 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	return f.decode(answer, into)
 }
 
+// callAs is like call, with a token of its own.
+func (f serverFlags) callAs(p *Program, token, method, path string, body, into any) error {
+	as := *p
+	as.Getenv = func(name string) string {
+		switch name {
+		case "DLO_TOKEN":
+			return token
+		case "DLO_CONTEXT", "HOME", "XDG_CONFIG_HOME":
+			return ""
+		}
+		return p.Getenv(name)
+	}
+	return f.call(&as, method, path, body, into)
+}
+
 // decode decodes a JSON response.
 func (f serverFlags) decode(answer io.Reader, into any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
@@ -89,6 +126,10 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 // response may have any length. A timeout of 0 means no timeout. headers alternates between names
 // and values.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
+	f, token, err := f.target(p)
+	if err != nil {
+		return nil, err
+	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.shown())
@@ -98,7 +139,7 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 		return nil, fmt.Errorf("%w: --server %s: %s %s is not a request", errUsage, f.shown(), method, path)
 	}
 	r.Header.Set("User-Agent", "dlo/"+p.Version)
-	if token := p.Getenv("DLO_TOKEN"); token != "" {
+	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {

@@ -55,7 +55,8 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		{"DLO_CONFIG", "the configuration file of serve, drill and config check"},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "what the configuration calls store, url and management of the broker named main"},
-		{"DLO_TOKEN", "sent by clients as a bearer token"},
+		{"DLO_SERVER, DLO_TOKEN", "the server that clients talk to, and the token that they send as a bearer token; both come before a saved context"},
+		{"DLO_CONTEXT", "the saved context that clients use"},
 		{"NO_COLOR", "output has no colour, with or without it"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, line(v.what))

@@ -52,6 +52,8 @@ type Commands struct {
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
 	Token       tokenCmd       `cmd:"" help:"Tokens of the API, for programs and for this command line."`
 	User        userCmd        `cmd:"" help:"Users of dlo's own, who sign in with a password."`
+	Login       loginCmd       `cmd:"" help:"Save a server and a token, so that the other commands use them."`
+	Context     contextCmd     `cmd:"" help:"The servers that dlo login has saved: list them, use another, forget one."`
 	Whoami      whoamiCmd      `cmd:"" help:"Print who the server takes you for, and what you may do."`
 	Config      configCmd      `cmd:"" help:"Check the configuration file."`
 	Completion  completionCmd  `cmd:"" help:"Write the completion of a shell."`

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// savedContexts are the servers that dlo login has saved, each with its token. The file belongs to
+// its owner alone.
+type savedContexts struct {
+	Current  string         `json:"current"` // name of the context in use; "" = none
+	Contexts []savedContext `json:"contexts"`
+}
+
+type savedContext struct {
+	Name   string `json:"name"`
+	Server string `json:"server"`
+	Token  string `json:"token"`
+}
+
+// contextsFile returns the path of the file: below XDG_CONFIG_HOME, or below .config in the home
+// directory. It returns "" if there is neither.
+func contextsFile(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "dlo", "contexts.json")
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".config", "dlo", "contexts.json")
+	}
+	return ""
+}
+
+// readContexts reads the file. A file that does not exist has no contexts, and one that others can
+// read is refused.
+func readContexts(getenv func(string) string) (savedContexts, error) {
+	var s savedContexts
+	path := contextsFile(getenv)
+	info, err := os.Stat(path)
+	switch {
+	case path == "" || errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return s, err
+	case info.Mode().Perm()&0o077 != 0:
+		return s, fmt.Errorf("%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may have read them", path, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%s cannot be read: %w; remove it, and run dlo login again", path, err)
+	}
+	return s, nil
+}
+
+// write replaces the file.
+func (s savedContexts) write(getenv func(string) string) error {
+	path := contextsFile(getenv)
+	if path == "" {
+		return errors.New("there is no place for the file: set HOME or XDG_CONFIG_HOME")
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "contexts-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func (s *savedContexts) find(name string) *savedContext {
+	if i := slices.IndexFunc(s.Contexts, func(c savedContext) bool { return c.Name == name }); i >= 0 {
+		return &s.Contexts[i]
+	}
+	return nil
+}
+
+// inUse returns the context that a command uses: that of --context, of DLO_CONTEXT, or the current
+// one. It returns nil if none is chosen.
+func inUse(named string, getenv func(string) string) (*savedContext, error) {
+	s, err := readContexts(getenv)
+	if err != nil {
+		return nil, err
+	}
+	name := named
+	if name == "" {
+		name = getenv("DLO_CONTEXT")
+	}
+	if name == "" {
+		return s.find(s.Current), nil
+	}
+	c := s.find(name)
+	if c == nil {
+		return nil, fmt.Errorf("%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name)
+	}
+	return c, nil
+}
+
+// sameServer reports whether two URLs name one server, so that a token goes to no other.
+func sameServer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

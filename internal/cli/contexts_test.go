@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+)
+
+// TestContexts checks how servers and tokens are saved and chosen, and that a token goes to no
+// other server.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	env := map[string]string{"HOME": home}
+	var got []string // tokens that servers received
+	serve := func(name, token string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+			got = append(got, name+" "+sent)
+			if sent != token {
+				rw.WriteHeader(http.StatusUnauthorized)
+				json.NewEncoder(rw).Encode(api.Problem{Title: "Unauthorized", Detail: "the token is not valid"})
+				return
+			}
+			json.NewEncoder(rw).Encode(api.Me{Name: "token:" + name, Grants: []api.Grant{{Role: "reader"}}})
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	one, two := serve("one", "dlo_1"), serve("two", "dlo_2")
+	run := func(stdin string, args ...string) (string, error) {
+		var out, complaints strings.Builder
+		var commands Commands
+		err := Run(Program{Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &complaints, Version: "test"}, &commands, args)
+		return out.String(), err
+	}
+	must := func(want, stdin string, args ...string) {
+		t.Helper()
+		if text, err := run(stdin, args...); err != nil || !strings.Contains(text, want) {
+			t.Fatalf("dlo %v: %q, %v; want %q", args, text, err, want)
+		}
+	}
+	refused := func(want, stdin string, args ...string) {
+		t.Helper()
+		if text, err := run(stdin, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("dlo %v: %q, %v; want %q", args, text, err, want)
+		}
+	}
+	refused("a token begins with dlo_", "secret\n", "login", one.URL)
+	refused("is not valid", "dlo_9\n", "login", one.URL)
+	refused("is not a URL", "dlo_1\n", "login", "http://me:hunter2@dlo.example")
+	if _, err := run("dlo_1\n", "login", "http://me:hunter2@dlo.example"); strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+	must("there are no contexts", "", "context", "list")
+	must("You are token:one", "dlo_1\n", "login", one.URL, "--name", "first")
+	must("You are token:two", "dlo_2", "login", two.URL+"/", "--name", "second")
+	file := filepath.Join(home, ".config", "dlo", "contexts.json")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatal(info.Mode(), err)
+	}
+	must("* second", "", "context", "list")
+	must("token:two", "", "whoami")
+	must("token:one", "", "whoami", "--context", "first")
+	must("token:two", "", "whoami", "--server", two.URL)
+	must("first is in use", "", "context", "use", "first")
+	must("token:one", "", "whoami")
+	env["DLO_CONTEXT"] = "second"
+	must("token:two", "", "whoami")
+	delete(env, "DLO_CONTEXT")
+
+	got = nil
+	other := serve("other", "")
+	must("token:other", "", "whoami", "--server", other.URL)
+	if len(got) != 1 || got[0] != "other " {
+		t.Errorf("another server got %q", got)
+	}
+	env["DLO_SERVER"], env["DLO_TOKEN"] = two.URL, "dlo_2"
+	must("token:two", "", "whoami")
+	must("token:one", "", "whoami", "--context", "first")
+	delete(env, "DLO_SERVER")
+	delete(env, "DLO_TOKEN")
+
+	refused(`no context "third"`, "", "whoami", "--context", "third")
+	refused(`no context "third"`, "", "context", "use", "third")
+	if text, err := run("", "context", "list"); err != nil || strings.Contains(text, "dlo_1") {
+		t.Errorf("the list shows a token: %s, %v", text, err)
+	}
+	must("first is removed", "", "context", "remove", "first")
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "dlo_1") || !strings.Contains(string(text), "dlo_2") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	refused("can be read by others", "", "context", "list")
+	refused("can be read by others", "", "whoami", "--context", "second")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("run dlo login again", "", "context", "list")
+}
