@@ -13,6 +13,7 @@ import (
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
 	scopeTick = 2 * time.Second        // the same for a scope with bounds, whose changes are computed
+	askAgain  = 10 * time.Second       // how often a stream checks that its reader may still see the same
 	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
@@ -65,8 +66,14 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	status, trial := w.brokers(r.Context()), trialNow()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	quiet := time.Now()
+	quiet, asked := time.Now(), w.Now()
 	for {
+		if now := w.Now(); now.Sub(asked) >= askAgain {
+			asked = now
+			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {
+				return // the reader connects again, and is then refused or sees what it may see now
+			}
+		}
 		if now, err := w.Store.Position(r.Context()); err == nil && now != seen {
 			seen, quiet = now, time.Now()
 			if !send("id: %d\nevent: letters\ndata: %d\n\nid: %d\nevent: operation\ndata: %d\n\n", seen, seen, seen, seen) {

@@ -1,0 +1,56 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// TestAStreamEndsWithTheRights checks that a stream of events ends when its reader has lost the
+// right to it, and when the reader may see other queues than at its start.
+func TestAStreamEndsWithTheRights(t *testing.T) {
+	t.Parallel()
+	for _, then := range []deadletter.Principal{{}, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"b"}}}}}} {
+		var who atomic.Pointer[deadletter.Principal]
+		who.Store(&deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"a"}}}}})
+		h := open(t, func(o *web.Options) {
+			o.Hosts = nil
+			o.Actor = func(*http.Request) (deadletter.Principal, error) {
+				if p := who.Load(); p.Name != "" {
+					return *p, nil
+				}
+				return deadletter.Principal{}, fmt.Errorf("%w: say who you are", deadletter.ErrSignIn)
+			}
+		})
+		server := httptest.NewServer(h)
+		defer server.Close()
+		stream, err := http.Get(server.URL + "/events")
+		if err != nil || stream.StatusCode != http.StatusOK {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(io.Discard, stream.Body)
+			ended <- err
+		}()
+		who.Store(&then)
+		h.late.Store(int64(11 * time.Second))
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("the stream goes on for %+v", then)
+		}
+		stream.Body.Close()
+		h.Drain()
+	}
+}
