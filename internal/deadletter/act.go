@@ -88,6 +88,7 @@ const (
 	ActTrialStarted    = "trial started"
 	ActPolicyApplied   = "policy applied"
 	ActPolicyUndone    = "policy undone"
+	ActConfigured      = "configuration changed"
 	ActTokenAdded      = "token added"
 	ActTokenRevoked    = "token revoked"
 	ActDenied          = "denied"
@@ -113,7 +114,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
-	ActTokenAdded, ActTokenRevoked, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
+	ActConfigured, ActTokenAdded, ActTokenRevoked, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
 })
 
 func texts[T ~string](names []T) []string {
@@ -135,24 +136,25 @@ type Target struct {
 type TargetKind string
 
 const (
-	TargetLetter    TargetKind = "letter"
-	TargetLetters   TargetKind = "letters" // named by their selection
-	TargetOperation TargetKind = "operation"
-	TargetGroup     TargetKind = "group"
-	TargetQueue     TargetKind = "queue"
-	TargetBroker    TargetKind = "broker"
-	TargetDrain     TargetKind = "drain"
-	TargetDeploy    TargetKind = "deploy"
-	TargetSchema    TargetKind = "schema"
-	TargetBinding   TargetKind = "binding"
-	TargetView      TargetKind = "view"
-	TargetRedirect  TargetKind = "redirect" // named by the queue whose letters are redirected
-	TargetRules     TargetKind = "rules"
-	TargetDigest    TargetKind = "digest"
-	TargetStore     TargetKind = "store"
-	TargetToken     TargetKind = "token"
-	TargetUser      TargetKind = "user"
-	TargetRoute     TargetKind = "route" // a request, such as POST /operations
+	TargetLetter        TargetKind = "letter"
+	TargetLetters       TargetKind = "letters" // named by their selection
+	TargetOperation     TargetKind = "operation"
+	TargetGroup         TargetKind = "group"
+	TargetQueue         TargetKind = "queue"
+	TargetBroker        TargetKind = "broker"
+	TargetDrain         TargetKind = "drain"
+	TargetDeploy        TargetKind = "deploy"
+	TargetSchema        TargetKind = "schema"
+	TargetBinding       TargetKind = "binding"
+	TargetView          TargetKind = "view"
+	TargetRedirect      TargetKind = "redirect" // named by the queue whose letters are redirected
+	TargetRules         TargetKind = "rules"
+	TargetDigest        TargetKind = "digest"
+	TargetStore         TargetKind = "store"
+	TargetToken         TargetKind = "token"
+	TargetUser          TargetKind = "user"
+	TargetConfiguration TargetKind = "configuration"
+	TargetRoute         TargetKind = "route" // a request, such as POST /operations
 )
 
 // GroupTarget returns a target that names the group.

@@ -399,6 +399,12 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
+	for _, requests := range []string{"200", "100"} {
+		if err := l.store.Configured(t.Context(), map[string]string{"requests": requests}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	did("configuration changed dlo 1/1 configuration")
 	l.people()
 	did("user added page 1/1 user lena", "password set page 1/1 user lena", "signed in page 1/1 user lena", "sign-in failed page 1/0 user lena", "signed out page 1/1 user lena", "user reset page 1/1 user lena", "user removed page 1/1 user lena")
 	for _, c := range []struct {

@@ -30,6 +30,15 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
+// configured records in the audit what has changed in the configuration file.
+func (s *Server) configured(ctx context.Context, path string) error {
+	outline, err := config.Outline(path)
+	if err != nil {
+		return err
+	}
+	return s.store.Configured(ctx, outline)
+}
+
 // reload puts the rules, channels, quiet hours and digest of the configuration file into use. It is
 // all or nothing: a file with a mistake changes nothing. The new rules apply to letters that are
 // not decided yet. Letters that already wait keep their decision.
@@ -51,6 +60,9 @@ func (s *Server) reload(ctx context.Context) {
 	s.digester.Replace(scheduleOf(cfg.Digest))
 	detail := fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))
 	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
+		s.log.Error("audit", "err", err)
+	}
+	if err := s.configured(ctx, path); err != nil {
 		s.log.Error("audit", "err", err)
 	}
 	s.log.Info("rules loaded", "rules", len(set.Rules))

@@ -131,7 +131,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
-		err = errors.Join(s.schemas(ctx), s.picks(ctx), s.reached(ctx))
+		err = errors.Join(s.schemas(ctx), s.picks(ctx), s.reached(ctx), s.configured(ctx, cfg.Rules.File))
 	}
 	if err != nil {
 		s.store.Close()

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Outline returns what a configuration file sets, by the paths of its keys, such as
+// grants[0].role, for the audit of changes. Values that can contain a secret, or letters' data, are
+// replaced with 16 bits of their hash: enough to notice a change, and too few to guess the value.
+func Outline(path string) (map[string]string, error) {
+	outline := map[string]string{}
+	if path == "" {
+		return outline, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, err
+	}
+	for _, n := range root.Content {
+		outlined("", n, outline, 0)
+	}
+	return outline, nil
+}
+
+// plainKeys are the keys whose values the audit shows, with everything below them.
+var plainKeys = []string{
+	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention", "disk", "requeue", "ingest", "audit", "store",
+	"auth.users", "auth.tokens", "auth.proxy.from", "auth.proxy.user", "auth.proxy.email", "auth.proxy.groups",
+}
+
+// plainOfBroker are the same, of a broker.
+var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "accept_limited", "rates"}
+
+func plain(path string) bool {
+	below := func(keys []string, path string) bool {
+		for _, key := range keys {
+			if rest, ok := strings.CutPrefix(path, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return true
+			}
+		}
+		return false
+	}
+	if rest, ok := strings.CutPrefix(path, "brokers["); ok {
+		_, rest, _ = strings.Cut(rest, "].")
+		return below(plainOfBroker, rest)
+	}
+	return below(plainKeys, path)
+}
+
+const (
+	outlineDeep = 20
+	outlineKeys = 5000
+	outlineLong = 200 // bytes of a value
+)
+
+func outlined(path string, n *yaml.Node, into map[string]string, deep int) {
+	if deep > outlineDeep || len(into) >= outlineKeys {
+		return
+	}
+	switch n = resolve(n); n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			outlined(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1], into, deep+1)
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			outlined(path+"["+strconv.Itoa(i)+"]", item, into, deep+1)
+		}
+	case yaml.ScalarNode:
+		if plain(path) && len(n.Value) <= outlineLong {
+			into[path] = n.Value
+			return
+		}
+		sum := sha256.Sum256([]byte(path + "\x00" + n.Value))
+		into[path] = "#" + hex.EncodeToString(sum[:2])
+	}
+}
