@@ -399,10 +399,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
-	for _, requests := range []string{"200", "100"} {
-		if err := l.store.Configured(t.Context(), map[string]string{"requests": requests}); err != nil {
-			t.Fatal(err)
-		}
+	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}); err != nil { // the start recorded the first
+		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")
 	l.people()
