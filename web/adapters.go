@@ -138,6 +138,9 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 		case created:
 			code, v = http.StatusCreated, a.value
 			rw.Header().Set("Location", a.at)
+		case tagged:
+			v = a.value
+			rw.Header().Set("ETag", a.tag)
 		case gone:
 			rw.WriteHeader(http.StatusNoContent)
 			return

@@ -88,6 +88,11 @@ func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.Grou
 		return nil, err
 	}
 	d.Groups = groups
+	if len(groups) == 1 {
+		if d.Unchanged, err = groupUnchanged(r); err != nil {
+			return nil, err
+		}
+	}
 	done, err := w.decide(r, d)
 	return groupsDecided(done), err
 }

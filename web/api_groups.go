@@ -67,5 +67,5 @@ func (w *Web) apiGroup(r *http.Request) (any, error) {
 	v, err := w.shared(r, &g.GroupRow, true)
 	out.Shared, out.Sampled = each(v.Shared, func(s view.Shared) api.Shared { return api.Shared(s) }), v.Sampled
 	out.Different, out.Quiet = each(v.Different, func(d view.Different) api.Different { return api.Different(d) }), v.Quiet
-	return out, err
+	return tagged{out, groupTag(g.ChangedAt)}, err
 }

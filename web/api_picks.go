@@ -37,12 +37,29 @@ func pickOf(p deadletter.Pick) api.Pick {
 
 // apiBindings handles GET /bindings.
 func (w *Web) apiBindings(r *http.Request) (any, error) {
+	list, err := w.bindings(r)
+	return tagged{list, tagOf(list)}, err
+}
+
+func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
 	list, err := w.Store.Picks(r.Context())
 	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
+// bindingsUnchanged returns an error if a request names an older list of bindings with If-Match.
+func (w *Web) bindingsUnchanged(r *http.Request) error {
+	list, err := w.bindings(r)
+	if err != nil {
+		return err
+	}
+	return stillMatches(r, tagOf(list))
+}
+
 // apiAddBinding handles POST /bindings {queue, key, type, reason}.
 func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
+	if err := w.bindingsUnchanged(r); err != nil {
+		return nil, err
+	}
 	return w.createPick(r, nil, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 
@@ -175,6 +192,9 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
 	id, err := pathNumber(r, "pick")
 	if err != nil {
+		return nil, err
+	}
+	if err := w.bindingsUnchanged(r); err != nil {
 		return nil, err
 	}
 	return gone{}, w.unpick(r, id)

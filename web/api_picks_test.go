@@ -77,7 +77,12 @@ func TestTypesArePicked(t *testing.T) {
 	h.postJSON("/api/v1/bindings", `{"queue":"sms","type":"acme.notify.v1.EmailRequested"}`).want(t, 201, `"id":4`)
 	h.get("/api/v1/bindings").want(t, 200, `{"bindings":[{"id":4,"for":"binding","queue":"sms","type":"acme.notify.v1.EmailRequested"`, `{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
 		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`)
-	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 204)
+	stale := request("DELETE", "/api/v1/bindings/1", "")
+	stale.Header.Set("If-Match", `"0123456789abcdef01234567"`)
+	h.do(stale).want(t, 412, "somebody has changed it since")
+	fresh := request("DELETE", "/api/v1/bindings/1", "")
+	fresh.Header.Set("If-Match", h.get("/api/v1/bindings").Header.Get("ETag"))
+	h.do(fresh).want(t, 204)
 	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 404)
 	h.get("/api/v1/audit").want(t, 200, "type picked")
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")

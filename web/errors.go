@@ -30,6 +30,7 @@ var statuses = []struct {
 	{deadletter.ErrInvalid, http.StatusBadRequest},
 	{deadletter.ErrSignIn, http.StatusUnauthorized},
 	{deadletter.ErrForbidden, http.StatusForbidden},
+	{deadletter.ErrChanged, http.StatusPreconditionFailed},
 	{deadletter.ErrTooMany, http.StatusTooManyRequests},
 	{deadletter.ErrNotFound, http.StatusNotFound},
 	{deadletter.ErrConflict, http.StatusConflict},

@@ -36,6 +36,20 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 // before.
 func (w *Web) people(r *http.Request) ([]string, error) {
 	names, err := w.Store.People(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if w.Users != nil && deadletter.ScopeOf(r.Context()).Everywhere() {
+		users, err := w.Users.Users(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			if !slices.Contains(names, u.Name) {
+				names = append(names, u.Name)
+			}
+		}
+	}
 	me := principal(r).Name
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }

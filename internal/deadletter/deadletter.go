@@ -17,6 +17,7 @@ var (
 	ErrInvalid     = errors.New("invalid")       // the request itself is wrong
 	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
 	ErrSignIn      = errors.New("not signed in") // nobody knows who makes the request
+	ErrChanged     = errors.New("changed")       // it is not what the request says that it is
 	ErrTooMany     = errors.New("too many requests")
 	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )

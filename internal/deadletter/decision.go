@@ -20,6 +20,9 @@ type Decision struct {
 	Reopen   bool        // ends a snooze or a resolution
 	Into     GroupID     // merge into this group; 0 = no merge
 	Split    bool        // end a merge into another group
+
+	// Unchanged is when the groups were last changed, as far as the person knows; zero = whenever.
+	Unchanged time.Time
 }
 
 // Decided is a decision that was recorded.

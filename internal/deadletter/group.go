@@ -29,6 +29,7 @@ type GroupRow struct {
 	Owner                string   // "" = nobody
 	Ticket               string   // a link or a number; "" = none
 	Note                 string   // the newest, "" = none
+	ChangedAt            time.Time
 	Snooze               Snooze   // if snoozed
 	Resolved             Resolution
 	Count                int       // letters now dead or held

@@ -79,6 +79,9 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 			if err != nil {
 				return err
 			}
+			if err := t.unchanged(id, d.Unchanged); err != nil {
+				return err
+			}
 			why, err := t.decide(&d, c, out.ID)
 			if err != nil {
 				return err
@@ -102,6 +105,22 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 		err = s.families.load(ctx, s.read)
 	}
 	return out, err
+}
+
+// unchanged checks that a group was last changed at a time; zero = whenever. The error wraps
+// ErrChanged.
+func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
+	var changed int64
+	if at.IsZero() {
+		return nil
+	}
+	if err := t.row(`SELECT changed_at FROM groups WHERE id = $1`, []any{int64(id)}, &changed); err != nil {
+		return err
+	}
+	if changed != at.UnixMilli() {
+		return fmt.Errorf("%w: somebody has decided about %s since; look at it again", deadletter.ErrChanged, id)
+	}
+	return nil
 }
 
 // decided records a decision about groups, or its undo, in the audit.

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// tagged is a response with an entity tag, which If-Match can name in a change.
+type tagged struct {
+	value any
+	tag   string
+}
+
+// groupTag returns the tag of a group: when people, or dlo, last decided about it.
+func groupTag(changed time.Time) string {
+	ms := int64(0) // nobody has decided yet
+	if !changed.IsZero() {
+		ms = changed.UnixMilli()
+	}
+	return strconv.Quote(strconv.FormatInt(ms, 36))
+}
+
+// groupUnchanged returns the time that If-Match names; zero = the request has none, or a star.
+func groupUnchanged(r *http.Request) (time.Time, error) {
+	tags, err := ifMatch(r)
+	if err != nil || len(tags) == 0 {
+		return time.Time{}, err
+	}
+	ms, bad := strconv.ParseInt(strings.Trim(tags[0], `"`), 36, 64)
+	if len(tags) > 1 || bad != nil {
+		return time.Time{}, invalid("If-Match takes one tag, the ETag of the group")
+	}
+	return time.UnixMilli(ms), nil
+}
+
+// ifMatch returns the tags that a change names; none = the request has no If-Match, or a star.
+func ifMatch(r *http.Request) (tags []string, err error) {
+	for _, part := range strings.Split(strings.Join(r.Header.Values("If-Match"), ","), ",") {
+		switch part = strings.TrimSpace(part); {
+		case part == "":
+		case part == "*":
+			return nil, nil
+		case len(part) < 3 || part[0] != '"' || part[len(part)-1] != '"':
+			return nil, invalid("If-Match takes a strong tag in quotes, as ETag gives it")
+		default:
+			tags = append(tags, part)
+		}
+	}
+	return tags, nil
+}
+
+// tagOf returns the tag of a value: the same for an equal value.
+func tagOf(v any) string {
+	text, _ := json.Marshal(v) // a value of the API always encodes
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf("\"%x\"", sum[:12])
+}
+
+// stillMatches returns an error if a change names tags, and the present one is not among them.
+func stillMatches(r *http.Request, present string) error {
+	tags, err := ifMatch(r)
+	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {
+		return err
+	}
+	return fmt.Errorf("%w: somebody has changed it since; read it again", deadletter.ErrChanged)
+}
