@@ -130,14 +130,14 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.signIn("lena", passphrase)
-	for range 14 { // used every 12 h, it lasts for 7 days
-		g.late.Add(int64(12*time.Hour - time.Minute))
+	for range 24 { // used every half hour, it lasts for 12 h
+		g.late.Add(int64(29 * time.Minute))
 		g.ask("GET", "/account", nil).want(t, 200)
 	}
-	g.late.Add(int64(12*time.Hour - time.Minute))
+	g.late.Add(int64(29 * time.Minute))
 	g.ask("GET", "/account", nil).want(t, 303)
 	g.signIn("lena", passphrase)
-	g.late.Add(int64(12*time.Hour + time.Minute))
+	g.late.Add(int64(31 * time.Minute))
 	g.ask("GET", "/account", nil).want(t, 303)
 
 	g.signIn("lena", passphrase)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,6 +25,9 @@ type Auth struct {
 	Proxy  identity.Proxy
 	Tokens bool // tokens of the API are accepted
 	Users  bool // dlo has users of its own
+
+	SessionIdle    time.Duration // a session that was not used that long has ended
+	SessionLongest time.Duration // a session ends then in any case
 }
 
 // On reports whether requests without credentials are refused.
@@ -76,6 +80,12 @@ func (d *decoder) auth(n *yaml.Node, a *Auth) {
 		"proxy":  func(n *yaml.Node) { d.proxy(n, &a.Proxy) },
 		"tokens": func(n *yaml.Node) { d.boolean(n, &a.Tokens) },
 		"users":  func(n *yaml.Node) { d.boolean(n, &a.Users) },
+		"session": func(n *yaml.Node) {
+			d.mapping(n, "auth.session", keys{
+				"idle":    func(n *yaml.Node) { d.duration(n, &a.SessionIdle, time.Minute, 30*day) },
+				"longest": func(n *yaml.Node) { d.duration(n, &a.SessionLongest, time.Minute, 90*day) },
+			})
+		},
 	})
 }
 

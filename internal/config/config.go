@@ -149,6 +149,7 @@ func Defaults() Config {
 	return Config{
 		Listen:    "127.0.0.1:8672",
 		Requests:  200,
+		Auth:      Auth{SessionIdle: identity.SessionIdle, SessionLongest: identity.SessionLongest},
 		PublicURL: "",
 		Store:     "dlo.db",
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},

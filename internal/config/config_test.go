@@ -232,7 +232,7 @@ read_only: true
 requests: 5
 base_path: /tools/dlo
 audit: {file: /a}
-auth: {tokens: true, users: true, proxy: {from: [10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
+auth: {tokens: true, users: true, session: {idle: 1h, longest: 2h}, proxy: {from: [unix, 10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
 retention: {settled: 1d, discarded: 0, dead: 90d}
 `)
@@ -241,7 +241,8 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 	}
 	want := config.Config{
 		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com/tools/dlo", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, Requests: 5, BasePath: "/tools/dlo", ReadOnly: true, AuditFile: "/a",
-		Auth: config.Auth{Tokens: true, Users: true, Proxy: identity.Proxy{
+		Auth: config.Auth{Tokens: true, Users: true, SessionIdle: time.Hour, SessionLongest: 2 * time.Hour, Proxy: identity.Proxy{
+			Unix: true,
 			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
 			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
 		}},

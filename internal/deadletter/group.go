@@ -30,7 +30,7 @@ type GroupRow struct {
 	Ticket               string   // a link or a number; "" = none
 	Note                 string   // the newest, "" = none
 	ChangedAt            time.Time
-	Snooze               Snooze   // if snoozed
+	Snooze               Snooze // if snoozed
 	Resolved             Resolution
 	Count                int       // letters now dead or held
 	Waiting              int       // letters that wait for a retry

@@ -10,12 +10,16 @@ import (
 )
 
 const (
-	sessionIdle = 12 * time.Hour     // a session that was not used that long has ended
-	sessionLife = 7 * 24 * time.Hour // a session ends then in any case
-	confirmed   = 15 * time.Minute   // how long after the password was given more is allowed
-	invitation  = 72 * time.Hour     // how long an invitation can be accepted
-	maxHashing  = 2                  // passwords that are hashed at a time, 19 MiB each
-	maxAgent    = 200                // bytes of a browser's User-Agent that are kept
+	confirmed  = 15 * time.Minute // how long after the password was given more is allowed
+	invitation = 72 * time.Hour   // how long an invitation can be accepted
+	maxHashing = 2                // passwords that are hashed at a time, 19 MiB each
+	maxAgent   = 200              // bytes of a browser's User-Agent that are kept
+)
+
+// Usual limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
+const (
+	SessionIdle    = 30 * time.Minute
+	SessionLongest = 12 * time.Hour
 )
 
 // AccountStore keeps local users and their sessions.
@@ -39,18 +43,22 @@ type AccountStore interface {
 // Accounts are dlo's own users, with passwords and sessions. Its methods are safe for concurrent
 // use.
 type Accounts struct {
+	SessionIdle    time.Duration // a session that was not used that long has ended
+	SessionLongest time.Duration // a session ends then in any case
+
 	store   AccountStore
 	now     func() time.Time
 	tries   throttle
 	hashing chan struct{}
 }
 
-// NewAccounts returns the accounts in a store. now is nil for time.Now.
+// NewAccounts returns the accounts in a store, with the usual limits of sessions. now is nil for
+// time.Now.
 func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{store: store, now: now, hashing: make(chan struct{}, maxHashing)}
+	return &Accounts{SessionIdle: SessionIdle, SessionLongest: SessionLongest, store: store, now: now, hashing: make(chan struct{}, maxHashing)}
 }
 
 // Browser is where somebody signs in.
@@ -123,7 +131,7 @@ func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret st
 // limits returns the times before which a session must have been used, and must have begun.
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
-	return now.Add(-sessionIdle), now.Add(-sessionLife)
+	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)
 }
 
 // Session returns the session of a cookie's secret. The error wraps deadletter.ErrNotFound if it

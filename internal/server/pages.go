@@ -56,6 +56,7 @@ func (s *Server) pages() {
 		}
 		if s.cfg.Auth.Users {
 			s.accounts = identity.NewAccounts(s.store, nil)
+			s.accounts.SessionIdle, s.accounts.SessionLongest = s.cfg.Auth.SessionIdle, s.cfg.Auth.SessionLongest
 			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
 		who := identity.New(known)
