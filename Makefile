@@ -29,7 +29,7 @@ demo-fix: ## let the letters of a running demo pass when they are requeued
 	@go run ./cmd/demo fix
 
 test: ## everything, on a real RabbitMQ and a real browser; installs them where missing
-	@.ci/install rabbitmq-server chromium-headless-shell nginx-light apache2 caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
+	@.ci/install rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	go vet ./...

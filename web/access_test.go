@@ -62,6 +62,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 	h := open(t, knownAs(&who), withUsers)
 	paths := strings.NewReplacer("{id}", "1", "{set}", "shop", "{name}", "main", "*", "x.css")
 	var list []string
+	asked := 0
 	if err := chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if strings.HasSuffix(route, "/events") || strings.HasPrefix(route, "/static/") && method != http.MethodGet {
 			return nil // streams are in TestNobodyGetsAnEvent
@@ -70,6 +71,8 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			who = p
 			r := httptest.NewRequest(method, "https://dlo.example"+paths.Replace(route), nil)
 			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			asked++
+			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // one address would soon be told to wait
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
 			text := answer.Body.String()

@@ -143,10 +143,10 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		if certificate != nil && l.Addr().Network() != "unix" {
+		l = netutil.LimitListener(l, maxConnections)
+		if certificate != nil && l.Addr().Network() != "unix" { // outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
 			l = certificate.over(l)
 		}
-		l = netutil.LimitListener(l, maxConnections)
 		if i == 0 {
 			s.listener = l
 		} else {

@@ -33,6 +33,7 @@ func TestUndo(t *testing.T) {
 			t.Fatal(undone, err)
 		}
 		after := g.one(1)
+		after.ChangedAt = before.ChangedAt // an undo is a change too
 		if diff := cmp.Diff(before.GroupRow, after.GroupRow); diff != "" || after.Head != 0 {
 			t.Errorf("%s: %s", done.Kind, diff)
 		}

@@ -59,7 +59,7 @@ func (g *listedGroup) columns() columns {
 		{`g.owner`, &g.Owner},
 		{`g.ticket`, &g.Ticket},
 		{`g.note`, &g.Note},
-		{`g.changed_at`, instant{&g.ChangedAt}},
+		{`nullif(g.changed_at, 0)`, instant{&g.ChangedAt}},
 		{`g.snooze_until`, instant{&g.Snooze.Until}},
 		{`g.snooze_after`, &g.Snooze.After},
 		{`g.snooze_queue`, &g.Snooze.Queue},

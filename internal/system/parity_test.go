@@ -65,6 +65,8 @@ var capabilities = []capability{
 	{"change the rate of an operation", one("POST /operations/{id}/rate"), one("PATCH /operations/{id}"), one("operations rate"), ""},
 	{"list saved views", one("GET /letters"), one("GET /views"), one("views list"), ""},
 	{"see who one is", one("GET /account"), one("GET /me"), one("whoami"), ""},
+	{"view the pages under another grant", one("POST /view-as, POST /view-as/stop"), nil, nil, "a token of that grant shows the same"},
+	{"save servers with their tokens", nil, nil, one("login, context list, context use, context remove"), "a file of the machine where the command line runs"},
 	{"sign in and out", one("GET /signin, POST /signin, POST /signout, GET /signin/again, POST /signin/again"), nil, nil, "passwords are for people with a browser; programs have tokens"},
 	{"choose a password, change it, and end sessions", one("GET /welcome, POST /welcome, POST /account/password, POST /account/sessions/{id}/end"), nil, nil, "passwords are for people with a browser; programs have tokens"},
 	{"list tokens", nil, one("GET /tokens"), one("token list"), "tokens are for programs and the command line"},
