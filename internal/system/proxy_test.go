@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -270,15 +271,46 @@ func tokenIn(p *proxied) (string, error) {
 
 func TestBehindNginx(t *testing.T) {
 	t.Parallel()
-	behind(t, "nginx.conf", func(_ *proxied, text, dir string) {
-		main := filepath.Join(dir, "nginx.conf")
-		temporary := ""
-		for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-			temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
+	behind(t, "nginx.conf", startNginx).check()
+}
+
+func startNginx(p *proxied, text, dir string) {
+	main := filepath.Join(dir, "nginx.conf")
+	temporary := ""
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
+	}
+	writeFile(p.t, main, fmt.Sprintf("daemon off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary, text))
+	testenv.Daemon(p.t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
+}
+
+// TestABrowserBehindNginx lives with the proxy in a real browser, over TLS: the pages, a form, and
+// the stream of events, whose first bytes arrive before it ends.
+func TestABrowserBehindNginx(t *testing.T) {
+	t.Parallel()
+	p := behind(t, "nginx.conf", startNginx)
+	tab := testenv.Browser(t)
+	tab.TrustAll()
+	tab.Cookie("dlo.example.com", "who", "ana/payments")
+	at := fmt.Sprintf("https://dlo.example.com:%d", p.port)
+	tab.Open(at + "/account")
+	sees := func(expression string) {
+		t.Helper()
+		for until := time.Now().Add(20 * time.Second); !testenv.Run(tab, chromedp.Evaluate[bool](expression)); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%s: %s", expression, testenv.Run(tab, chromedp.Evaluate[string]("document.body.innerText")))
+			}
 		}
-		writeFile(t, main, fmt.Sprintf("daemon off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary, text))
-		testenv.Daemon(t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
-	}).check()
+	}
+	sees(`document.body.innerText.includes('operator') && document.querySelector('h1').textContent === 'ana'`)
+	sees(`performance.getEntriesByType('navigation')[0].nextHopProtocol.length > 0 && location.protocol === 'https:' && getComputedStyle(document.body).display !== ''`)
+	tab.Open(at + "/operations")
+	sees(`document.querySelector('#nav') !== null`)
+	tab.Act(`fetch('/events').then(r => r.body.getReader().read()).then(part => { window.first = new TextDecoder().decode(part.value) })`)
+	sees(`(window.first ?? '').startsWith('retry:')`)
+	tab.Act(`document.querySelector('[data-theme-form] button').click()`)
+	sees(`document.documentElement.dataset.theme !== undefined`)
+	sees(`document.cookie.indexOf('theme') < 0`) // HttpOnly
 }
 
 func TestBehindCaddy(t *testing.T) {

@@ -14,8 +14,10 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 )
 
@@ -257,6 +259,19 @@ func readViolation(text string) string {
 		s += ": " + v.Sample
 	}
 	return s
+}
+
+// TrustAll accepts certificates of unknown authorities, such as those that tests make.
+func (b *Tab) TrustAll() {
+	b.t.Helper()
+	b.Do(command(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}))
+}
+
+// Cookie sets a cookie of a domain, for https only.
+func (b *Tab) Cookie(domain, name, value string) {
+	b.t.Helper()
+	secure := true
+	b.Do(command(network.SetCookie, network.SetCookieParams{Name: name, Value: value, Domain: domain, Secure: &secure}))
 }
 
 // command turns a command of the devtools protocol into a step.

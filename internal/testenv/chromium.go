@@ -53,8 +53,8 @@ func (s *sharedChrome) launch() (err error) {
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
 		// Only loopback has an address: no page and no service of the browser can reach anything
-		// else.
-		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		// else. The name of the examples is loopback too, for tests with proxies.
+		chromedp.Flag("host-resolver-rules", "MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	s.ctx, s.cancel = chromedp.NewContext(allocator)
