@@ -18,7 +18,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.readLetter(r)
+	l, err := w.readableLetter(r)
 	if err != nil {
 		return nil, err
 	}

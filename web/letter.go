@@ -63,6 +63,15 @@ func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadlet
 	return l, deadletter.Allow(by, deadletter.VerbView, l.Place())
 }
 
+// readableLetter reads the letter in the path for a request that shows its content.
+func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
+	l, err := w.readLetter(r)
+	if err == nil && l.Withheld {
+		err = deadletter.Allow(principal(r), deadletter.VerbRead, l.Place())
+	}
+	return l, err
+}
+
 // letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list from which the
 // letter was opened.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
@@ -171,7 +180,7 @@ var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
 // browsers do not display.
 func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
-	l, err := w.readLetter(r)
+	l, err := w.readableLetter(r)
 	if err != nil {
 		w.fail(rw, r, err)
 		return

@@ -102,7 +102,7 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	l.Size, l.Attempts, l.Summary, l.Error, l.Why, l.Unverified = row.Size, row.Attempts, row.Summary, row.Error, row.Why, row.Unverified
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)
 	l.Picked, l.GroupPick = r.picked.String, r.groupPick.String
-	if r.twin.Valid {
+	if r.twin.Valid && r.twinRandom.Valid { // the scope of the request may leave the twin out
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
 	l.Properties = deadletter.StoredProperties(r.properties)
