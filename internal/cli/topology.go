@@ -49,10 +49,20 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	if err := c.print(p.Stdout, checked, text, dropped); err != nil {
 		return err
 	}
-	if n := len(checked.Findings); n > 0 {
+	if n := faults(checked.Findings); n > 0 {
 		return findingsError{n}
 	}
 	return unread(checked)
+}
+
+// faults counts the findings that are faults. What is only seen, and not judged, is none.
+func faults(list []api.Finding) (n int) {
+	for _, f := range list {
+		if f.Kind != string(topology.Moved) {
+			n++
+		}
+	}
+	return n
 }
 
 // check gets the findings from where the command line says. text is that of the file, if it is one.
@@ -217,7 +227,7 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	case len(drops) > 0:
 		first = fmt.Sprintf("%d of %d queues will drop what their consumers reject", len(drops), queues)
 	default:
-		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", count(queues, "queue", "queues"), count(len(t.Findings), "finding", "findings"))
+		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", count(queues, "queue", "queues"), count(faults(t.Findings), "finding", "findings"))
 	}
 	if dropped > 0 {
 		first += fmt.Sprintf("; the node has dropped %s since it started", count(int(dropped), "message", "messages"))

@@ -217,3 +217,21 @@ nothing was changed; ` + "`dlo topology apply`" + ` sets them, -o rabbitmqctl pr
 		t.Errorf("%d %q", code, errs)
 	}
 }
+
+// TestAShovelIsSeenAndNotJudged checks that a file whose only finding is a shovel is clean, and
+// that the shovel is printed.
+func TestAShovelIsSeenAndNotJudged(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "definitions.json")
+	text := `{"rabbitmq_version": "4.3.6", "policies": [], "queues": [
+		{"name": "orders", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}},
+		{"name": "dead", "vhost": "/", "durable": true, "auto_delete": false, "arguments": {}}],
+		"parameters": [{"vhost": "/", "component": "shovel", "name": "archive", "value": {"src-queue": "orders", "dest-uri": "amqp://me:hunter2@h"}}, {"vhost": "/", "component": "shovel", "name": "odd", "value": 7}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := runTopology(t, Program{}, "check", file)
+	if code != 0 || !strings.Contains(stdout, "the shovel archive takes messages out of orders") || !strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
+		t.Errorf("%d %s %s", code, stdout, stderr)
+	}
+}

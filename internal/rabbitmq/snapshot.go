@@ -114,7 +114,23 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 			s.Gaps = append(s.Gaps, topology.Gap{What: part.name, Why: err.Error()})
 		}
 	}
+	m.shovels(ctx, in, &s)
 	return s, ctx.Err()
+}
+
+// shovels reads the dynamic shovels of a vhost. The user needs the tag policymaker for that, so
+// shovels that it may not see are not missed.
+func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapshot) {
+	var list []struct {
+		Name  string
+		Value json.RawMessage
+	}
+	if err := m.get(ctx, "/api/parameters/shovel/"+in, &list); err != nil {
+		return
+	}
+	for _, p := range list {
+		s.AddShovel(p.Name, p.Value)
+	}
 }
 
 // queues reads the queues of a vhost page by page.

@@ -110,7 +110,12 @@ type parameter struct {
 }
 
 func (p parameter) add(s *Snapshot) error {
-	if p.Component != "operator_policy" {
+	switch p.Component {
+	case "shovel":
+		s.AddShovel(p.Name, p.Value)
+		return nil
+	case "operator_policy":
+	default:
 		return nil
 	}
 	var policy Policy
@@ -120,6 +125,18 @@ func (p parameter) add(s *Snapshot) error {
 	policy.Name = p.Name
 	s.Operators = append(s.Operators, policy)
 	return nil
+}
+
+// AddShovel adds a dynamic shovel with its value, as the parameter of RabbitMQ contains it. A
+// shovel that dlo cannot read is left out, because it is only shown.
+func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
+	var v struct {
+		From string `json:"src-queue"`
+		To   string `json:"dest-queue"`
+	}
+	if json.Unmarshal(value, &v) == nil {
+		s.Shovels = append(s.Shovels, Shovel{name, v.From, v.To})
+	}
 }
 
 // badDefinitions says where a file is not valid.

@@ -35,6 +35,7 @@ const (
 	LeftBehind      Kind = "left_behind"       // messages wait, nothing arrives, and nothing reads them
 	RedeliveryStorm Kind = "redelivery_storm"  // consumers requeue messages to the head
 	RetryRecipe     Kind = "retry_recipe"      // a chain of queues retries messages by time-to-live
+	Moved           Kind = "moved"             // a shovel or a federation link moves messages of the queue
 	PolicyChanged   Kind = "policy_changed"    // a policy that dlo has set was changed or deleted since
 )
 
@@ -89,6 +90,7 @@ var severities = map[Kind]deadletter.Severity{
 	LeftBehind:      deadletter.SeverityNotify,
 	RedeliveryStorm: deadletter.SeverityNotify,
 	RetryRecipe:     deadletter.SeverityDigest,
+	Moved:           deadletter.SeverityDigest,
 	PolicyChanged:   deadletter.SeverityNotify,
 }
 

@@ -81,6 +81,7 @@ func (in *inspector) look() {
 // letters, and a work queue must lead its dead letters to one of them.
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
+	in.moved(v)
 	switch {
 	case !in.s.complete(): // the role of a queue depends on all parts
 		if v.lasts() {

@@ -22,6 +22,7 @@ type Snapshot struct {
 	Bindings  []Binding
 	Policies  []Policy
 	Operators []Policy // operator policies
+	Shovels   []Shovel // dynamic ones, as far as the user may see them
 	Gaps      []Gap
 }
 

@@ -193,6 +193,18 @@ var cases = map[string]struct {
 			s.Policies = append(s.Policies, policy("limits", "^ord", 10, "max-length", 1000, "dead-letter-exchange", "dlo.dlx"))
 		},
 	},
+	"a shovel": {
+		change: func(s *topology.Snapshot) {
+			s.Shovels = []topology.Shovel{{Name: "to the archive", From: "orders"}, {Name: "elsewhere"}, {Name: "in", To: "orders"}}
+		},
+		want: []string{"moved orders digest certain", "moved orders digest certain"},
+	},
+	"a federated queue": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("all", "^orders$", 99, "federation-upstream-set", "all", "dead-letter-exchange", "dlo.dlx"))
+		},
+		want: []string{"moved orders digest certain"},
+	},
 	"two policies of one name": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = append(s.Policies, policy("dlo", "^emails$", 10, "dead-letter-exchange", "dlo.dlx"))

@@ -1,0 +1,50 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Shovel is a dynamic shovel, which moves messages between queues or exchanges, perhaps of other
+// brokers.
+type Shovel struct {
+	Name string
+	From string // the queue that it takes messages out of; "" = none of this vhost
+	To   string // the queue that it puts messages into; "" = none of this vhost
+}
+
+// federated are the keys of a policy that link a queue with queues of other brokers.
+var federated = []string{"federation-upstream", "federation-upstream-set"}
+
+// moved reports shovels and links that move messages of a queue without its consumers. They are
+// seen, and not judged, because where the messages go is not in the snapshot.
+func (in *inspector) moved(v *view) {
+	for _, s := range in.s.Shovels {
+		if s.From != v.Name && s.To != v.Name {
+			continue
+		}
+		does := "takes messages out of"
+		if s.From != v.Name {
+			does = "puts messages into"
+		}
+		in.add(Finding{
+			Kind: Moved, Queue: v.Name,
+			Title: fmt.Sprintf("the shovel %s %s %s", named(s.Name), does, named(v.Name)),
+			Loses: "nothing that dlo can see",
+			Why:   "A shovel moves messages without a rejection, so dlo does not see what becomes of them there.",
+			Cure:  "If the shovel takes dead letters somewhere else, dlo can drain the queue instead: see docs/adopting.md.",
+		})
+	}
+	for _, p := range []*Policy{v.operator.winner, v.policy.winner} {
+		if p == nil || !slices.ContainsFunc(federated, func(key string) bool { return p.Definition[key] != nil }) {
+			continue
+		}
+		in.add(Finding{
+			Kind: Moved, Queue: v.Name,
+			Title: fmt.Sprintf("policy %s federates %s", named(p.Name), named(v.Name)),
+			Loses: "nothing that dlo can see",
+			Why:   "A federated queue gets messages of other brokers while it has consumers. What is rejected here dies here.",
+			Cure:  "None is needed. Adopt the queue on the other brokers as well.",
+		})
+	}
+}
