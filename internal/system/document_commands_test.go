@@ -21,11 +21,11 @@ var (
 
 // runElsewhere are commands that other tests run, with what they need.
 var runElsewhere = map[string]string{
-	"dlo drill --":  "TestADrill runs it",
-	"dlo leave":     "TestDloLeaves runs it; it needs a stopped dlo",
-	"dlo login ":    "TestContexts (internal/cli) runs it; here is no such server",
-	"--context dlo": "TestContexts (internal/cli) runs it; here is no such context",
-	"dlo user ":     "TestTokensOnTheCommandLine runs it; here dlo has no users",
+	"dlo drill --":               "TestADrill runs it",
+	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
+	"dlo login ":                 "TestContexts (internal/cli) runs it; here is no such server",
+	"dlo letters list --context": "TestContexts (internal/cli) runs it; here is no such context",
+	"dlo user ":                  "TestTokensOnTheCommandLine runs it; here dlo has no users",
 	"dlo token add admin --role admin --store":                 "TestTokensOnTheCommandLine runs it; it needs a stopped dlo",
 	"dlo topology apply":                                       "TestAPlanIsAppliedProvedAndUndone runs it; here no broker was looked at",
 	"dlo topology undo orders":                                 "TestAPlanIsAppliedProvedAndUndone runs it; here no policy was set",
