@@ -298,7 +298,7 @@ func TestRefusesToStart(t *testing.T) {
 		code         int
 		says         []string
 	}{
-		{"bad configuration", "listn: x\nrequeue: {rate: fast}\nsearch: {substring: true}\n", cli.ExitUsage, []string{":1:1: there is no key \"listn\"", ":2:17:", ":3:10: search.substring: not in this version"}},
+		{"bad configuration", "listn: x\nrequeue: {rate: fast}\nsearch: {substring: true}\n", cli.ExitUsage, []string{":1:1: there is no key \"listn\"", ":2:17:", ":3:10: substring: not in this version"}},
 		{"an address that others can reach", "listen: 0.0.0.0:8672\nstore: " + filepath.Join(dir, "a.db"), cli.ExitUsage, []string{"an address other than loopback needs auth"}},
 		{"a damaged store", "store: " + damaged, cli.ExitFailed, []string{"not an SQLite database", "Letters wait in the broker", "Restore"}},
 		{"an address that is taken", "listen: " + taken.Addr().String() + "\nstore: " + filepath.Join(dir, "b.db"), cli.ExitFailed, []string{"address already in use", "DLO_LISTEN"}},
