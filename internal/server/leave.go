@@ -16,6 +16,7 @@ import (
 // Leave is the command `dlo leave`.
 type Leave struct {
 	config.File
+	Export      string `name:"export" help:"Write all letters to this new file before anything is removed, with masked values; dlo letters import reads it. Letters that still wait do not keep dlo from leaving then."`
 	KeepLetters bool `name:"keep-letters" help:"Leave although letters in the store still wait for a retry or for people. They stay in the store."`
 	Yes         bool `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
 }
@@ -43,6 +44,12 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	if err := c.settled(ctx, s); err != nil {
 		return err
 	}
+	if c.Export != "" && c.Yes {
+		if err := exportLetters(ctx, s.store, c.Export); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Out, "written: all letters, to "+c.Export)
+	}
 	adoption := adopt.New(s.store, s.adoptions(), func(string, string) {}, nil, log)
 	applied, err := adoption.Adopted(ctx)
 	if err != nil {
@@ -69,7 +76,7 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 // settled returns an error if letters in the store still need something to be done.
 func (c Leave) settled(ctx context.Context, s *Server) error {
 	queues, err := s.store.Queues(ctx)
-	if err != nil || c.KeepLetters {
+	if err != nil || c.KeepLetters || c.Export != "" {
 		return err
 	}
 	open := 0
@@ -79,7 +86,7 @@ func (c Leave) settled(ctx context.Context, s *Server) error {
 		}
 	}
 	if open > 0 {
-		return fmt.Errorf("%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with `dlo letters export`. Then repeat this with --keep-letters if some remain: they stay in the store", open)
+		return fmt.Errorf("%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with --export FILE. Or repeat this with --keep-letters if some remain: they stay in the store", open)
 	}
 	return nil
 }

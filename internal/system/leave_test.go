@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,7 +90,19 @@ func TestDloLeaves(t *testing.T) {
 	if _, err := a.ch.QueuePurge("dlo.letters", false); err != nil {
 		t.Fatal(err)
 	}
-	p.leave(0, "--keep-letters", "--yes")
+	file := filepath.Join(t.TempDir(), "letters.ndjson")
+	if out, _ := p.leave(0, "--export", file); strings.Contains(out, "written") {
+		t.Errorf("without --yes: %s", out)
+	}
+	if out, _ := p.leave(0, "--export", file, "--yes"); !strings.Contains(out, "written: all letters, to "+file) {
+		t.Errorf("%s", out)
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") != 3 || !strings.Contains(string(text), `"queue":"orders"`) || !strings.Contains(string(text), `"masked":false`) {
+		t.Errorf("the file has %s, %v", text, err)
+	}
+	if _, errs := p.leave(2, "--export", file, "--yes"); !strings.Contains(errs, "file exists") {
+		t.Errorf("over a file: %s", errs)
+	}
 	if after := a.everything(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
