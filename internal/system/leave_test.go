@@ -97,7 +97,7 @@ func TestDloLeaves(t *testing.T) {
 	if out, _ := p.leave(0, "--export", file, "--yes"); !strings.Contains(out, "written: all letters, to "+file) {
 		t.Errorf("%s", out)
 	}
-	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") != 3 || !strings.Contains(string(text), `"queue":"orders"`) || !strings.Contains(string(text), `"masked":false`) {
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") != 3 || !strings.Contains(string(text), `"queue":"orders"`) || !strings.Contains(string(text), `"body":"eA=="`) {
 		t.Errorf("the file has %s, %v", text, err)
 	}
 	if _, errs := p.leave(2, "--export", file, "--yes"); !strings.Contains(errs, "file exists") {
