@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type proxied struct {
 	dlo    *serving
 	port   int
 	client *http.Client
+	base   string                            // below which dlo is; "" = at the root
 	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
 }
 
@@ -116,9 +118,19 @@ func authService(t *testing.T) (port string) {
 // files are replaced.
 func behind(t *testing.T, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
+	return below(t, "", file, start)
+}
+
+// below is behind for a dlo below a path.
+func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
+	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
 	writeFile(t, secret, "change-me\n")
-	p := &proxied{t: t, dlo: serve(t, "", away+fmt.Sprintf(proxyConfig, secret), nil), port: testenv.FreePort(t)}
+	config := away + fmt.Sprintf(proxyConfig, secret)
+	if base != "" {
+		config = strings.Replace(config, "https://dlo.example.com", "https://dlo.example.com"+base, 1) + "base_path: " + base + "\n"
+	}
+	p := &proxied{t: t, dlo: serve(t, "", config, nil), port: testenv.FreePort(t), base: base}
 	certificate, key, pool := certified(t)
 	p.client = &http.Client{
 		Timeout:       20 * time.Second,
@@ -138,7 +150,7 @@ func behind(t *testing.T, file string, start func(p *proxied, text, dir string))
 	replaced := strings.NewReplacer("127.0.0.1:8672", strings.TrimPrefix(p.dlo.url, "http://"), "127.0.0.1:4180", "127.0.0.1:"+authService(t),
 		"/etc/nginx/dlo.crt", certificate, "/etc/nginx/dlo.key", key, "/etc/apache2/dlo.crt", certificate, "/etc/apache2/dlo.key", key,
 		"listen 443 ssl", fmt.Sprintf("listen 127.0.0.1:%d ssl", p.port), "*:443", fmt.Sprintf("127.0.0.1:%d", p.port),
-		"dlo.example.com {", fmt.Sprintf("https://dlo.example.com:%d {\n\ttls %s %s", p.port, certificate, key)).Replace(string(text))
+		"dlo.example.com {", fmt.Sprintf("https://dlo.example.com:%d {\n\ttls %s %s", p.port, certificate, key), "api/", strings.TrimPrefix(base+"/api/", "/")).Replace(string(text))
 	start(p, replaced, t.TempDir())
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if _, _, err := p.try("GET", "/static/none", ""); err == nil {
@@ -157,7 +169,7 @@ func (p *proxied) try(method, path, who string, headers ...string) (*http.Respon
 	if method == "POST" {
 		body = strings.NewReader("name=mine&query=state%3Adead")
 	}
-	r, err := http.NewRequestWithContext(p.t.Context(), method, "https://dlo.example.com"+path, body)
+	r, err := http.NewRequestWithContext(p.t.Context(), method, "https://dlo.example.com"+p.base+path, body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -196,6 +208,24 @@ func (p *proxied) want(code int, method, path, who string, headers []string, par
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			p.t.Errorf("%s %s of %q: %q is missing in %.400s", method, path, who, part, text)
+		}
+	}
+}
+
+// checkPages checks that a page below a path leads to no path outside of it.
+func (p *proxied) checkPages() {
+	p.t.Helper()
+	answer, text, err := p.try("GET", "/letters", "ana/")
+	for hops := 0; err == nil && answer.StatusCode == http.StatusSeeOther && hops < 3; hops++ {
+		to := strings.TrimPrefix(answer.Header.Get("Location"), p.base)
+		answer, text, err = p.try("GET", to, "ana/")
+	}
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(text, `href="`+p.base+`/triage"`) {
+		p.t.Errorf("%v %.300s", err, text)
+	}
+	for _, m := range regexp.MustCompile(` (?:href|src|action)="(/[^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if !strings.HasPrefix(m[1], p.base+"/") {
+			p.t.Errorf("a page leads to %s", m[1])
 		}
 	}
 }
@@ -271,7 +301,11 @@ func tokenIn(p *proxied) (string, error) {
 
 func TestBehindNginx(t *testing.T) {
 	t.Parallel()
-	behind(t, "nginx.conf", startNginx).check()
+	for _, base := range []string{"", "/dlo"} {
+		p := below(t, base, "nginx.conf", startNginx)
+		p.check()
+		p.checkPages()
+	}
 }
 
 func startNginx(p *proxied, text, dir string) {
@@ -315,30 +349,42 @@ func TestABrowserBehindNginx(t *testing.T) {
 
 func TestBehindCaddy(t *testing.T) {
 	t.Parallel()
-	behind(t, "Caddyfile", func(p *proxied, text, dir string) {
-		file := filepath.Join(dir, "Caddyfile")
-		writeFile(t, file, "{\n\tadmin off\n\tauto_https off\n\tdefault_bind 127.0.0.1\n}\n"+text)
-		testenv.Daemon(t, "caddy", "caddy", "run", "--adapter", "caddyfile", "--config", file)
-	}).check()
+	for _, base := range []string{"", "/dlo"} {
+		p := below(t, base, "Caddyfile", startCaddy)
+		p.check()
+		p.checkPages()
+	}
+}
+
+func startCaddy(p *proxied, text, dir string) {
+	file := filepath.Join(dir, "Caddyfile")
+	writeFile(p.t, file, "{\n\tadmin off\n\tauto_https off\n\tdefault_bind 127.0.0.1\n}\n"+text)
+	testenv.Daemon(p.t, "caddy", "caddy", "run", "--adapter", "caddyfile", "--config", file)
 }
 
 func TestBehindApache(t *testing.T) {
 	t.Parallel()
-	behind(t, "apache.conf", func(p *proxied, text, dir string) {
-		p.sign = func(r *http.Request, who string) {
-			if user, _, _ := strings.Cut(who, "/"); r.Header.Get("Authorization") == "" {
-				r.SetBasicAuth(user, "secret")
-			}
+	for _, base := range []string{"", "/dlo"} {
+		p := below(t, base, "apache.conf", startApacheWithPasswords)
+		p.check()
+		p.checkPages()
+	}
+}
+
+func startApacheWithPasswords(p *proxied, text, dir string) {
+	p.sign = func(r *http.Request, who string) {
+		if user, _, _ := strings.Cut(who, "/"); r.Header.Get("Authorization") == "" {
+			r.SetBasicAuth(user, "secret")
 		}
-		hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
-		if err != nil {
-			t.Fatal(err)
-		}
-		users := filepath.Join(dir, "htpasswd")
-		writeFile(t, users, fmt.Sprintf("ana:%s\nbob:%s\n", hash, hash))
-		if err := os.Chmod(users, 0o755); err != nil { // Apache's workers are nobody
-			t.Fatal(err)
-		}
-		startApache(p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic")
-	}).check()
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	users := filepath.Join(dir, "htpasswd")
+	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\n", hash, hash))
+	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers are nobody
+		p.t.Fatal(err)
+	}
+	startApache(p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic")
 }
