@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Channel is a way to notify people. Exactly one of Slack, PagerDuty, Alertmanager, SMTP and
@@ -22,7 +24,8 @@ type Channel struct {
 	Alertmanager *Alertmanager
 	SMTP         *SMTP
 	Webhook      *Webhook
-	AllowPrivate bool // private and loopback addresses are allowed, also with plain http
+	Places       deadletter.Places // the queues that the channel is told of
+	AllowPrivate bool              // private and loopback addresses are allowed, also with plain http
 }
 
 // Slack is an incoming webhook. Its URL is secret.
@@ -107,6 +110,9 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 			d.needs(n, "url", "secret_file")
 		}),
 		"allow_private": func(n *yaml.Node) { d.boolean(n, &c.AllowPrivate) },
+		"queues":        func(n *yaml.Node) { d.globs(n, &c.Places.Queues) },
+		"vhosts":        func(n *yaml.Node) { d.globs(n, &c.Places.VHosts) },
+		"brokers":       func(n *yaml.Node) { d.globs(n, &c.Places.Brokers) },
 	})
 	if kinds != 1 && len(d.mistakes) == before {
 		d.mistake(n, "a channel is one of slack, pagerduty, alertmanager, smtp, webhook")

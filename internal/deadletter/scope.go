@@ -27,6 +27,11 @@ func (p Principal) Sees() Scope {
 	return s
 }
 
+// ScopeFor returns the scope of a receiver that reads letters in some places.
+func ScopeFor(p Places) Scope {
+	return Principal{Grants: []Grant{{Role: RoleReader, Places: p}}}.Sees()
+}
+
 // Everywhere reports whether letters can be seen everywhere.
 func (s Scope) Everywhere() bool {
 	return !s.limited || slices.ContainsFunc(s.grants, Grant.everywhere)

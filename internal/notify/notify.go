@@ -58,7 +58,8 @@ type Options struct {
 type Settings struct {
 	Office   Office
 	Quiet    Quiet
-	Channels map[string]Channel // by name in the configuration
+	Channels map[string]Channel          // by name in the configuration
+	Scopes   map[string]deadletter.Scope // of channels that are told of some queues only
 }
 
 // Notifier sends the deliveries in the outbox to their channels. Its methods are safe for

@@ -89,7 +89,7 @@ func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration 
 	if left := w.rest.Sub(w.n.o.Now()); left > 0 && left <= maxLater {
 		return left
 	}
-	due, err := w.n.store.Due(ctx, w.name, batch)
+	due, err := w.n.store.Due(deadletter.Within(ctx, s.Scopes[w.name]), w.name, batch)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.n.o.Log.Error("read the outbox", "channel", w.name, "err", err)

@@ -80,7 +80,9 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 		}
 	}
 	var machines []string
+	scopes := map[string]deadletter.Scope{}
 	for _, c := range cfg.Channels {
+		scopes[c.Name] = deadletter.ScopeFor(c.Places)
 		if c.Webhook != nil {
 			machines = append(machines, c.Name)
 		}
@@ -88,7 +90,7 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	s.store.Machines(machines...)
 	s.channels.Store(&channels)
 	s.told.Store(&cfg.Problems.Notify)
-	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels})
+	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels, Scopes: scopes})
 }
 
 // office returns the identity of this dlo. It consists of the address where people reach dlo and

@@ -177,7 +177,8 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 		anywhere bool // or under another key
 		here     bool // on this channel
 	}
-	rows, err := s.ask(ctx, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
+	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox has no scope; each group has
+	rows, err := s.ask(whole, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
 			WHERE n.key = $1 AND n.grp = g.id AND n.kind NOT IN ('quiet', 'resolved') AND d.channel = $2)
 		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
 		ORDER BY (SELECT min(id) FROM notices WHERE key = $1 AND grp = g.id), g.id`, d.Notice.Key, d.Channel)

@@ -138,7 +138,8 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 		{`n.at`, instant{&d.Notice.At}},
 		{`g.content`, &digest},
 	}
-	rows, err := s.ask(ctx, `SELECT `+wanted.list()+`
+	whole := deadletter.Within(ctx, deadletter.Scope{})
+	rows, err := s.ask(whole, `SELECT `+wanted.list()+`
 		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
 		WHERE d.channel = $1 AND d.state = 'due' AND (d.due_at <= $2 OR d.tries = 0 AND d.postponed = 0 AND d.due_at > $2 + $4)
 		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
@@ -167,8 +168,16 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	}
 	kept := list[:0]
 	var gone []deadletter.Notice
+	var outside []int64
 	for _, d := range list {
 		there, err := s.know(ctx, &d)
+		if err == nil && !there && !deadletter.ScopeOf(ctx).Everywhere() {
+			d := d
+			if there, err = s.know(whole, &d); err == nil && there {
+				outside = append(outside, d.ID)
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -178,10 +187,15 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 			gone = append(gone, d.Notice)
 		}
 	}
-	if len(gone) == 0 {
+	if len(gone)+len(outside) == 0 {
 		return kept, nil
 	}
 	return kept, s.tx(ctx, urgent, func(t *tx) error {
+		for _, id := range outside {
+			if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it concerns no queue of the channel', ended_at = $2 WHERE id = $1 AND state = 'due'`, id, t.now); err != nil {
+				return err
+			}
+		}
 		for _, n := range gone {
 			if err := t.void(n); err != nil {
 				return err
@@ -191,17 +205,28 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// know fills in the current state of the subject of a delivery. there means that its group has
-// letters, or that it is not about a group.
+// digestLines is the number of groups in a digest of a channel with a scope.
+const digestLines = 50
+
+// know fills in the current state of the subject of a delivery, within the scope of the channel.
+// there means that its group has letters there, or that it is not about a group. A notice about dlo
+// itself concerns all queues.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
 	case d.Notice.Op != 0:
 		op, err := s.Operation(ctx, d.Notice.Op)
+		if errors.Is(err, deadletter.ErrNotFound) { // operations stay, so the scope does not include it
+			return false, nil
+		}
 		d.Operation = &op
-		return true, err // operations stay
+		return true, err
+	case d.Digest != nil && !deadletter.ScopeOf(ctx).Everywhere():
+		own, err := s.Digest(ctx, d.Digest.From, d.Digest.To, digestLines)
+		d.Digest = &own
+		return true, err
 	case d.Notice.Group == 0:
-		return true, nil
+		return d.Digest != nil || deadletter.ScopeOf(ctx).Everywhere(), nil
 	}
 	itself := k.Closes() || k.ForMachines() // the group itself, not its head
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
@@ -215,7 +240,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		return true, nil
 	}
 	if k == deadletter.NoticeJoined {
-		first, err := s.first(ctx, d.Notice.Key, d.Channel)
+		first, err := s.first(deadletter.Within(ctx, deadletter.Scope{}), d.Notice.Key, d.Channel)
 		if err != nil {
 			return false, err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -304,5 +305,58 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	}
 	if diff := cmp.Diff([]deadletter.OperationID{own}, shown); diff != "" {
 		t.Errorf("the audit shows operations: %s", diff)
+	}
+}
+
+// A channel with a scope is told of its queues only: of the groups and operations there, and in the
+// digest. Others are told of everything.
+func TestChannelsKeepToTheScope(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	both := func(c *deadletter.Classified) { c.Channels = []string{"team", "all"} }
+	g.die("a.one", 1, 4, both)
+	g.pass(time.Hour)
+	g.die("b.one", 2, 3, both)
+	from, to := g.clock.now().Add(-24*time.Hour), g.clock.now().Add(time.Minute)
+	digest, err := g.Digest(t.Context(), from, to, 10)
+	if err != nil || digest.Letters != 7 {
+		t.Fatal(digest, err)
+	}
+	if sent, err := g.SendDigest(t.Context(), "2026-11-20", "dlo", digest, []string{"team", "all"}); err != nil || !sent {
+		t.Fatal(sent, err)
+	}
+	if err := g.Tell(t.Context(), deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Text: "the disk is full", Channels: []string{"team", "all"}}); err != nil {
+		t.Fatal(err)
+	}
+	g.pass(time.Hour)
+	told := func(ctx context.Context, channel string) (groups, letters int, others []deadletter.NoticeKind) {
+		t.Helper()
+		list, err := g.Due(ctx, channel, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			switch {
+			case d.Group != nil:
+				if groups++; d.Group.Queue == "b.one" && channel == "team" {
+					t.Errorf("the team is told of %+v", d.Group)
+				}
+			case d.Digest != nil:
+				letters += d.Digest.Letters
+			default:
+				others = append(others, d.Notice.Kind)
+			}
+		}
+		return groups, letters, others
+	}
+	scope := deadletter.Within(t.Context(), deadletter.ScopeFor(deadletter.Places{Queues: []string{"a.*"}}))
+	if groups, letters, others := told(scope, "team"); groups != 1 || letters != 4 || len(others) != 0 {
+		t.Errorf("the team is told of %d groups, %d letters in the digest, and %v", groups, letters, others)
+	}
+	if groups, letters, others := told(t.Context(), "all"); groups != 2 || letters != 7 || len(others) != 1 {
+		t.Errorf("all are told of %d groups, %d letters in the digest, and %v", groups, letters, others)
+	}
+	if groups, _, _ := told(t.Context(), "team"); groups != 1 {
+		t.Errorf("what is outside of the scope of the team is still due: %d groups", groups)
 	}
 }
