@@ -106,7 +106,7 @@ func (w *Web) routes() chi.Router {
 	// compares the description with these routes.
 	r.Route("/api/v1", func(r chi.Router) {
 		r.Use(w.actor)
-		r.Get("/openapi.yaml", openAPI)
+		r.Get("/openapi.yaml", w.openAPI)
 		r.Get("/letters", w.api(listed(w, w.apiLetters)))
 		r.Get("/letters/count", w.api(listed(w, w.apiCount)))
 		r.Get("/letters/facets", w.api(listed(w, w.apiFacets)))

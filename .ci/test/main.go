@@ -112,7 +112,7 @@ func jobs(packages []string, race bool) (waits, computes []job) {
 			computes = append(computes, job{".", append(args, name)})
 		}
 	}
-	computes = append(computes, job{"internal/payload/corpus", []string{"./..."}}, job{"internal/topology/forms", []string{"./..."}})
+	computes = append(computes, job{"internal/payload/corpus", []string{"./..."}}, job{"internal/topology/forms", []string{"./..."}}, job{"web/clients", []string{uncached, "./..."}})
 	return waits, slices.Insert(computes, len(long), job{".", twice})
 }
 
