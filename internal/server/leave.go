@@ -17,8 +17,8 @@ import (
 type Leave struct {
 	config.File
 	Export      string `name:"export" help:"Write all letters to this new file before anything is removed, with masked values; dlo letters import reads it. Letters that still wait do not keep dlo from leaving then."`
-	KeepLetters bool `name:"keep-letters" help:"Leave although letters in the store still wait for a retry or for people. They stay in the store."`
-	Yes         bool `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
+	KeepLetters bool   `name:"keep-letters" help:"Leave although letters in the store still wait for a retry or for people. They stay in the store."`
+	Yes         bool   `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
 }
 
 // Run removes from the brokers of the configuration what dlo declared there, and the policies that
