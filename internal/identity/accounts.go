@@ -50,6 +50,7 @@ type Accounts struct {
 	now     func() time.Time
 	tries   throttle
 	hashing chan struct{}
+	nobody  string // a hash to compare with for unknown names, so that it takes as long
 }
 
 // NewAccounts returns the accounts in a store, with the usual limits of sessions. now is nil for
@@ -58,7 +59,10 @@ func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{SessionIdle: SessionIdle, SessionLongest: SessionLongest, store: store, now: now, hashing: make(chan struct{}, maxHashing)}
+	return &Accounts{
+		SessionIdle: SessionIdle, SessionLongest: SessionLongest, store: store, now: now,
+		hashing: make(chan struct{}, maxHashing), nobody: hashPassword(deadletter.NewSecret()),
+	}
 }
 
 // Browser is where somebody signs in.
@@ -95,7 +99,7 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 	}
 	known := err == nil && hash != ""
 	if !known {
-		hash = nobodysPassword
+		hash = a.nobody
 	}
 	select {
 	case a.hashing <- struct{}{}:

@@ -18,14 +18,19 @@ const secretWord = "correct horse battery"
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for password, want := range map[string]string{
-		"short":                          "12 to 128 characters, and this one has 5",
-		strings.Repeat("ab", 65):         "this one has 130",
-		"aaaaaaaaaaaaaaaa":               "one character again and again",
-		"Lena Sato 2026 rocks":           "contains the name",
-		"twelve chars\xff":               "not valid UTF-8",
-		"зима близко, друг":              "",
-		strings.Repeat("0123456789", 12): "",
-		secretWord:                       "",
+		"short":                            "12 to 128 characters, and this one has 5",
+		strings.Repeat("ab", 65):           "this one has 130",
+		"aaaaaaaaaaaaaaaa":                 "easy to guess",
+		"Password1234":                     "easy to guess",
+		"qwertyuiop12":                     "easy to guess",
+		"1Qaz2Wsx3Edc!":                    "easy to guess",
+		"rabbitmqrabbitmq":                 "easy to guess",
+		strings.Repeat("0123456789", 12):   "easy to guess",
+		"Lena Sato 2026 rocks":             "contains the name",
+		"twelve chars\xff":                 "not valid UTF-8",
+		"зима близко, друг":                "",
+		strings.Repeat("4@8({<361!|70", 9): "", // every character has readings as a letter
+		secretWord:                         "",
 	} {
 		err := checkPassword(password, "lena sato")
 		if want == "" && err != nil || want != "" && (!errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
