@@ -55,10 +55,10 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
+	scope, asked := deadletter.ScopeOf(r.Context()), w.Now() // of the request, not of the first event
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
-	scope := deadletter.ScopeOf(r.Context())
 	every, trialNow := eventTick, w.newestTrial
 	if !scope.Everywhere() { // trials are in a queue of their own
 		every, trialNow = scopeTick, func() deadletter.Trial { return deadletter.Trial{} }
@@ -66,7 +66,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	status, trial := w.brokers(r.Context()), trialNow()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	quiet, asked := time.Now(), w.Now()
+	quiet := time.Now()
 	for {
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
