@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
 	scopeTick = 2 * time.Second        // the same for a scope with bounds, whose changes are computed
-	askAgain  = 10 * time.Second       // how often a stream checks that its reader may still see the same
+	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader, and the findings
 	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
@@ -23,8 +24,8 @@ const eventsPath = "/events"
 
 // events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
 // that changed, but never its content: "letters" and "operation" after any transaction, "status"
-// when a connection or a trial changed. A page that receives an event fetches itself again and
-// replaces the affected parts.
+// when a connection, a trial or a finding changed. A page that receives an event fetches itself
+// again and replaces the affected parts.
 //
 // An event's id is the store's position. since, or Last-Event-ID after a reconnect, is the position
 // that the page has seen.
@@ -55,7 +56,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
-	scope, asked := deadletter.ScopeOf(r.Context()), w.Now() // of the request, not of the first event
+	// What the request may see and has seen, and when: changes from then on are events.
+	scope, asked, looks := deadletter.ScopeOf(r.Context()), w.Now(), w.reports(r.Context())
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
@@ -68,11 +70,14 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
+		found := false // whether a look at the dead-letter paths found something else than before
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
 			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {
 				return // the reader connects again, and is then refused or sees what it may see now
 			}
+			latest := w.reports(r.Context())
+			found, looks = !slices.EqualFunc(latest, looks, sameLook), latest
 		}
 		if now, err := w.Store.Position(r.Context()); err == nil && now != seen {
 			seen, quiet = now, time.Now()
@@ -80,7 +85,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		if now, newest := w.brokers(r.Context()), trialNow(); !slices.EqualFunc(now, status, sameStatus) || newest != trial {
+		if now, newest := w.brokers(r.Context()), trialNow(); found || !slices.EqualFunc(now, status, sameStatus) || newest != trial {
 			status, trial, quiet = now, newest, time.Now()
 			if !send("event: status\ndata: 1\n\n") {
 				return
@@ -107,4 +112,9 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 func sameStatus(a, b deadletter.BrokerStatus) bool {
 	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
+}
+
+// sameLook compares what two looks at a vhost found. It ignores when they were.
+func sameLook(a, b topology.Report) bool {
+	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.Equal(a.Findings, b.Findings) && slices.Equal(a.Gaps, b.Gaps))
 }

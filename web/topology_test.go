@@ -1,14 +1,19 @@
 package web_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
+	"github.com/deadletteroffice/dlo/web"
 )
 
 // looked is a Topology with fixed reports.
@@ -79,4 +84,76 @@ func TestFaultsOfThePaths(t *testing.T) {
 	}
 	h.Topology = looked{report(quiet...), other}
 	h.get("/queues").want(t, 200, "c has no binding", "21 more problems: ")
+}
+
+// relooked is a Topology whose reports change.
+type relooked struct{ atomic.Pointer[looked] }
+
+func (r *relooked) Reports() []topology.Report { return r.Load().Reports() }
+
+func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
+
+// TestAFindingIsAnEvent checks that open pages are told when a look at the dead-letter paths found
+// something else, and only then. A reader who may not see the queue is not told.
+func TestAFindingIsAnEvent(t *testing.T) {
+	t.Parallel()
+	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {
+		t.Run(queues, func(t *testing.T) {
+			t.Parallel()
+			var paths relooked
+			paths.Store(&looked{report()})
+			h := open(t, func(o *web.Options) {
+				o.Hosts, o.Topology = nil, &paths
+				if queues != "" {
+					o.Actor = func(*http.Request) (deadletter.Principal, error) {
+						return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{queues}}}}}, nil
+					}
+				}
+			})
+			server := httptest.NewServer(h)
+			defer server.Close()
+			defer h.Drain()
+			stream, err := http.Get(server.URL + "/events")
+			if err != nil || stream.StatusCode != http.StatusOK {
+				t.Fatal(err)
+			}
+			defer stream.Body.Close()
+			same := report()
+			same.ReadAt = start.Add(30 * time.Second)
+			paths.Store(&looked{same}) // it found the same
+			h.late.Add(int64(11 * time.Second))
+			lines := make(chan string)
+			go func() {
+				defer close(lines)
+				for s := bufio.NewScanner(stream.Body); s.Scan(); {
+					if strings.HasPrefix(s.Text(), "event: ") {
+						lines <- s.Text()
+					}
+				}
+			}()
+			wait := 20 * time.Second
+			if want == "" {
+				wait = 5 * time.Second // at least two ticks
+			}
+			more := report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none"})
+			more.ReadAt = start.Add(time.Minute)
+			select {
+			case l := <-lines:
+				t.Fatal("an event though nothing changed: " + l)
+			case <-time.After(3 * time.Second): // some ticks of the stream
+			}
+			paths.Store(&looked{more})
+			h.late.Add(int64(11 * time.Second))
+			select {
+			case l := <-lines:
+				if l != want {
+					t.Error(l)
+				}
+			case <-time.After(wait):
+				if want != "" {
+					t.Error("no event")
+				}
+			}
+		})
+	}
 }
