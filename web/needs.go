@@ -149,7 +149,11 @@ func (w *Web) neededBy(r *http.Request) (v deadletter.Verb, scope bool, ok bool)
 		method = http.MethodGet
 	}
 	at := chi.NewRouteContext()
-	if !w.router.Match(at, method, r.URL.Path) {
+	path := r.URL.RawPath // chi routes by the encoded path, so that %2F does not end a parameter
+	if path == "" {
+		path = r.URL.Path
+	}
+	if !w.router.Match(at, method, path) {
 		return "", false, false
 	}
 	route := method + " " + at.RoutePattern()

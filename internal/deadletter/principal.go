@@ -135,8 +135,8 @@ func (p Principal) MayEverywhere(v Verb) bool {
 }
 
 // MayToAll reports whether p may do v to everything at every broker, so that nothing has to be
-// checked on its own.
-func (p Principal) MayToAll(v Verb) bool { return p.MayEverywhere(v) && len(p.Frozen) == 0 }
+// checked on its own. A person who has to confirm their password first may not.
+func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
 // holds reports whether the grant holds at an origin. What belongs to no queue needs a grant for
 // all queues, and so on.

@@ -143,7 +143,7 @@ func (g Grant) covers(name string, groups []string) bool {
 		if group, ok := strings.CutPrefix(to, "group:"); ok {
 			return slices.Contains(groups, group)
 		}
-		return to == Everyone || to == name || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
+		return to == Everyone || to == name && !strings.HasPrefix(name, "user:") || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
 	})
 }
 

@@ -28,6 +28,7 @@ type failures struct {
 }
 
 func keysOf(name, address string) [2]string {
+	name = name[:min(len(name), 128)] // no user has a longer one, and what is kept is small
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
