@@ -16,8 +16,7 @@ import (
 type actorKey struct{}
 
 // actor adds four facts to the request's context: the principal, where it may see letters, its
-// address, and the way the request arrived. No other code determines who makes a request and how. A
-// request that the principal may not make does not reach its handler.
+// address, and the way the request arrived. No other code determines who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
@@ -39,15 +38,23 @@ func (w *Web) actor(next http.Handler) http.Handler {
 		}
 		ctx := deadletter.Within(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)), p.Sees())
 		r = r.WithContext(context.WithValue(ctx, actorKey{}, p))
-		if verb, scoped, ok := w.neededBy(r); ok {
-			err := deadletter.Reach(p, verb)
-			if err == nil && !scoped && !p.MayEverywhere(verb) {
-				err = fmt.Errorf("%w: that concerns all queues, and what is granted to %s is for some of them", deadletter.ErrDenied, deadletter.Visible(p.Name))
-			}
-			if err != nil {
-				w.fail(rw, r, err)
-				return
-			}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// gate lets a request pass to its handler if the principal may make it. It belongs to routes, after
+// the routing: so it reads the route that was taken, and no route is without it.
+func (w *Web) gate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p := principal(r)
+		verb, scoped := neededBy(r)
+		err := deadletter.Reach(p, verb)
+		if err == nil && !scoped && !p.MayEverywhere(verb) {
+			err = fmt.Errorf("%w: that concerns all queues, and what is granted to %s is for some of them", deadletter.ErrDenied, deadletter.Visible(p.Name))
+		}
+		if err != nil {
+			w.fail(rw, r, err)
+			return
 		}
 		next.ServeHTTP(rw, r)
 	})

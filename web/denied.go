@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -38,10 +39,7 @@ func (d *denials) due(key string, now time.Time) bool {
 
 // denied records a request that was denied to somebody whom dlo knows.
 func (w *Web) denied(r *http.Request, err error) {
-	p, route := principal(r), r.Method+" "+r.URL.Path
-	if at := chi.NewRouteContext(); w.router.Match(at, r.Method, r.URL.Path) {
-		route = r.Method + " " + at.RoutePattern()
-	}
+	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
 	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {
 		return
 	}

@@ -141,25 +141,16 @@ var scoped = map[string]bool{
 	"POST /api/v1/annotations": true, "POST /api/v1/letters/import": true,
 }
 
-// neededBy returns what a request needs, and whether its route keeps to a scope. ok is false for a
-// request that no route takes, so that it gets its 404 or 405.
-func (w *Web) neededBy(r *http.Request) (v deadletter.Verb, scope bool, ok bool) {
+// neededBy returns what the route of a request needs, and whether it keeps to a scope.
+func neededBy(r *http.Request) (v deadletter.Verb, scope bool) {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	at := chi.NewRouteContext()
-	path := r.URL.RawPath // chi routes by the encoded path, so that %2F does not end a parameter
-	if path == "" {
-		path = r.URL.Path
-	}
-	if !w.router.Match(at, method, path) {
-		return "", false, false
-	}
-	route := method + " " + at.RoutePattern()
+	route := method + " " + chi.RouteContext(r.Context()).RoutePattern()
 	v, listed := needs[route]
 	if !listed && method == http.MethodGet {
 		v = deadletter.VerbView
 	}
-	return v, scoped[route], true
+	return v, scoped[route]
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // routes defines all routes. Every request passes through these handlers, outermost first: headers,
-// recovery, host, cross-origin protection, size, actor. The handlers up to and including the
+// recovery, host, cross-origin protection, size, actor, gate. The handlers up to and including the
 // cross-origin protection do not read the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
@@ -23,7 +24,7 @@ func (w *Web) routes() chi.Router {
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {
-		r.With(w.actor).Method(http.MethodGet, "/metrics", w.Metrics)
+		r.With(w.actor, w.gate).Method(http.MethodGet, "/metrics", w.Metrics)
 	}
 	r.HandleFunc(static.Prefix+"*", files)
 
@@ -33,7 +34,7 @@ func (w *Web) routes() chi.Router {
 
 	// Pages for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
-		r.Use(w.actor)
+		r.Use(w.actor, w.gate)
 		pages := w.placePages()
 		for _, place := range view.Places {
 			r.Get(place.Path, w.page(pages[place.Section]))
@@ -105,7 +106,7 @@ func (w *Web) routes() chi.Router {
 	// This is the API for scripts and the command line. openapi.yaml describes it, and a test
 	// compares the description with these routes.
 	r.Route("/api/v1", func(r chi.Router) {
-		r.Use(w.actor)
+		r = r.With(w.actor, w.gate)
 		r.Get("/openapi.yaml", w.openAPI)
 		r.Get("/letters", w.api(listed(w, w.apiLetters)))
 		r.Get("/letters/count", w.api(listed(w, w.apiCount)))
@@ -190,7 +191,7 @@ func (w *Web) routes() chi.Router {
 
 	r.NotFound(w.known(func(r *http.Request) error { return noSuchAddress(r) }))
 	r.MethodNotAllowed(func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Allow", strings.Join(w.methods(r.URL.Path), ", "))
+		rw.Header().Set("Allow", strings.Join(w.methods(cmp.Or(r.URL.RawPath, r.URL.Path)), ", "))
 		w.known(func(*http.Request) error { return statusError(http.StatusMethodNotAllowed) })(rw, r)
 	})
 	return r

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -40,6 +41,9 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 	g, err := deadletter.NewGrant(in.Role, false, false, in.Places)
 	if err != nil {
 		return p
+	}
+	for _, had := range p.Grants { // who has to confirm their password still has to
+		g.Again = cmp.Or(g.Again, had.Again)
 	}
 	p.Grants, p.As = []deadletter.Grant{g}, g.Words()
 	return p

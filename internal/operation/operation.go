@@ -251,7 +251,11 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	}
 	op := deadletter.Operation{
 		Action: r.Action, By: by.Name, Through: deadletter.WayOf(ctx), Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
-		Reveal: by.May(deadletter.VerbReveal),
+	}
+	if r.Action == deadletter.VerbEdit {
+		if op.Reveal, err = d.reveals(ctx, by, r.Selection); err != nil {
+			return 0, err
+		}
 	}
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
@@ -293,6 +297,18 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 		return err
 	}
 	return d.allowed(by, r, shares)
+}
+
+// reveals reports whether the caller may see what is masked in every letter of a selection, so that
+// an edit may replace it.
+func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
+	if by.MayToAll(deadletter.VerbReveal) || !by.May(deadletter.VerbReveal) {
+		return by.May(deadletter.VerbReveal), nil
+	}
+	shares, _, err := d.store.Survey(ctx, s, d.maxBody)
+	return !slices.ContainsFunc(shares, func(s deadletter.Share) bool {
+		return deadletter.Allow(by, deadletter.VerbReveal, s.Place()) != nil
+	}), err
 }
 
 // gateTaken checks the caller's rights on each queue of the operations that a request takes over.

@@ -1,0 +1,111 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// TestAnEncodedSlashIsGated checks that a name with a slash does not lead past the gate of its
+// route: chi routes by the encoded path, in which %2F is part of a parameter.
+func TestAnEncodedSlashIsGated(t *testing.T) {
+	t.Parallel()
+	var who deadletter.Principal
+	h := open(t, knownAs(&who), withUsers)
+	who = teamB
+	h.postJSON("/api/v1/users", `{"name":"ops/root","role":"admin"}`).want(t, 201)
+	who = deadletter.Principal{Name: "token:low", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"a"}}}}}
+	for _, c := range [][2]string{
+		{"POST", "/api/v1/users/ops%2Froot/reset"},
+		{"DELETE", "/api/v1/users/ops%2Froot"},
+		{"DELETE", "/api/v1/tokens/a%2Fb"},
+		{"DELETE", "/api/v1/types/a%2Fb"},
+		{"POST", "/api/v1/brokers/a%2Fb/connect"},
+	} {
+		h.sendJSON(c[0], c[1], "").want(t, 403)
+	}
+	h.sendJSON("PUT", "/api/v1/users/ops%2Froot", "").want(t, 405)
+	who = teamB
+	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
+}
+
+// TestAPurgeOfAnyQueueAsksAgain checks that a grant for all queues does not skip the question for
+// the password, for a purge that nobody planned before.
+func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
+	t.Parallel()
+	var who deadletter.Principal
+	h := open(t, ruled, knownAs(&who), withUsers)
+	who = teamB
+	id := string(h.receive("sms", 1, `{"x":1}`)[0])
+	for _, places := range []deadletter.Places{{}, {Queues: []string{"sms"}}} {
+		who = deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Purge: true, Again: "give your password again", Places: places}}}
+		h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 403, "give your password again")
+	}
+	who.Grants[0].Again = ""
+	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 202)
+}
+
+// TestAnEditReplacesNoMaskedValueOfOthers checks that an operation that edits replaces a masked
+// value only where its author may reveal it, and only after the password, if that has to be given
+// again.
+func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
+	t.Parallel()
+	pin, err := deadletter.ParseFieldPath("pin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	masks := payload.Masks{JSON: []deadletter.FieldPath{pin}}
+	decoder := &payload.Decoder{Mask: masks.Body()}
+	editor := deadletter.Grant{Role: deadletter.RoleEditor}
+	at := func(queue string) deadletter.Grant {
+		return deadletter.Grant{Role: deadletter.RoleReader, Reveal: true, Places: deadletter.Places{Queues: []string{queue}}}
+	}
+	for name, c := range map[string]struct {
+		grants   []deadletter.Grant
+		replaced bool
+	}{
+		"nowhere":   {[]deadletter.Grant{editor}, false},
+		"elsewhere": {[]deadletter.Grant{editor, at("other")}, false},
+		"again":     {[]deadletter.Grant{{Role: deadletter.RoleEditor, Reveal: true, Again: "give your password again"}}, false},
+		"there":     {[]deadletter.Grant{editor, at("json.plain")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var who deadletter.Principal
+			h := open(t, ruled, knownAs(&who), func(o *web.Options) {
+				o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
+			})
+			who = teamB
+			id := string(h.receive("json.plain", 1, `{"pin":"s3cret"}`)[0])
+			who = deadletter.Principal{Name: "ana", Grants: c.grants}
+			h.postJSON("/api/v1/operations", `{"action":"edit","ids":["`+id+`"],"patch":[{"op":"replace","path":"/pin","value":"mine"}],"reason":"x","hold":"0s"}`).want(t, 202)
+			for range 5 {
+				h.advance()
+			}
+			who = teamB
+			results := h.get("/api/v1/operations/O-1").text
+			if replaced := !strings.Contains(results, "masked"); replaced != c.replaced {
+				t.Errorf("replaced %v: %s", replaced, results)
+			}
+		})
+	}
+}
+
+// TestViewAsAsksAgain checks that the cookie of View as does not replace the question for the
+// password.
+func TestViewAsAsksAgain(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}
+	h := open(t, knownAs(&who), withUsers)
+	for _, cookie := range []string{"", "eyJyb2xlIjoiYWRtaW4ifQ"} { // {"role":"admin"}
+		r := httptest.NewRequest("POST", "https://dlo.example/view-as", strings.NewReader("role=reader"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.AddCookie(&http.Cookie{Name: "dlo-view-as", Value: cookie})
+		h.do(r).want(t, 403)
+	}
+}
