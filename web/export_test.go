@@ -383,17 +383,17 @@ func TestWhoMayNot(t *testing.T) {
 	local := open(t)
 	local.receive("sms", 1, "s3cret")
 	line := local.get("/api/v1/letters/export").want(t, 200, `"body":"czNjcmV0"`).text
-	h := open(t, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) {
-			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}, nil
-		}
-	})
+	who := deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}
+	h := open(t, knownAs(&who))
 	h.receive("sms", 1, "s3cret")
 	if a := h.get("/api/v1/letters/export").want(t, 200); a.text != "" {
 		t.Errorf("a letter of another queue is exported: %s", a.text)
 	}
-	h.importLines(strings.ReplaceAll(line, `-7000-`, `-7001-`)).want(t, 200, `"imported":0`, `may not import letters there`)
+	another := strings.ReplaceAll(line, `-7000-`, `-7001-`)
+	h.importLines(another).want(t, 403, "that concerns all queues")
 	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"x"}`).want(t, 403, "may not redirect")
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":""}`).want(t, 400, "no letter is selected")
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"total":0`)
+	who = deadletter.Principal{Name: "root", Grants: deadletter.Local.Grants, Frozen: []string{"main"}}
+	h.importLines(another).want(t, 200, `"imported":0`, "nobody may import letters at broker main")
 }
