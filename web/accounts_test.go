@@ -121,8 +121,53 @@ func TestWrongPasswords(t *testing.T) {
 	if a := g.ask("GET", "/audit?q=who:unknown", nil).want(t, 200, "sign-in failed"); strings.Contains(a.text, "nobody") {
 		t.Error("the audit has a name that was typed")
 	}
-	g.signIn("lena", strings.Repeat("x", 100_000)).want(t, 401)
+	g.signIn("lena", strings.Repeat("x", 10_000)).want(t, 401)
+	g.signIn("lena", strings.Repeat("x", 20_000)).want(t, 413)
 	g.signIn("le\x00na\u202e", passphrase).want(t, 401)
+}
+
+// TestPasswordsTriedAtTheSameTime checks that attempts at the same time count as if they came one
+// after the other: no more than five passwords are compared.
+func TestPasswordsTriedAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	codes := make(chan int, 30)
+	for range cap(codes) {
+		go func() {
+			r := httptest.NewRequest("POST", "/signin", strings.NewReader("name=lena&password=wrong"))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			codes <- g.do(r).StatusCode
+		}()
+	}
+	got := map[int]int{}
+	for range cap(codes) {
+		got[<-codes]++
+	}
+	if got[401] != 5 || got[429] != 25 {
+		t.Error(got)
+	}
+}
+
+// TestStrangersAreLimited checks that an address from which nobody known asks has to wait before it
+// asks for more of the pages to sign in.
+func TestStrangersAreLimited(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	for _, path := range []string{"/signin", "/welcome?code=x"} {
+		limited := false
+		for range 200 {
+			a := g.ask("GET", path, nil)
+			if limited = a.StatusCode == 429; limited {
+				if a.Header.Get("Retry-After") == "" {
+					t.Error(a.Header)
+				}
+				break
+			}
+		}
+		if !limited {
+			t.Errorf("%s is not limited", path)
+		}
+	}
 }
 
 // TestSessionsEnd checks when a session ends, and that a new one does not end others.

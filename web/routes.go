@@ -29,7 +29,7 @@ func (w *Web) routes() chi.Router {
 	r.HandleFunc(static.Prefix+"*", files)
 
 	if w.Users != nil {
-		w.signInRoutes(r)
+		r.Group(w.signInRoutes)
 	}
 
 	// Pages for people with a browser, with or without JavaScript.
@@ -43,10 +43,10 @@ func (w *Web) routes() chi.Router {
 		r.Post("/view-as", w.viewAs)
 		r.Post("/view-as/stop", w.stopViewAs)
 		if w.Users != nil {
-			r.Post("/account/password", w.changePassword)
+			r.With(small).Post("/account/password", w.changePassword)
 			r.Post("/account/sessions/{id}/end", w.act(w.endSession))
 			r.Get("/signin/again", w.page(w.againPage))
-			r.Post("/signin/again", w.confirmPassword)
+			r.With(small).Post("/signin/again", w.confirmPassword)
 		}
 		r.Get("/jump", w.act(w.jump))
 		r.Get("/palette", w.api(listed(w, w.palette)))

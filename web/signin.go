@@ -16,11 +16,34 @@ import (
 
 // signInRoutes are the pages for people who have not signed in. They show nothing of any letter.
 func (w *Web) signInRoutes(r chi.Router) {
+	r.Use(w.stranger, small)
 	r.Get("/signin", w.signInPage)
 	r.Post("/signin", w.signIn)
 	r.Get("/welcome", w.welcomePage)
 	r.Post("/welcome", w.welcome)
 	r.Post("/signout", w.signOut)
+}
+
+// stranger limits how fast an address from which nobody known asks may do so.
+func (w *Web) stranger(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if err := w.tooMany(rw, "address "+w.Address(r), unknownASec); err != nil {
+			w.unknown(rw, r, err)
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// maxPasswordForm limits the bytes of a form with passwords. The path to go on to needs the most.
+const maxPasswordForm = 16 << 10
+
+// small limits the request body to that of a form with passwords.
+func small(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(rw, r.Body, maxPasswordForm)
+		next.ServeHTTP(rw, r)
+	})
 }
 
 func (w *Web) browser(r *http.Request) identity.Browser {

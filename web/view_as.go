@@ -9,21 +9,27 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // An admin can view the pages under another grant, to see what others see. The grant is in a cookie
 // of the browser. It needs no signature: only who may change rights is read from it, and it only
 // takes rights away.
-const (
-	viewAsCookie = "dlo-view-as"
-	viewAsFor    = time.Hour
-)
+const viewAsFor = time.Hour
+
+// viewAsCookie returns the name of that cookie.
+func (w *Web) viewAsCookie() string {
+	if w.Secure {
+		return identity.HostOnly + "dlo-view-as"
+	}
+	return "dlo-view-as"
+}
 
 // viewedAs returns the principal under the grant that the cookie of the request names. Scripts and
 // tokens have their own grants.
 func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Principal {
-	c, err := r.Cookie(viewAsCookie)
+	c, err := r.Cookie(w.viewAsCookie())
 	if err != nil || forScripts(r) || !p.MayEverywhere(deadletter.VerbAccess) {
 		return p
 	}
@@ -81,7 +87,7 @@ func (w *Web) stopViewAs(rw http.ResponseWriter, _ *http.Request) {
 }
 
 func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration) {
-	http.SetCookie(rw, &http.Cookie{Name: viewAsCookie, Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(rw, &http.Cookie{Name: w.viewAsCookie(), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
 }
 
 // viewAsForm returns the form on the page of the account, or nil for those who may not use it.

@@ -93,12 +93,12 @@ func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	p.User = "X-Forwarded-User"
 	d.mapping(n, "auth.proxy", keys{
 		"from":        func(n *yaml.Node) { d.prefixes(n, p) },
-		"user":        func(n *yaml.Node) { d.header(n, &p.User) },
+		"user":        func(n *yaml.Node) { d.optional(n, &p.User) },
 		"email":       func(n *yaml.Node) { d.header(n, &p.Email) },
 		"groups":      func(n *yaml.Node) { d.header(n, &p.Groups) },
 		"secret_file": func(n *yaml.Node) { d.filled(n, &p.Secret) },
 	})
-	if len(p.From) == 0 && !p.Unix {
+	if !p.Set() {
 		d.mistake(n, "auth.proxy needs from, the addresses of the proxy, for example from: [10.0.0.0/8]")
 	}
 }
@@ -136,6 +136,15 @@ func (d *decoder) header(n *yaml.Node, into *string) {
 		return
 	}
 	*into = name
+}
+
+// optional reads the name of a header, or "" if the proxy sets none.
+func (d *decoder) optional(n *yaml.Node, into *string) {
+	if n.Kind == yaml.ScalarNode && n.Value == "" && n.Style != 0 {
+		*into = ""
+		return
+	}
+	d.header(n, into)
 }
 
 // grants reads who may do what.
@@ -203,7 +212,11 @@ func (d *decoder) checkAccess(c *Config) {
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
 		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)
 	}
-	switch {
+	switch p := c.Auth.Proxy; {
+	case p.Set() && p.User == "" && !c.Auth.Users && !c.Auth.Tokens:
+		d.mistake(d.at["auth"], "auth.proxy names nobody, because user is empty; then auth needs users: true or tokens: true")
+	case p.Set() && p.User == "" && p.Email+p.Groups != "":
+		d.mistake(d.at["auth"], "auth.proxy.email and groups need user, the header with the person's name")
 	case len(c.Grants) > 0 && !c.Auth.On():
 		d.mistake(d.at["grants"], "grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything")
 	case len(c.Grants) == 0 && c.Auth.Proxy.User != "":

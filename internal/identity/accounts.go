@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 const (
 	confirmed  = 15 * time.Minute // how long after the password was given more is allowed
 	invitation = 72 * time.Hour   // how long an invitation can be accepted
-	maxHashing = 2                // passwords that are hashed at a time, 19 MiB each
+	maxHashing = 2                // passwords that are checked or hashed at a time, 19 MiB each
 	maxAgent   = 200              // bytes of a browser's User-Agent that are kept
 )
 
@@ -90,39 +91,66 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 
 // verify checks the password of a user. It takes equally long whether or not there is such a user.
 func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (deadletter.User, error) {
-	if n, again := a.tries.left(name, b.Address, a.now()); n == 0 {
+	again, ok := a.tries.take(name, b.Address, a.now())
+	if !ok {
 		return deadletter.User{}, TooManyTriesError{again}
 	}
-	u, hash, err := a.store.Password(ctx, name)
-	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-		return deadletter.User{}, err
+	u, same, err := a.compare(ctx, name, password)
+	if err != nil || same {
+		a.tries.give(name, b.Address, same)
+		return u, err
 	}
-	known := err == nil && hash != ""
-	if !known {
-		hash = a.nobody
-	}
-	select {
-	case a.hashing <- struct{}{}:
-	case <-ctx.Done():
-		return deadletter.User{}, ctx.Err()
-	}
-	same := len(password) <= 4*maxPassword && samePassword(hash, password)
-	<-a.hashing
-	if same && known {
-		a.tries.forget(name, b.Address)
-		return u, nil
-	}
-	a.tries.fail(name, b.Address, a.now())
 	// The row is written for an unknown name as well, so that both take equally long. It does not
 	// contain that name, because people type passwords into the wrong field.
 	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
-	if known {
+	if u.Name != "" {
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
 	}
 	if err := a.store.Record(ctx, act); err != nil {
 		return deadletter.User{}, err
 	}
 	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
+}
+
+// compare reports whether a password is that of a user, and returns the user, if there is one who
+// has a password.
+func (a *Accounts) compare(ctx context.Context, name, password string) (deadletter.User, bool, error) {
+	u, hash, err := a.store.Password(ctx, name)
+	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+		return deadletter.User{}, false, err
+	}
+	if err != nil || hash == "" {
+		u, hash = deadletter.User{}, a.nobody
+	}
+	same := false
+	if err := a.hash(ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) }); err != nil {
+		return deadletter.User{}, false, err
+	}
+	return u, same && u.Name != "", nil
+}
+
+// hash runs what takes much time or memory for a password, a few at a time.
+func (a *Accounts) hash(ctx context.Context, do func()) error {
+	select {
+	case a.hashing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-a.hashing }()
+	do()
+	return nil
+}
+
+// newHash checks a new password of a user, and returns its hash. The error wraps
+// deadletter.ErrInvalid if the password is refused.
+func (a *Accounts) newHash(ctx context.Context, password, name string) (hash string, err error) {
+	var refused error
+	err = a.hash(ctx, func() {
+		if refused = checkPassword(password, name); refused == nil {
+			hash = hashPassword(password)
+		}
+	})
+	return hash, cmp.Or(err, refused)
 }
 
 func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret string, err error) {
@@ -211,13 +239,14 @@ func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password str
 	if err != nil {
 		return "", err
 	}
-	if err := checkPassword(password, n.User); err != nil {
-		return "", err
-	}
 	if _, err := a.verify(ctx, n.User, old, b); err != nil {
 		return "", err
 	}
-	if err := a.store.ChangePassword(ctx, n.User, hashPassword(password)); err != nil {
+	hash, err := a.newHash(ctx, password, n.User)
+	if err != nil {
+		return "", err
+	}
+	if err := a.store.ChangePassword(ctx, n.User, hash); err != nil {
 		return "", err
 	}
 	return a.start(ctx, n.User, b)
@@ -264,10 +293,11 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 	if err != nil {
 		return "", err
 	}
-	if err := checkPassword(password, name); err != nil {
+	hash, err := a.newHash(ctx, password, name)
+	if err != nil {
 		return "", err
 	}
-	if name, err = a.store.AcceptInvitation(ctx, deadletter.SecretHash(code), hashPassword(password)); err != nil {
+	if name, err = a.store.AcceptInvitation(ctx, deadletter.SecretHash(code), hash); err != nil {
 		return "", err
 	}
 	return a.start(ctx, name, b)

@@ -57,10 +57,10 @@ func TestTries(t *testing.T) {
 		if n, _ := tries.left("lena", "192.0.2.1", now); n != triesOfName-i {
 			t.Fatalf("%d left after %d", n, i)
 		}
-		tries.fail([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
+		tries.take([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
 	}
-	if n, again := tries.left("Lena", "192.0.2.1", now.Add(time.Minute)); n != 0 || !again.Equal(now.Add(triesWithin)) {
-		t.Errorf("%d left, again at %s", n, again)
+	if again, ok := tries.take("Lena", "192.0.2.1", now.Add(time.Minute)); ok || !again.Equal(now.Add(triesWithin)) {
+		t.Errorf("%t, again at %s", ok, again)
 	}
 	if n, _ := tries.left("lena", "192.0.2.2", now); n != triesOfName {
 		t.Errorf("another address is locked out: %d", n)
@@ -72,16 +72,50 @@ func TestTries(t *testing.T) {
 		t.Errorf("%d left after the time", n)
 	}
 	for i := range triesOfAddress {
-		tries.fail(fmt.Sprint("user", i), "192.0.2.9", now)
+		tries.take(fmt.Sprint("user", i), "192.0.2.9", now)
 	}
 	if n, _ := tries.left("eve", "192.0.2.9", now); n != 0 {
 		t.Errorf("an address that tries many names has %d left", n)
 	}
-	for i := range 2 * maxTries {
-		tries.fail(fmt.Sprint("user", i), fmt.Sprint(i), now)
+	tries.give("user1", "192.0.2.9", true)
+	if n, _ := tries.left("eve", "192.0.2.9", now); n != 1 {
+		t.Errorf("after a successful one, the address has %d left", n)
 	}
-	if len(tries.failed) > maxTries {
-		t.Errorf("%d are remembered", len(tries.failed))
+	for i := range triesOfName {
+		tries.take("lena", fmt.Sprintf("2001:db8:0:7::%d", i), now)
+	}
+	if n, _ := tries.left("lena", "2001:db8:0:7:ffff::1", now); n != 0 {
+		t.Errorf("another address of the same /64 has %d left", n)
+	}
+	if n, _ := tries.left("lena", "2001:db8:0:8::1", now); n != triesOfName {
+		t.Errorf("another /64 has %d left", n)
+	}
+}
+
+// TestTriesAreForgotten checks that what is remembered of attempts is small, and not for long.
+func TestTriesAreForgotten(t *testing.T) {
+	t.Parallel()
+	var tries throttle
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	tries.take(strings.Repeat("n", 1<<20), "192.0.2.1", now)
+	for key := range tries.tried {
+		if len(key) > 200 {
+			t.Errorf("a key has %d bytes", len(key))
+		}
+	}
+	for i := range 2 * maxTries {
+		tries.take(fmt.Sprint("user", i), fmt.Sprint(i), now)
+	}
+	if len(tries.tried) > maxTries {
+		t.Errorf("%d are remembered", len(tries.tried))
+	}
+	tries.take("lena", "192.0.2.1", now.Add(triesWithin))
+	if len(tries.tried) != 2 {
+		t.Errorf("%d are remembered after %s", len(tries.tried), triesWithin)
+	}
+	tries.give("lena", "192.0.2.1", false)
+	if len(tries.tried) != 0 {
+		t.Errorf("%v is remembered of an attempt that was not checked", tries.tried)
 	}
 }
 

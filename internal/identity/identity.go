@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -17,11 +18,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Proxy is a proxy that authenticates people before dlo. Its zero value trusts nobody.
+// Proxy is a proxy in front of dlo. It reports the addresses of people, and authenticates them if
+// User is set. Its zero value trusts nobody.
 type Proxy struct {
 	From   []netip.Prefix // addresses from which headers are believed
 	Unix   bool           // they are believed from the sockets of the machine
-	User   string         // the header with the person's name
+	User   string         // the header with the person's name; "" = the proxy names nobody
 	Email  string         // the header with the person's e-mail address; "" = none
 	Groups string         // the header with the person's groups, separated by commas; "" = none
 	Secret string         // what the header SecretHeader has to contain; "" = nothing
@@ -59,14 +61,17 @@ type Options struct {
 	Permissions deadletter.PermissionsOf
 }
 
-// CookieName returns the name of the cookie of a session. The prefix makes browsers refuse it for
-// another path, for another domain and without https.
+// CookieName returns the name of the cookie of a session.
 func CookieName(secure bool) string {
 	if secure {
-		return "__Host-dlo"
+		return HostOnly + "dlo"
 	}
 	return "dlo-session"
 }
+
+// HostOnly begins the name of a cookie that browsers refuse for another path, for another domain
+// and without https.
+const HostOnly = "__Host-"
 
 // Secret returns the secret of the session that a request belongs to, or "". A cookie that occurs
 // twice may have been set by another path or by another host, so it is nobody's.
@@ -210,6 +215,9 @@ func (i *Identity) token(ctx context.Context, secret string) (known, []string, e
 	return known{Principal: t.Principal()}, nil, nil
 }
 
+// Set reports whether there is a proxy.
+func (p Proxy) Set() bool { return p.Unix || len(p.From) > 0 }
+
 // trusted reports whether a request comes from the proxy.
 func (i *Identity) trusted(r *http.Request) bool {
 	if !i.near(r) {
@@ -236,11 +244,11 @@ func (i *Identity) near(r *http.Request) bool {
 }
 
 // Address returns the address of the person who makes a request. The proxy appends it to
-// X-Forwarded-For; what stands before it there may be made up.
+// X-Forwarded-For; what is before it there may be made up.
 func (i *Identity) Address(r *http.Request) string {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	person, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
-	if err == nil && i.Proxy.User != "" && i.trusted(r) {
+	if err == nil && i.trusted(r) {
 		return person.Unmap().WithZone("").String()
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -273,9 +281,10 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 		if err != nil {
 			return unknown("%s", err)
 		}
-		if email != "" {
-			name = email
+		if email == "" && strings.Contains(name, "@") {
+			return unknown("the proxy did not send the header %s, and your user name looks like somebody's e-mail address", p.Email)
 		}
+		name = cmp.Or(email, name)
 	}
 	if name == "" {
 		return unknown("the proxy did not send the header %s", p.User)

@@ -60,11 +60,14 @@ func TestWho(t *testing.T) {
 	}{
 		"user":                 {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x, payments"}, "bob operator", nil, ""},
 		"e-mail":               {"", []string{"X-Forwarded-User", "a1b2", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
-		"both":                 {"", []string{"X-Forwarded-User", "ana@example.com", "X-Forwarded-Groups", "ops"}, "ana@example.com operator; admin, purge", nil, ""},
+		"both":                 {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "X-Forwarded-Groups", "ops"}, "ana@example.com operator; admin, purge", nil, ""},
 		"other scripts":        {"", []string{"X-Forwarded-User", "Łucja 樹"}, "Łucja 樹 editor", nil, ""},
-		"IPv6":                 {"[::1]:4", []string{"X-Forwarded-User", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
-		"IPv4 in IPv6":         {"[::ffff:10.1.2.3]:4", []string{"X-Forwarded-User", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
+		"IPv6":                 {"[::1]:4", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
+		"IPv4 in IPv6":         {"[::ffff:10.1.2.3]:4", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
 		"500 groups":           {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(500) + ",ops"}, "bob operator", nil, ""},
+		"an e-mail as user":    {"", []string{"X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "did not send the header X-Forwarded-Email, and your user name looks like"},
+		"a prefix of grants":   {"", []string{"X-Forwarded-User", "user:Łucja 樹"}, "", deadletter.ErrForbidden, "no grant names you"},
+		"a group as user":      {"", []string{"X-Forwarded-User", "group:ops"}, "", deadletter.ErrForbidden, "no grant names you"},
 		"no grant":             {"", []string{"X-Forwarded-User", "bob"}, "", deadletter.ErrForbidden, "dlo knows you as bob, and no grant names you (your proxy sends no groups)"},
 		"no grant of a group":  {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "a,b,a"}, "", deadletter.ErrForbidden, "or one of your 2 groups"},
 		"too many groups":      {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(2001)}, "", deadletter.ErrSignIn, "has 2001 groups"},
@@ -89,7 +92,7 @@ func TestWho(t *testing.T) {
 		"a token, lower case":      {"192.0.2.1:4", []string{"Authorization", "bearer  " + good}, "token:ci operator; reader, reveal", nil, ""},
 		"a token through a proxy":  {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer " + good}, "token:ci operator; reader, reveal", nil, ""},
 		"a wrong token":            {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer dlo_wrong"}, "", deadletter.ErrSignIn, "the token is not valid"},
-		"the proxy's own password": {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Basic YTpi"}, "ana@example.com admin, purge", nil, ""},
+		"the proxy's own password": {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "Authorization", "Basic YTpi"}, "ana@example.com admin, purge", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +131,8 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "10.9.8.7:65000"
-		r.Header.Set("X-Forwarded-User", "ana@example.com")
+		r.Header.Set("X-Forwarded-User", "bob")
+		r.Header.Set("X-Forwarded-Groups", "ops")
 		r.Header[SecretHeader] = c.secrets
 		if _, err := i.Of(r); (err == nil) != c.known || err != nil && !errors.Is(err, deadletter.ErrSignIn) {
 			t.Errorf("%s: %v", name, err)
@@ -154,6 +158,24 @@ func TestNoProxy(t *testing.T) {
 	i.Tokens = nil
 	if _, err := i.Of(r); !errors.Is(err, deadletter.ErrSignIn) {
 		t.Error(err)
+	}
+}
+
+// TestAProxyThatNamesNobody checks that the address of a person is believed, and no name.
+func TestAProxyThatNamesNobody(t *testing.T) {
+	t.Parallel()
+	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: house().Grants})
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = "10.0.0.1:9"
+	r.Header.Set("X-Forwarded-For", "198.51.100.7")
+	for _, name := range []string{"X-Forwarded-User", "User", ""} {
+		r.Header[name] = []string{"ana@example.com"}
+	}
+	if _, err := i.Of(r); !errors.Is(err, deadletter.ErrSignIn) {
+		t.Error(err)
+	}
+	if got := i.Address(r); got != "198.51.100.7" {
+		t.Error(got)
 	}
 }
 

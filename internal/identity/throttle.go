@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -13,33 +14,45 @@ const (
 	triesOfAddress = 50
 	triesWithin    = 15 * time.Minute
 	maxTries       = 20_000 // names and addresses that are remembered
+	sweepEvery     = time.Minute
 )
 
-// throttle counts failed sign-in attempts.
+// throttle counts sign-in attempts that were not successful, and those that are being checked.
 type throttle struct {
-	mu     sync.Mutex
-	failed map[string]failures
-	swept  time.Time // when failures of long ago were last forgotten
+	mu    sync.Mutex
+	tried map[string]attempts
+	swept time.Time // when attempts of long ago were last forgotten
 }
 
-type failures struct {
+type attempts struct {
 	n     int
 	since time.Time
 }
 
+// keysOf returns the key of an address, and that of a name from an address. One subscriber has a
+// whole /64 of IPv6 (RFC 6177), so that counts as one address.
 func keysOf(name, address string) [2]string {
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
+		if net, err := ip.Prefix(64); err == nil {
+			address = net.String()
+		}
+	}
 	name = name[:min(len(name), 128)] // no user has a longer one, and what is kept is small
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// left returns how many attempts are left, and if none is, when there will be some again.
+// left returns how many attempts are left, and if there are none, when there will be some again.
 func (t *throttle) left(name, address string, now time.Time) (n int, again time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.leftOf(keysOf(name, address), now)
+}
+
+func (t *throttle) leftOf(keys [2]string, now time.Time) (n int, again time.Time) {
 	n = triesOfName
-	for i, key := range keysOf(name, address) {
-		f := t.failed[key]
-		if f.n == 0 || now.Sub(f.since).Abs() >= triesWithin {
+	for i, key := range keys {
+		f := t.tried[key]
+		if f.n == 0 || f.old(now) {
 			continue
 		}
 		if left := [2]int{triesOfAddress, triesOfName}[i] - f.n; left < n {
@@ -52,37 +65,59 @@ func (t *throttle) left(name, address string, now time.Time) (n int, again time.
 	return n, again
 }
 
-// fail counts a failed attempt.
-func (t *throttle) fail(name, address string, now time.Time) {
+func (f attempts) old(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
+
+// take counts an attempt before its password is checked, so that attempts at the same time cannot
+// exceed the limits. If there were too many, it counts nothing and returns when to try again.
+func (t *throttle) take(name, address string, now time.Time) (again time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.failed == nil {
-		t.failed = map[string]failures{}
+	keys := keysOf(name, address)
+	if n, again := t.leftOf(keys, now); n == 0 {
+		return again, false
 	}
-	if len(t.failed) >= maxTries && now.Sub(t.swept).Abs() > time.Minute {
-		t.swept = now
-		for key, f := range t.failed {
-			if now.Sub(f.since).Abs() >= triesWithin {
-				delete(t.failed, key)
-			}
-		}
+	if t.tried == nil {
+		t.tried = map[string]attempts{}
 	}
-	for _, key := range keysOf(name, address) {
-		f, known := t.failed[key]
-		if !known && len(t.failed) >= maxTries {
+	t.sweep(now)
+	for _, key := range keys {
+		f, known := t.tried[key]
+		if !known && len(t.tried) >= maxTries {
 			continue // the address still counts
 		}
-		if f.n == 0 || now.Sub(f.since).Abs() >= triesWithin {
-			f = failures{since: now}
+		if f.n == 0 || f.old(now) {
+			f = attempts{since: now}
 		}
 		f.n++
-		t.failed[key] = f
+		t.tried[key] = f
+	}
+	return time.Time{}, true
+}
+
+// sweep forgets attempts that no longer count.
+func (t *throttle) sweep(now time.Time) {
+	if now.Sub(t.swept).Abs() < sweepEvery {
+		return
+	}
+	t.swept = now
+	for key, f := range t.tried {
+		if f.old(now) {
+			delete(t.tried, key)
+		}
 	}
 }
 
-// forget forgets the failed attempts of a name from an address, after it signed in.
-func (t *throttle) forget(name, address string) {
+// give takes back an attempt that was successful or was not checked. After a successful one, the
+// earlier attempts of the name are forgotten as well.
+func (t *throttle) give(name, address string, successful bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.failed, keysOf(name, address)[1])
+	for i, key := range keysOf(name, address) {
+		f := t.tried[key]
+		if f.n--; f.n <= 0 || successful && i == 1 {
+			delete(t.tried, key)
+			continue
+		}
+		t.tried[key] = f
+	}
 }

@@ -88,7 +88,7 @@ func lacking(cfg config.Config) string {
 	switch {
 	case !cfg.Auth.On():
 		return "other machines could reach it, and everybody there might do everything: an address other than loopback needs auth (auth.proxy, auth.users or auth.tokens); see docs/security.md"
-	case cfg.TLS.Cert == "" && cfg.Auth.Proxy.User == "":
+	case cfg.TLS.Cert == "" && !cfg.Auth.Proxy.Set():
 		return "passwords and tokens would cross the network in the clear: an address other than loopback needs tls, or auth.proxy for a proxy that has it; see docs/security.md"
 	case unnamed(cfg):
 		return "dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts"
