@@ -30,20 +30,6 @@ type againError struct {
 func (e againError) Error() string { return e.err.Error() }
 func (e againError) Unwrap() error { return e.err }
 
-// listed makes a handler wait for its turn before it asks the store for many letters. One text
-// query may scan all letters, and other requests to the store must not wait behind such queries.
-func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
-	return func(r *http.Request) (T, error) {
-		done, err := w.lists.turn(r.Context())
-		if err != nil {
-			var none T
-			return none, err
-		}
-		defer done()
-		return f(r)
-	}
-}
-
 // page serves a component. If the handler also returns an error, the page has the error's status.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {

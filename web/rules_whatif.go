@@ -25,7 +25,11 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 	if err != nil {
 		return out, err
 	}
-	rows, err := w.newest(ctx, q, &out)
+	var rows []deadletter.Row
+	err = w.list(ctx, by, func(ctx context.Context) (err error) {
+		rows, err = w.newest(ctx, q, &out)
+		return err
+	})
 	if err != nil {
 		return out, err
 	}
@@ -56,11 +60,7 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 
 // newest reads the letters to examine, and counts all letters that the query selects.
 func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]deadletter.Row, error) {
-	done, err := w.lists.turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+	var err error
 	if out.Matching, out.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err
 	}

@@ -110,9 +110,9 @@ type Setup struct{ Broker, Exchange, Inbox, VHost string }
 type Web struct {
 	Options
 	router   chi.Router
-	open     bool          // everybody is local
-	heavy    places        // limits the bodies that are decoded at a time
-	lists    places        // limits queries that may read many letters
+	open     bool   // everybody is local
+	heavy    places // limits the bodies that are decoded at a time
+	lists    lists
 	loading  places        // limits schema uploads
 	looks    places        // limits searches through letters
 	streams  chan struct{} // one place per open event stream
@@ -128,7 +128,6 @@ type Web struct {
 }
 
 const (
-	maxLists   = 2   // half of the store's readers; the other half serves lookups by id
 	maxHeavy   = 4   // memory is limited per body, so pages use at most this many times that
 	maxLoading = 1   // schema uploads are compiled one at a time, and no page waits for them
 	maxStreams = 128 // maximum number of open event streams
@@ -162,7 +161,7 @@ func New(o Options) *Web {
 	if open {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: make(places, maxLists), loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: lists{places: make(places, maxLists), own: map[string]*ownLists{}}, loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const (
+	maxLists    = 2                // half of the store's readers; the other half serves lookups by id
+	maxOwnLists = maxLists - 1     // of one principal, so that nobody takes all places
+	listTime    = 20 * time.Second // how long a request may read lists of letters, once it has a place
+)
+
+// lists are the places of requests that read many letters. One text query may scan all letters, and
+// other requests to the store must not wait behind such queries.
+type lists struct {
+	places
+	mu  sync.Mutex
+	own map[string]*ownLists // by principal, while it has or awaits a place
+}
+
+type ownLists struct {
+	places
+	users int
+}
+
+// turn waits for a place of a principal until ctx ends. done releases the place. With name "", all
+// places belong to the same person.
+func (l *lists) turn(ctx context.Context, name string) (done func(), err error) {
+	if name == "" {
+		return l.places.turn(ctx)
+	}
+	own := l.enter(name)
+	leave, err := own.turn(ctx)
+	if err != nil {
+		l.leave(name)
+		return nil, err
+	}
+	give, err := l.places.turn(ctx)
+	if err != nil {
+		leave()
+		l.leave(name)
+		return nil, err
+	}
+	return func() { give(); leave(); l.leave(name) }, nil
+}
+
+func (l *lists) enter(name string) *ownLists {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.own[name]
+	if own == nil {
+		own = &ownLists{places: make(places, maxOwnLists)}
+		l.own[name] = own
+	}
+	own.users++
+	return own
+}
+
+func (l *lists) leave(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.own[name].users--; l.own[name].users == 0 {
+		delete(l.own, name)
+	}
+}
+
+// errSlow is the error of a list that took too long.
+var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
+
+// list runs do, which reads lists of letters, once the principal has a place. It fails with errSlow
+// if do takes too long.
+func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx context.Context) error) error {
+	name := by.Name
+	if w.open {
+		name = ""
+	}
+	done, err := w.lists.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errSlow)
+	defer cancel()
+	if err = do(ctx); err != nil && errors.Is(context.Cause(ctx), errSlow) {
+		return errSlow
+	}
+	return err
+}
+
+// listed makes a handler wait for its turn before it asks the store for many letters.
+func listed[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
+	return func(r *http.Request) (v T, err error) {
+		err = w.list(r.Context(), principal(r), func(ctx context.Context) error {
+			v, err = f(r.WithContext(ctx))
+			return err
+		})
+		return v, err
+	}
+}

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// TestASlowListEnds checks that a list of letters which takes too long is stopped with an error
+// that says what to do, and that its place is free afterwards.
+func TestASlowListEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := New(Options{})
+		r := httptest.NewRequest("GET", "/letters", nil)
+		slow := listed(w, func(r *http.Request) (int, error) {
+			<-r.Context().Done()
+			return 0, r.Context().Err()
+		})
+		for range maxLists + 1 {
+			if _, err := slow(r); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), "stopped after 20 s; narrow it") {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestNobodyTakesAllLists checks that somebody who asks for many slow lists leaves a place to
+// others, and that nothing is remembered of who has left.
+func TestNobodyTakesAllLists(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := New(Options{Actor: func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }})
+		as := func(name string, do func(ctx context.Context) error) {
+			if err := w.list(t.Context(), deadletter.Principal{Name: name}, do); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 10 {
+			go as("ana", func(context.Context) error { time.Sleep(5 * time.Second); return nil })
+		}
+		synctest.Wait()
+		before := time.Now()
+		as("bob", func(context.Context) error { return nil })
+		if waited := time.Since(before); waited > 0 {
+			t.Errorf("bob waited %s", waited)
+		}
+		time.Sleep(time.Minute)
+		if len(w.lists.own) > 0 || len(w.lists.places) > 0 {
+			t.Errorf("%v have places, %d are taken", w.lists.own, len(w.lists.places))
+		}
+	})
+}
