@@ -116,5 +116,5 @@ func sameStatus(a, b deadletter.BrokerStatus) bool {
 
 // sameLook compares what two looks at a vhost found. It ignores when they were.
 func sameLook(a, b topology.Report) bool {
-	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.Equal(a.Findings, b.Findings) && slices.Equal(a.Gaps, b.Gaps))
+	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) && slices.Equal(a.Gaps, b.Gaps))
 }

@@ -44,7 +44,7 @@ func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 }
 
 // reports returns the latest looks at the dead-letter paths, with the queues that the scope of a
-// request includes.
+// request includes. It names no other queues, except those of dlo.
 func (w *Web) reports(ctx context.Context) []topology.Report {
 	if w.Topology == nil {
 		return nil
@@ -59,8 +59,23 @@ func (w *Web) reports(ctx context.Context) []topology.Report {
 		outside := func(queue string) bool {
 			return queue == "" || !scope.Includes(deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: queue})
 		}
+		hidden := func(queue string) bool { return outside(queue) && !deadletter.OwnQueue(queue) }
 		r.All = slices.DeleteFunc(slices.Clone(r.All), func(d topology.Described) bool { return outside(d.Name) })
+		for i := range r.All {
+			way := &r.All[i].Route
+			all := len(way.Queues)
+			way.Queues = slices.DeleteFunc(slices.Clone(way.Queues), hidden)
+			way.More += all - len(way.Queues)
+			if way.Exchange == "" && hidden(way.Key) { // the default exchange delivers to the queue that the key names
+				way.Key = ""
+			}
+		}
 		r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f topology.Finding) bool { return outside(f.Queue) })
+		for i, f := range r.Findings {
+			if slices.ContainsFunc(f.Others, hidden) {
+				r.Findings[i] = f.Apart()
+			}
+		}
 		r.Queues, r.Gaps = len(r.All), nil
 	}
 	return all

@@ -153,10 +153,13 @@ func twoReports() topology.Report {
 	fault := func(queue, word string) topology.Finding {
 		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
 	}
-	r := report(fault("a.one", "apple"), fault("b.kanarie", "kanarie"), fault("", "kanarie"))
+	shared := fault("a.two", "kanarie")
+	shared.Kind, shared.Others = topology.Cycle, []string{"b.kanarie"}
+	r := report(fault("a.one", "apple"), shared, fault("b.kanarie", "kanarie"), fault("", "kanarie"))
 	r.Gaps = []topology.Gap{{What: "kanarie", Why: "kanarie"}}
-	r.Queues = 2
-	r.All = []topology.Described{{Name: "a.one"}, {Name: "b.kanarie"}, {Name: "dlo.kanarie"}}
+	r.Queues = 3
+	through := topology.Route{Known: true, Judged: true, Set: true, Key: "b.kanarie", Fixed: true, Queues: []string{"a.two", "b.kanarie"}}
+	r.All = []topology.Described{{Name: "a.one"}, {Name: "a.two", Route: through}, {Name: "b.kanarie"}, {Name: "dlo.kanarie"}}
 	return r
 }
 

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -97,7 +96,7 @@ func (in *inspector) lost(v *view) string {
 	case !v.Bound:
 		return "the exchange has no binding"
 	case len(v.Missing) > 0:
-		return fmt.Sprintf("queue %s does not exist", v.Missing[0])
+		return "the exchange is bound to a queue that does not exist"
 	case len(v.Lost) > 0 && len(v.Queues) == 0:
 		return "the exchange routes them to no queue"
 	case len(v.Lost) > 0:

@@ -22,7 +22,7 @@ func (in *inspector) cycles() {
 			done[name] = true
 		}
 		in.add(Finding{
-			Kind: Cycle, Queue: v.Name,
+			Kind: Cycle, Queue: v.Name, Others: round[1 : len(round)-1],
 			Title: "Expired messages go in a circle: " + chain(round),
 			Loses: "messages that go round once without being rejected",
 			Why:   "The broker drops a message that dead-letters into a queue a second time if no consumer rejected it on the way. It reports nothing to the publisher.",
@@ -87,7 +87,7 @@ func (in *inspector) recipe(v *view) {
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
 	in.add(Finding{
-		Kind: RetryRecipe, Queue: v.Name,
+		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1],
 		Title: fmt.Sprintf("%s retries through %s", named(v.Name), chain(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
 		Why:   fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round)),

@@ -25,7 +25,7 @@ func (in *inspector) leads(v *view) {
 	case len(in.s.Gaps) > 0 && len(v.Queues) == 0 && v.Bound: // its queue may be the one that could not be read
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
-			Kind: QueueMissing, Queue: v.Name, Plannable: v.Key.From == FromPolicy,
+			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
 			Title: fmt.Sprintf("%s dead-letters to queue %s, which does not exist", named(v.Name), named(v.Key.Text)),
 			Loses: "every dead letter of this queue",
 			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
@@ -33,7 +33,7 @@ func (in *inspector) leads(v *view) {
 		})
 	case len(v.Missing) > 0 && len(v.Queues) == 0:
 		in.add(Finding{
-			Kind: QueueMissing, Queue: v.Name,
+			Kind: QueueMissing, Queue: v.Name, Others: v.Missing,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", named(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", names(v.Missing)),
@@ -144,7 +144,7 @@ func (in *inspector) targetsFull(v *view) {
 			what = "It refuses new dead letters, and the broker drops them."
 		}
 		in.add(Finding{
-			Kind: QueueFull, Queue: v.Name,
+			Kind: QueueFull, Queue: v.Name, Others: []string{name},
 			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", named(v.Name), named(name)),
 			Loses: "one dead letter for each new one",
 			Why:   fmt.Sprintf("%s holds %d messages, its limit (%s). %s", named(name), target.Ready.N, limit.source(), what),

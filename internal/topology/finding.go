@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -54,10 +56,11 @@ type Finding struct {
 	Severity  deadletter.Severity
 	Broker    string // "" for a file
 	VHost     string
-	Queue     string // "" if the finding is not about one queue
-	Title     string // one line, a full sentence without a full stop
-	Loses     string // what is lost
-	Why       string // how it is lost
+	Queue     string   // "" if the finding is not about one queue
+	Others    []string // further queues that the texts name
+	Title     string   // one line, a full sentence without a full stop
+	Loses     string   // what is lost
+	Why       string   // how it is lost
 	Sure      Sureness
 	Since     time.Time // zero = unknown
 	Cure      string    // what to do
@@ -103,7 +106,20 @@ func SeverityOf(k Kind) deadletter.Severity { return severities[k] }
 // Alike reports whether two findings differ only in the queue, so that one explanation is enough.
 func (f Finding) Alike(other Finding) bool {
 	f.Queue, f.Title, f.Since = other.Queue, other.Title, other.Since
-	return f == other
+	return f.Same(other)
+}
+
+// Same reports whether two findings are equal.
+func (f Finding) Same(other Finding) bool { return reflect.DeepEqual(f, other) }
+
+// Apart returns the finding with texts that name no queue but its own.
+func (f Finding) Apart() Finding {
+	f.Others = nil
+	f.Title = fmt.Sprintf("%s has a fault of the kind %s, which concerns other queues as well", named(f.Queue), f.Kind)
+	f.Loses = "what depends on queues that you may not see"
+	f.Why = "The path of its dead letters leads through queues that you may not see."
+	f.Cure = "Ask somebody who may see all queues."
+	return f
 }
 
 // Weak reports whether at-least-once dead-lettering cures the finding.

@@ -3,6 +3,7 @@ package topology_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -399,6 +400,7 @@ func TestEachFaultIsFound(t *testing.T) {
 						t.Errorf("a text of %s is wrong: %q", f.Kind, text)
 					}
 				}
+				checkOthers(t, s, f)
 				if f.Broker != "main" || f.VHost != "/" {
 					t.Errorf("%s is of %s%s", f.Kind, f.Broker, f.VHost)
 				}
@@ -407,6 +409,29 @@ func TestEachFaultIsFound(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// checkOthers checks that a finding lists each other queue that its texts name, and that Apart
+// names none of them.
+func checkOthers(t *testing.T, s *topology.Snapshot, f topology.Finding) {
+	t.Helper()
+	names := slices.Clone(f.Others)
+	for _, q := range s.Queues {
+		names = append(names, q.Name)
+	}
+	apart := f.Apart()
+	for _, name := range names {
+		if name == f.Queue || name == "" || f.Queue == "" {
+			continue
+		}
+		word := regexp.MustCompile(`(^|[ ,"])` + regexp.QuoteMeta(name) + `($|[ ,.";:])`)
+		if word.MatchString(f.Title+" "+f.Loses+" "+f.Why+" "+f.Cure) && !slices.Contains(f.Others, name) {
+			t.Errorf("%s of %s names %s, and does not list it", f.Kind, f.Queue, name)
+		}
+		if word.MatchString(apart.Title+" "+apart.Loses+" "+apart.Why+" "+apart.Cure) || len(apart.Others) > 0 {
+			t.Errorf("%s of %s, apart, names %s: %+v", f.Kind, f.Queue, name, apart)
+		}
 	}
 }
 
