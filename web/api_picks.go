@@ -168,7 +168,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 	}
 	reveals = true
 	origin := deadletter.Origin{}
-	if l != nil {
+	if l != nil && p.Queue == "" { // a binding holds for the queues of its name in all vhosts
 		origin = l.Origin
 	}
 	if p.Letter != "" && l != nil {

@@ -31,4 +31,10 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	ann.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain"}`).want(t, 403)
 	ann.postJSON("/api/v1/bindings", `{"queue":"orders","type":"shop.Plain"}`).want(t, 403)
 	ann.get("/api/v1/audit?kind=revealed").want(t, 200, none)
+
+	// A binding holds in every vhost, so the right to reveal in one of them is not enough for it.
+	some := deadletter.Grant{Role: deadletter.RoleReader, Reveal: true, Places: deadletter.Places{VHosts: []string{"/"}}}
+	bob, letters, _ := maskedHouse(t, deadletter.Principal{Name: "bob", Grants: []deadletter.Grant{{Role: deadletter.RoleEditor}, some}})
+	bob.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain","for":"binding"}`).want(t, 403, "takes the right to reveal")
+	bob.postJSON("/api/v1/letters/"+letters["field"]+"/type", `{"type":"shop.Plain"}`).want(t, 201)
 }
