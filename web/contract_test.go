@@ -68,7 +68,7 @@ func prepared(h *house, method, path string) {
 	case path == "/letters/{id}": // with an attempt
 		h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead queue:sms","hold":"0s","canary":0}`).want(h.t, 202)
 		h.advance()
-		due, err := h.store.ClaimDue(h.t.Context(), "main", start, 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+		due, err := h.store.ClaimDue(h.t.Context(), "main", start, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 		if err != nil || len(due) == 0 {
 			h.t.Fatal(due, err)
 		}

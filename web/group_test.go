@@ -26,7 +26,7 @@ func (h *house) quiet(queue string, ids []deadletter.ID) {
 	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {strings.Join(list, " ")}, "key": {string(ids[0])}}).want(h.t, 303)
 	h.advance()
 	now := start.Add(time.Duration(h.late.Load())).Add(time.Minute)
-	due, err := h.store.ClaimDue(ctx, "main", now, len(ids), time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return len(ids), false }})
+	due, err := h.store.ClaimDue(ctx, "main", now, len(ids), deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return len(ids), false }})
 	if err != nil || len(due) != len(ids) {
 		h.t.Fatalf("%d of %d letters are due: %v", len(due), len(ids), err)
 	}

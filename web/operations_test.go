@@ -82,7 +82,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	h.get("/triage").want(t, 200, `id="op-G-1" data-live="operation"`, ">O-2</a>", "1 of 3") // the newest operation; one letter is skipped
 	h.advance()
 
-	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil || len(due) != 2 {
 		t.Fatal(due, err)
 	}

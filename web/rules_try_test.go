@@ -132,7 +132,7 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	h := open(t, ruled)
 	h.wait("sms", 1)
 	h.late.Store(int64(2 * time.Hour))
-	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}

@@ -110,7 +110,6 @@ type Requeue struct {
 	Watch          time.Duration
 	InDoubt        string // republish or hold
 	ConfirmTimeout time.Duration
-	Lease          time.Duration
 	MaxBody        int64
 	Nack           Nack
 	Breaker        Breaker
@@ -156,7 +155,7 @@ func Defaults() Config {
 		Brokers:   []Broker{defaultBroker()},
 		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
 		Requeue: Requeue{
-			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, Lease: 2 * time.Minute, MaxBody: 16 << 20,
+			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, MaxBody: 16 << 20,
 			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: day},
 		},
 		Rules: rules.Set{Default: rules.Rule{
@@ -261,9 +260,6 @@ func Load(path string, getenv func(string) string) (Config, error) {
 
 // check reports mistakes that concern several values together.
 func (d *decoder) check(c *Config) {
-	if c.Requeue.Lease <= c.Requeue.ConfirmTimeout {
-		d.mistake(d.at["requeue.lease"], "requeue.lease %s must be above requeue.confirm_timeout %s", c.Requeue.Lease, c.Requeue.ConfirmTimeout)
-	}
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
 		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
 	}
@@ -441,14 +437,14 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 }
 
 func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
-	d.at["requeue.lease"], d.at["requeue.nack"] = n, n
+	d.at["requeue.nack"] = n
 	d.mapping(n, "requeue", keys{
 		"in_flight":       func(n *yaml.Node) { d.whole(n, &r.InFlight, 1, 10_000) },
 		"rate":            func(n *yaml.Node) { d.number(n, &r.Rate, 0, 1e6) },
 		"watch":           func(n *yaml.Node) { d.duration(n, &r.Watch, time.Second, 365*day) },
 		"in_doubt":        func(n *yaml.Node) { d.oneOf(n, &r.InDoubt, "republish", "hold") },
 		"confirm_timeout": func(n *yaml.Node) { d.duration(n, &r.ConfirmTimeout, time.Second, time.Hour) },
-		"lease":           func(n *yaml.Node) { d.at["requeue.lease"] = n; d.duration(n, &r.Lease, time.Second, 24*time.Hour) },
+		"lease":           func(*yaml.Node) {}, // of earlier files: a claim belongs to its process, so it has no end
 		"max_body":        func(n *yaml.Node) { d.size(n, &r.MaxBody, 1) },
 		"nack": func(n *yaml.Node) {
 			d.at["requeue.nack"] = n

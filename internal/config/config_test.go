@@ -214,7 +214,6 @@ requeue:
   watch: 30d
   in_doubt: hold
   confirm_timeout: 10s
-  lease: 11s
   max_body: 64KiB
   nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
   breaker: {came_back: 0, of: 1, window: 1s, probe: 1, give_up: 2d}
@@ -257,7 +256,7 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
-			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, Lease: 11 * time.Second, MaxBody: 64 << 10,
+			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, MaxBody: 64 << 10,
 			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1, GiveUp: 48 * time.Hour},
 		},
 		Schemas: config.Schemas{Directory: "/schemas", Reflection: []string{"orders:50051", "[::1]:50051"}, Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
@@ -325,7 +324,7 @@ ingest:
   uncertain: maybe
   linger: soon
 requeue:
-  lease: 10s
+  lease: 10s # has no effect, and is no mistake
   nack: {first: 10m, max: 5m}
 default: {retry: {delays: 10s}, dead: {severity: loud}}
 masking: [{pattern: "("}, {pattern: "x*"}]
@@ -347,7 +346,6 @@ masking: [{pattern: "("}, {pattern: "x*"}]
 		{16, 12, `from 1 to 2000, not "0"`},
 		{17, 14, `"maybe" is not one of hold, keep, merge`},
 		{18, 11, `"soon" is not a duration`},
-		{20, 10, "requeue.lease 10s must be above requeue.confirm_timeout 30s"},
 		{21, 9, "first 10m0s is above its max 5m0s"},
 		{22, 27, "give a list"},
 		{22, 50, `"loud" is not one of page, notify, digest`},
@@ -431,7 +429,6 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a management URL of AMQP", "brokers: [{management: amqp://h/}]", []place{{1, 24, "a URL with the scheme http or https"}}},
 		{"a management section without a URL", "brokers: [{management: {user: dlo}}]", []place{{1, 24, "management needs a url"}}},
 		{"a public URL with a user", "public_url: http://me@host/", []place{{1, 13, "without user and password"}}},
-		{"a lease that is not longer than the confirm timeout", "requeue: {confirm_timeout: 2m}", []place{{1, 10, "must be above requeue.confirm_timeout 2m0s"}}},
 		{"an alias is read where it stands", "hosts: &h [a]\nmasking: *h", []place{{1, 12, "masking: give keys with values"}}},
 		{"a merge key", "disk: {<<: {reserve: 0}}", []place{{1, 8, `there is no key "<<"`}}},
 	} {
@@ -482,7 +479,7 @@ func FuzzLoad(f *testing.F) {
 		switch {
 		case err == nil && slices.ContainsFunc(c.Rules.Rules, func(r rules.Rule) bool { return r.Name == "" || r.YAML == "" }):
 			t.Fatalf("taken: %+v", c.Rules)
-		case err == nil && (len(c.Brokers) == 0 || c.Requeue.Lease <= c.Requeue.ConfirmTimeout || c.Ingest.Letters < 1):
+		case err == nil && (len(c.Brokers) == 0 || c.Ingest.Letters < 1):
 			t.Fatalf("taken: %+v", c)
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)

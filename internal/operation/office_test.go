@@ -141,7 +141,7 @@ func (o *office) pass(d time.Duration) {
 // dispatch sends the due letters.
 func (o *office) dispatch() {
 	o.t.Helper()
-	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false }})
+	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false }})
 	o.must(err)
 	var marks []deadletter.Mark
 	for _, d := range due {

@@ -133,7 +133,7 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	first := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), First: 1, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
 	_, _, err := o.desk.Step(t.Context())
 	o.must(err)
-	due, err := o.store.ClaimDue(t.Context(), "main", o.at, 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := o.store.ClaimDue(t.Context(), "main", o.at, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}

@@ -79,20 +79,20 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 
 // ClaimDue checks that no process holds a claimed letter and that its retries were not paused by a
 // person.
-func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim"); err != nil {
 		return nil, err
 	}
-	claimed, err := c.Store.ClaimDue(ctx, broker, now, n, lease, a)
+	claimed, err := c.Store.ClaimDue(ctx, broker, now, n, a)
 	c.took(claimed)
 	return claimed, err
 }
 
-func (c *clerk) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
+func (c *clerk) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim doubts"); err != nil {
 		return nil, err
 	}
-	claimed, err := c.Store.ClaimDoubtful(ctx, broker, now, n, lease)
+	claimed, err := c.Store.ClaimDoubtful(ctx, broker, now, n)
 	c.took(claimed)
 	return claimed, err
 }

@@ -71,7 +71,7 @@ func newDesk(t *testing.T, letters ...*item) *desk {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email"}, []string{"dlo.letters"})
 	d.options = requeue.Options{
-		Broker: "main", VHost: "/", InFlight: 8, Watch: time.Hour, InDoubt: requeue.Republish, Lease: time.Minute, MaxBody: 1000,
+		Broker: "main", VHost: "/", InFlight: 8, Watch: time.Hour, InDoubt: requeue.Republish, MaxBody: 1000,
 		Nack: requeue.Nack{First: time.Second, Max: 10 * time.Second, NoticeAfter: 3}, Targets: targets, Log: slog.New(slog.DiscardHandler),
 	}
 	return d

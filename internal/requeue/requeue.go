@@ -17,9 +17,9 @@ import (
 
 // Store is the part of the store that the dispatcher uses.
 type Store interface {
-	ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error)
+	ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error)
 	NextDue(ctx context.Context, now time.Time) (time.Time, error) // zero = nothing waits
-	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error)
+	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error)
 	Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
 	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
@@ -80,7 +80,6 @@ type Options struct {
 	Rates    []rules.Rate  // by queue; the first match applies
 	Watch    time.Duration // unless a rule says otherwise
 	InDoubt  InDoubt       // unless a rule says otherwise
-	Lease    time.Duration
 	MaxBody  int
 	Nack     Nack
 	Breaker  Breaker

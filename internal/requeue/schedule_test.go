@@ -113,7 +113,7 @@ func (s *station) start() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	s.d = requeue.New(s.store, s.broker, requeue.Options{
-		Broker: "main", VHost: "/", InFlight: 256, Rate: rate, Watch: time.Minute, InDoubt: requeue.Republish, Lease: time.Minute, MaxBody: 1 << 20, Targets: targets, Now: s.now,
+		Broker: "main", VHost: "/", InFlight: 256, Rate: rate, Watch: time.Minute, InDoubt: requeue.Republish, MaxBody: 1 << 20, Targets: targets, Now: s.now,
 		Nack:  requeue.Nack{First: time.Second, Max: time.Minute, NoticeAfter: 20, NoticeAge: time.Hour},
 		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Minute}}}}), Log: slog.New(slog.DiscardHandler),
 	})
@@ -231,7 +231,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 		if err := s.d.OnTime(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if due, err := s.store.ClaimDue(t.Context(), "main", s.at, 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
+		if due, err := s.store.ClaimDue(t.Context(), "main", s.at, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
 			t.Fatalf("%d letters are due although no clock was set (%v)", len(due), err)
 		}
 		s.at = s.at.Add(-time.Hour)

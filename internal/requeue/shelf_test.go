@@ -110,7 +110,7 @@ func (s *shelf) free(i *item) bool {
 	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
 }
 
-func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, _ time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = ms(now)
@@ -240,7 +240,7 @@ func (s *shelf) NextDue(_ context.Context, now time.Time) (time.Time, error) {
 	return next, nil
 }
 
-func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int, _ time.Duration) ([]deadletter.Due, error) {
+func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int) ([]deadletter.Due, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = ms(now)

@@ -120,7 +120,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	now, n, done := d.o.Now(), max(1, d.o.InFlight/workers), func() {}
 	if d.doubting.CompareAndSwap(false, true) {
 		done = func() { d.doubting.Store(false) }
-		if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, min(n, doubtful), d.o.Lease); err != nil || len(claimed) > 0 {
+		if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, min(n, doubtful)); err != nil || len(claimed) > 0 {
 			return claimed, done, err
 		}
 		done()
@@ -128,7 +128,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	}
 	set := d.o.Rules.Set()
 	own := set.Paced()
-	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, d.o.Lease, deadletter.Allowance{
+	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, deadletter.Allowance{
 		Rules: own, Waiters: d.taking(set),
 		Allow: func(o deadletter.Origin, rule string) (int, bool) {
 			if d.o.Targets.Observed(o) { // it was scheduled before its queue was only observed

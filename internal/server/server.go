@@ -272,7 +272,7 @@ func (s *Server) rooms() {
 		link := s.links[i]
 		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
 			Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
-			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), Lease: cfg.Requeue.Lease, MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: s.crash, Metrics: attempts,
+			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: s.crash, Metrics: attempts,
 			Nack: requeue.Nack(cfg.Requeue.Nack), VHost: link.VHost(), Rules: s.rules, Rates: b.Rates, Breaker: requeue.Breaker(cfg.Requeue.Breaker),
 		}))
 	}

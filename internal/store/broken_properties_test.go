@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -23,7 +22,7 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 		}
 	}
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	}
 	move(serial, -serial)
 	defer move(-serial, serial)
-	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil || len(due) != 3 {
 		t.Fatalf("%d letters are claimed: %v", len(due), err)
 	}

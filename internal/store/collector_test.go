@@ -93,7 +93,7 @@ func TestTheLagOfTheSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	lag("its queue is paused", 10)
-	if due, err := g.ClaimDue(t.Context(), "main", g.clock.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 1 {
+	if due, err := g.ClaimDue(t.Context(), "main", g.clock.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
 	lag("the rest was sent", 0)

@@ -17,11 +17,11 @@ import (
 const maxClaim = 32 << 20
 
 // ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them:
-// state publishing, an attempt with its token, and a lease. a limits how many automatic retries may
-// leave now. Letters of paused queues and groups stay; the limits do not apply to letters released
-// by an operation. Letters that are to wait in the broker are claimed before they are due, for one
-// of a.Waiters.
-func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
+// state publishing, an attempt with its token, and this process. a limits how many automatic
+// retries may leave now. Letters of paused queues and groups stay; the limits do not apply to
+// letters released by an operation. Letters that are to wait in the broker are claimed before they
+// are due, for one of a.Waiters.
+func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 					}
 					continue
 				}
-				d, err := t.claim(r, now.Add(lease), how)
+				d, err := t.claim(r, how)
 				if err != nil {
 					return err
 				}
@@ -226,7 +226,7 @@ func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	return timeOf(at), err
 }
 
-func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due, error) {
+func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	to, ok := r.state.On(deadletter.Claimed)
 	if !ok {
 		return deadletter.Due{}, fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
@@ -261,9 +261,9 @@ func (t *tx) claim(r *record, leaseUntil time.Time, how taking) (deadletter.Due,
 	}
 	t.step.claims = 1
 	t.moved(r, func() { r.state = to })
-	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, lease_until = $5, changed_at = $6, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $7,
+	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
-		r.id, string(to), r.publishes, t.s.epoch, leaseUntil.UnixMilli(), t.now, r.target)
+		r.id, string(to), r.publishes, t.s.epoch, t.now, r.target)
 	return d, err
 }
 
@@ -338,9 +338,9 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 // or that this process freed for another try after Mark.DueAt (Mark.Resend). They keep their
 // attempt and token, and may already have been sent. It never takes letters that this process is
 // still publishing, however long that takes.
-func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int, lease time.Duration) ([]deadletter.Due, error) {
+func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR lease_until <= $2))`,
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,
 		[]any{s.epoch, now.UnixMilli()}, &found); err != nil || !found {
 		return nil, err
 	}
@@ -348,7 +348,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		var sizes []int
-		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.lease_until <= $2)
+		records, err := t.sized(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
 		if err != nil {
 			return err
@@ -358,7 +358,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 			if bytes += sizes[i]; i > 0 && bytes > maxClaim {
 				break
 			}
-			d, wait, err := t.claimAgain(r, now, now.Add(lease))
+			d, wait, err := t.claimAgain(r, now)
 			if err != nil {
 				return err
 			}
@@ -376,7 +376,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 
 // claimAgain resumes the newest attempt of a letter. If the attempt's wait has not ended but is too
 // short for its wait queue, wait is true: the attempt is resumed when the wait has ended.
-func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Due, wait bool, err error) {
+func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
 	d := deadletter.Due{
@@ -396,7 +396,7 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 	if until.Int64 > now.UnixMilli() { // otherwise it is due and goes to its queue
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
 		if late(waiter, r.wait, until.Int64, now) {
-			_, err := t.exec(`UPDATE letters SET epoch = 0, lease_until = $2 WHERE id = $1`, r.id, until.Int64)
+			_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, r.id, until.Int64)
 			return d, true, err
 		}
 	}
@@ -416,6 +416,6 @@ func (t *tx) claimAgain(r *record, now, leaseUntil time.Time) (due deadletter.Du
 	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.publishes, string(a.Outcome), a.Sends); err != nil {
 		return d, false, err
 	}
-	_, err = t.exec(`UPDATE letters SET epoch = $2, lease_until = $3 WHERE id = $1`, r.id, t.s.epoch, leaseUntil.UnixMilli())
+	_, err = t.exec(`UPDATE letters SET epoch = $2, resend_at = NULL WHERE id = $1`, r.id, t.s.epoch)
 	return d, false, err
 }

@@ -210,7 +210,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 		return s
 	}
 	again := func(s *store.Store) []deadletter.Due {
-		due, err := s.ClaimDoubtful(context.Background(), "main", c.now(), 10, time.Minute)
+		due, err := s.ClaimDoubtful(context.Background(), "main", c.now(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	c.at = c.at.Add(time.Second)
 	q := parse(t, "queue:sms -state:scheduled")
 	var until time.Time
-	due, err := s.ClaimDue(ctx, "main", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
+	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
 		c.at = c.at.Add(time.Second) // the write takes time; meanwhile a person reads
 		until = s.AsOf(c.now())
 		if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
@@ -320,7 +320,7 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	for i := range 5 {
 		receive(t, s, window(t, int64(i+1), "sms", 500))
 		classify(t, s, deadletter.ClassifiedRetry, c.now())
-		claimed, err := s.ClaimDue(ctx, "main", c.now(), 500, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 500, false }})
+		claimed, err := s.ClaimDue(ctx, "main", c.now(), 500, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 500, false }})
 		if err != nil {
 			t.Fatal(err)
 		}

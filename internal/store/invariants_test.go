@@ -63,11 +63,11 @@ var invariants = map[string]string{
 		SELECT id, state FROM letters WHERE state NOT IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged')`,
 	"due are the scheduled and the watched, and no others": `
 		SELECT id, state, due_at FROM letters WHERE (due_at IS NOT NULL) <> (state IN ('scheduled', 'requeued'))`,
-	"what is on its way has an open attempt, a lease and a process": `
-		SELECT l.id, a.outcome, l.epoch, l.lease_until FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries
-		WHERE l.state = 'publishing' AND (a.outcome IS NULL OR a.outcome NOT IN ('open', 'in doubt', 'unsent') OR l.epoch IS NULL OR l.lease_until IS NULL)`,
-	"nothing else has a lease": `
-		SELECT id, state FROM letters WHERE state <> 'publishing' AND (epoch IS NOT NULL OR lease_until IS NOT NULL)`,
+	"what is on its way has an open attempt, and a process or a time to be sent again": `
+		SELECT l.id, a.outcome, l.epoch, l.resend_at FROM letters l LEFT JOIN attempts a ON a.letter = l.id AND a.n = l.tries
+		WHERE l.state = 'publishing' AND (a.outcome IS NULL OR a.outcome NOT IN ('open', 'in doubt', 'unsent') OR l.epoch IS NULL OR (l.epoch = 0) <> (l.resend_at IS NOT NULL))`,
+	"nothing else has one": `
+		SELECT id, state FROM letters WHERE state <> 'publishing' AND (epoch IS NOT NULL OR resend_at IS NOT NULL)`,
 	"an attempt that is open is of a letter on its way": `
 		SELECT a.letter, a.n, l.state FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.outcome = 'open' AND (l.state <> 'publishing' OR a.n <> l.tries)`,
 	"the newest attempt of a watched letter is confirmed": `

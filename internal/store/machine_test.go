@@ -340,12 +340,12 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"claim": func(t *rapid.T) {
-			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), rapid.IntRange(1, 4).Draw(t, "n"), time.Minute, allow)
+			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), rapid.IntRange(1, 4).Draw(t, "n"), allow)
 			fail(t, err)
 			m.sent, m.flying = append(m.sent, due...), append(m.flying, due...)
 		},
 		"claim doubtful": func(t *rapid.T) {
-			due, err := m.s.ClaimDoubtful(ctx, "main", m.c.now(), rapid.IntRange(1, 4).Draw(t, "n"), time.Minute)
+			due, err := m.s.ClaimDoubtful(ctx, "main", m.c.now(), rapid.IntRange(1, 4).Draw(t, "n"))
 			fail(t, err)
 			for _, d := range due {
 				if !slices.ContainsFunc(m.sent, func(s deadletter.Due) bool {
@@ -417,7 +417,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
 			_, err := m.s.Advance(ctx, op.ID, 10, nil)
 			fail(t, err)
-			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, time.Minute, allow)
+			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, allow)
 			fail(t, err)
 			m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
 			for _, d := range due {
@@ -442,7 +442,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
 				_, err := m.s.Advance(ctx, op.ID, 10, nil)
 				fail(t, err)
-				due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, time.Minute, allow)
+				due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, allow)
 				fail(t, err)
 				m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
 				outcome := deadletter.OutcomeInDoubt

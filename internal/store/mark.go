@@ -53,7 +53,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
 			return err
 		}
-		_, err := t.exec(`UPDATE letters SET epoch = 0, lease_until = $2 WHERE id = $1`, serial, m.DueAt.UnixMilli())
+		_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, serial, m.DueAt.UnixMilli())
 		return err
 	}
 	trigger, dueAt, result := deadletter.Stopped, any(nil), deadletter.ResultFailed
@@ -121,7 +121,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		return err
 	}
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why ELSE $8 END, held_from = $9,
-		epoch = NULL, lease_until = NULL, waits_in = nullif($11, '') WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
+		epoch = NULL, resend_at = NULL, waits_in = nullif($11, '') WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
 		return err
 	}
 	if operation.Valid {

@@ -200,16 +200,16 @@ func TestWhatIsToBeSentAgain(t *testing.T) {
 		id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 		classify(t, s, deadletter.ClassifiedDead, time.Time{})
 		_, due := requeue(t, s, clock, id)
-		if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10, time.Minute); err != nil || len(again) > 0 {
+		if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(again) > 0 {
 			t.Fatalf("what this process has in flight is no doubt: %+v, %v", again, err)
 		}
 		if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: c.outcome, Resend: true}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10, time.Minute); err != nil || len(again) > 0 {
+		if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10); err != nil || len(again) > 0 {
 			t.Fatalf("claimed by another broker: %+v, %v", again, err)
 		}
-		again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10, time.Minute)
+		again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10)
 		if err != nil || len(again) != 1 {
 			t.Fatal(again, err)
 		}
@@ -217,7 +217,7 @@ func TestWhatIsToBeSentAgain(t *testing.T) {
 		if a.Token != due[0].Attempt.Token || a.Sends != c.sends || a.Outcome != c.again || a.Number != 1 || string(again[0].Letter.Body) != "body 0 of window 1" {
 			t.Errorf("%s: %+v", c.outcome, a)
 		}
-		if more, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10, time.Minute); err != nil || len(more) > 0 {
+		if more, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(more) > 0 {
 			t.Errorf("%s: claimed twice", c.outcome)
 		}
 	}
@@ -242,7 +242,7 @@ func TestAutomaticRetriesAskHowManyMayLeave(t *testing.T) {
 		n      int
 		want   int
 	}{{"other", 10, 0}, {"main", 1, 1}, {"main", 10, 2}} {
-		due, err := s.ClaimDue(ctx, c2.broker, c.now(), c2.n, time.Minute, allow)
+		due, err := s.ClaimDue(ctx, c2.broker, c.now(), c2.n, allow)
 		if err != nil || len(due) != c2.want {
 			t.Errorf("%s, %d: %d letters, %v", c2.broker, c2.n, len(due), err)
 		}

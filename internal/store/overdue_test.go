@@ -29,7 +29,7 @@ func (g *groups) overdue(since time.Time) int {
 // claim claims due letters and returns the attempts.
 func (g *groups) claim(n int) []deadletter.Due {
 	g.t.Helper()
-	due, err := g.ClaimDue(g.t.Context(), "main", g.clock.now(), n, time.Minute,
+	due, err := g.ClaimDue(g.t.Context(), "main", g.clock.now(), n,
 		deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return n, false }})
 	if err != nil {
 		g.t.Fatal(err)

@@ -35,7 +35,7 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	got := map[string]int{}
 	for range 6 {
-		due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1000, false }})
+		due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1000, false }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 			s, clock := open(t)
 			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 			classify(t, s, deadletter.ClassifiedRetry, clock.now())
-			due, err := s.ClaimDue(context.Background(), "main", clock.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, c.probe }})
+			due, err := s.ClaimDue(context.Background(), "main", clock.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, c.probe }})
 			if err != nil || len(due) != 1 || due[0].Attempt.Probe != c.probe {
 				t.Fatal(due, err)
 			}
@@ -149,7 +149,7 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	s, c := open(t)
 	inTwoLanes(t, s, c, 10, 6, 1)
 	asked := map[string]int{}
-	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, time.Minute, deadletter.Allowance{Rules: []string{"slow"}, Allow: func(o deadletter.Origin, rule string) (int, bool) {
+	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{Rules: []string{"slow"}, Allow: func(o deadletter.Origin, rule string) (int, bool) {
 		asked[o.Queue+"/"+rule]++
 		return map[string]int{"slow": 2, "": 3}[rule], false
 	}})
@@ -277,7 +277,7 @@ func TestAGuardedGroupHasItsShare(t *testing.T) {
 			t.Parallel()
 			s, clock := open(t)
 			inTwoLanes(t, s, clock, 15, 9, 3)
-			due, err := s.ClaimDue(t.Context(), "main", clock.now(), 100, time.Minute, deadletter.Allowance{
+			due, err := s.ClaimDue(t.Context(), "main", clock.now(), 100, deadletter.Allowance{
 				Rules: []string{"slow"}, Allow: func(deadletter.Origin, string) (int, bool) { return c.queue, false },
 				Shares: func(deadletter.Origin) []deadletter.GroupShare { return slices.Clone(c.shares) },
 			})

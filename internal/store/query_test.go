@@ -407,7 +407,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 	c.at = c.at.Add(time.Hour)
 	for _, ask := range []func() error{
 		func() error { _, err := s.Watched(ctx, "main", c.now()); return err },
-		func() error { _, err := s.ClaimDoubtful(ctx, "main", c.now(), 10, time.Minute); return err },
+		func() error { _, err := s.ClaimDoubtful(ctx, "main", c.now(), 10); return err },
 		func() error { _, err := s.ClaimReceived(ctx, 10); return err },
 		func() error { _, err := s.Letter(ctx, ids[0]); return err },
 		func() error { _, err := s.History(ctx, ids[0]); return err },

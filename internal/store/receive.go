@@ -298,7 +298,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		if err := t.unexplain(letter); err != nil { // the annotation describes an earlier death
 			return 0, verdictNew, err
 		}
-		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`,
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`,
 			letter, string(to), t.now); err != nil {
 			return 0, verdictNew, err
 		}

@@ -101,7 +101,7 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled || l.Summary != "again" || l.Group == got[0].Group || !l.DueAt.Equal(got[0].DueAt) {
 		t.Errorf("%+v", l)
 	}
-	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
+	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
 		t.Errorf("a letter of a paused group left, as its group has another name now: %+v %v", due, err)
 	}
 	if n := count(t, s, "type:acme.Other"); n != 1 {
@@ -285,7 +285,7 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 	ctx := context.Background()
 	stored := receive(t, s, window(t, 1, "sms", 4)).New
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	due, err := s.ClaimDue(ctx, "main", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}

@@ -155,7 +155,7 @@ func (t *tx) holdRestored(r *record) error {
 	}
 	t.moved(r, func() { r.state, r.overdue = to, false })
 	if _, err := t.exec(`UPDATE letters SET state = $2, changed_at = $3, why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL, operation = NULL, fixed = 0, unverified = 0, overdue = 0,
-		waiter = '', waits_in = NULL, epoch = NULL, lease_until = NULL WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
+		waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
 		return err
 	}
 	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)

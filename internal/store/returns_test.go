@@ -34,7 +34,7 @@ func operate(t testing.TB, s *store.Store, verb deadletter.Verb, ids ...deadlett
 // claim claims due letters, without a limit on automatic retries.
 func claim(t testing.TB, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
-	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
+	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestALetterThatReturns(t *testing.T) {
 			if err := s.Mark(context.Background(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: c.now()}}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
-			again, err := s.ClaimDoubtful(context.Background(), "main", c.now().Add(time.Hour), 10, time.Minute)
+			again, err := s.ClaimDoubtful(context.Background(), "main", c.now().Add(time.Hour), 10)
 			if err != nil || len(again) != 1 || again[0].Attempt.Token != d.Attempt.Token || again[0].Attempt.Sends != 2 {
 				t.Fatal(again, err)
 			}
@@ -385,7 +385,7 @@ func TestAnOutcomeOfAnEarlierProcessIsOnlyNoted(t *testing.T) {
 	if l := letter(t, s, id); l.State != deadletter.StatePublishing || l.Attempts != 0 {
 		t.Errorf("%s after %d attempts", l.State, l.Attempts)
 	}
-	again, err := s.ClaimDoubtful(context.Background(), "main", c.now(), 10, time.Minute)
+	again, err := s.ClaimDoubtful(context.Background(), "main", c.now(), 10)
 	if err != nil || len(again) != 1 || again[0].Attempt.Token != due[0].Attempt.Token || again[0].Attempt.Outcome != deadletter.OutcomeInDoubt || again[0].Attempt.Sends != 2 {
 		t.Fatal(again, err)
 	}

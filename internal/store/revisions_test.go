@@ -135,7 +135,7 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	}
 	_, due := requeue(t, p.Store, p.c, id)
 	p.again(t)
-	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10, time.Minute)
+	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10)
 	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 || again[0].Attempt.Token != due[0].Attempt.Token {
 		t.Fatalf("%+v %v", again, err)
 	}
@@ -222,7 +222,7 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
-	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
 	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" || due[1].Attempt.Revision != 1 {
 		t.Fatalf("%+v %v", due, err)
 	}

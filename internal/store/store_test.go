@@ -139,7 +139,7 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	if _, err := s.Advance(ctx, op.ID, 100, nil); err != nil {
 		t.Fatal(err)
 	}
-	due, err := s.ClaimDue(ctx, "main", c.now(), 10, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
 	if err != nil || len(due) != 2 {
 		t.Fatal(due, err)
 	}

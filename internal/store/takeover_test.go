@@ -109,7 +109,7 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 // due claims a broker's due letters and returns the number of letters per origin.
 func (r *renamed) due(broker string) map[string]int {
 	r.t.Helper()
-	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
+	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
 	if err != nil {
 		r.t.Fatal(err)
 	}

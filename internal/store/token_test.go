@@ -82,7 +82,7 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	}
 	s = opened(renamed, store.Broker{Name: "prod", Was: []string{"main"}})
 	operate(t, s, deadletter.VerbRequeue, id)
-	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, time.Minute, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
 	if err != nil || len(due) != 1 || due[0].Attempt.Token != first.Attempt.Token {
 		t.Errorf("in a copy whose broker has another name: %+v, %v, want %s", due, err, first.Attempt.Token)
 	}

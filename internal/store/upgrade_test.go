@@ -112,7 +112,7 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 	if _, err := s.Advance(ctx, 1, 10, nil); err != nil {
 		t.Fatal(err)
 	}
-	doubtful, err := s.ClaimDoubtful(ctx, "main", c.now(), 10, time.Minute)
+	doubtful, err := s.ClaimDoubtful(ctx, "main", c.now(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Durat
 // early claims letters that are to wait in the broker, and due letters.
 func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
-	due, err := s.ClaimDue(t.Context(), "main", now, 10, time.Minute, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,12 +200,12 @@ func TestADoubtfulHandOver(t *testing.T) {
 		}
 		clock.at = clock.at.Add(c.after)
 		if c.none {
-			if list, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10, time.Minute); err != nil || len(list) != 0 {
+			if list, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10); err != nil || len(list) != 0 {
 				t.Errorf("%+v %v", list, err)
 			}
 			clock.at = began.Add(time.Minute)
 		}
-		again, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10, time.Minute)
+		again, err := s.ClaimDoubtful(t.Context(), "main", clock.now(), 10)
 		if err != nil || len(again) != 1 || again[0].Waiter != c.waiter || again[0].Attempt.Token != first.Attempt.Token || c.waiter != "" && !again[0].Letter.DueAt.Equal(began.Add(time.Minute)) {
 			t.Errorf("after %s: %+v %v", c.after, again, err)
 		}

@@ -27,8 +27,8 @@ type scheduled struct {
 	lags []time.Duration
 }
 
-func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, n int, lease time.Duration, a deadletter.Allowance) ([]deadletter.Due, error) {
-	due, err := s.Store.ClaimDue(ctx, broker, now, n, lease, a)
+func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
+	due, err := s.Store.ClaimDue(ctx, broker, now, n, a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range due {
@@ -90,7 +90,7 @@ func TestBenchSchedule(t *testing.T) {
 		var none []time.Duration
 		for range 200 {
 			began := time.Now()
-			if due, err := b.ClaimDue(t.Context(), "main", time.Now(), 64, time.Minute, allow); err != nil || len(due) > 0 {
+			if due, err := b.ClaimDue(t.Context(), "main", time.Now(), 64, allow); err != nil || len(due) > 0 {
 				t.Fatal(len(due), err)
 			}
 			none = append(none, time.Since(began))
@@ -101,7 +101,7 @@ func TestBenchSchedule(t *testing.T) {
 		targets := &rules.Targets{}
 		targets.Add("main", "/", []string{"*"}, nil)
 		d := requeue.New(s, confirming{}, requeue.Options{
-			Broker: "main", VHost: "/", InFlight: 128, Watch: time.Hour, InDoubt: requeue.Republish, Lease: time.Minute, MaxBody: 1 << 20, Targets: targets, Now: now, Log: slog.New(slog.DiscardHandler),
+			Broker: "main", VHost: "/", InFlight: 128, Watch: time.Hour, InDoubt: requeue.Republish, MaxBody: 1 << 20, Targets: targets, Now: now, Log: slog.New(slog.DiscardHandler),
 			Breaker: requeue.Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3}, Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: "default", Retry: &rules.Retry{Delays: []time.Duration{time.Hour * 1000}}}}),
 		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(inTime)*time.Second/perSecond+2*time.Second)
