@@ -8,15 +8,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reports holds the annotations that match the letters of one batch, the most certain and newest
-// first, and records which ones have been used.
+// reports holds the annotations that match the letters of one batch. The most certain annotations
+// come first, then the newest. It also records which annotations have been used.
 type reports struct {
 	of    map[deadletter.ID][]deadletter.Annotation
 	taken map[int64]bool
 }
 
-// reports loads what consumers said about the letters of a batch. If that fails, the letters are
-// read without annotations; those are joined when the verdicts are recorded.
+// reports loads the annotations that consumers sent about the letters of a batch. If that fails,
+// the letters are read without annotations. The annotations are then joined when the verdicts are
+// recorded.
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
@@ -26,9 +27,9 @@ func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *
 }
 
 // annotate attaches to l the first annotation that fits its death and that no other letter has
-// used, and reports whether there was one. An annotation for many deaths can be used again. An
-// annotation describes this very death, so it takes precedence over headers. Letters that were
-// decided elsewhere or already have an annotation get none.
+// used. It reports whether there was one. An annotation for many deaths can be used again. An
+// annotation takes precedence over headers, because it describes exactly this death. Letters that
+// were decided elsewhere, or that already have an annotation, get no annotation.
 func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool {
 	if l.Annotation != nil || l.Imported != "" || len(s.of[l.ID]) == 0 {
 		return false
@@ -52,8 +53,8 @@ func unexplained(l *deadletter.Letter, v *deadletter.Classified) {
 	}
 }
 
-// annotated returns a consumer's account of a death, masked. If the consumer sent only a stack, its
-// first line becomes the message.
+// annotated returns a consumer's account of a death, masked. If the consumer sent only a stack, the
+// first line of the stack becomes the message.
 func (c *Classifier) annotated(a *deadletter.Failure) deadletter.Failure {
 	f := *a
 	for _, text := range []*string{&f.Type, &f.Message, &f.Stack} {

@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said runs one step over letters for which consumers have sent annotations.
+// said runs one step over letters for which consumers have sent annotations, and returns the
+// verdicts.
 func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
 	t.Helper()
 	store := &fake{letters: letters, annotations: annotations}
@@ -19,7 +20,7 @@ func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, l
 }
 
 // TestTheErrorOfAnAnnotation checks that a consumer's annotation takes precedence over headers and
-// is masked in the same way, and that an unexplained death waits for an annotation.
+// is masked in the same way. It also checks that an unexplained death waits for an annotation.
 func TestTheErrorOfAnAnnotation(t *testing.T) {
 	t.Parallel()
 	header := deadletter.Table{"x-error-message": "of a header"}

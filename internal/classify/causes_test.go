@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// causes lists 40 reasons for which letters die: the headers of each, and the body of some. The
-// variable parts are in brackets. Many causes differ only slightly.
+// causes lists 40 causes of deaths: the headers of each, and the body of some. The variable parts
+// are in brackets. Many causes differ only slightly.
 var causes = []struct {
 	headers map[string]string
 	body    string
@@ -119,7 +119,7 @@ var (
 )
 
 // TestLettersOfFortyCausesAreFortyGroups checks that 5,000 letters with 40 causes, containing ids
-// and numbers, form exactly 40 unmixed groups. That also holds if dlo is stopped halfway, and after
+// and numbers, form exactly 40 unmixed groups. This also holds if dlo is stopped halfway, and after
 // all letters are grouped again.
 func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	t.Parallel()
@@ -176,7 +176,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 			cause[id] = of[i]
 		}
 		c := classify.New(s, o)
-		if n == letters/2 { // and in the middle of a batch
+		if n == letters/2 { // also in the middle of a batch
 			if _, err := c.Step(ctx); err != nil {
 				t.Fatal(err)
 			}

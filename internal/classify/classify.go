@@ -1,7 +1,7 @@
-// Package classify reads letters after they are stored. It decodes them under a budget, writes the
-// masked summary and error that lists show, determines where and why they died, and applies the
-// rules to decide what happens to them. A letter that kills the process is tried once more, alone,
-// and then left as "undecodable (crash)".
+// Package classify reads letters after they are stored. It decodes their bodies under a budget and
+// writes the masked summary and error that lists show. It determines where and why the letters
+// died, and applies the rules to decide what happens to them. A letter that kills the process is
+// tried once more, alone, and then left as "undecodable (crash)".
 package classify
 
 import (
@@ -20,23 +20,23 @@ import (
 // Store is the part of the store that the classifier needs.
 type Store interface {
 	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Reading notes that a letter is being read; "" means that none is.
+	// Reading notes that a letter is being read. "" means that no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
-	// Priors returns how likely each type is on a queue and routing key, judged by earlier letters.
+	// Priors returns the share of each type in a queue and routing key, judged by earlier letters.
 	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
 	// OnlyType returns the type that all of a queue's newest letters had; "" = several types.
 	OnlyType(ctx context.Context, o deadletter.Origin) (string, error)
-	// Annotations returns what consumers recently said about the deaths of letters: the most
-	// certain first, then the newest.
+	// Annotations returns the annotations that consumers recently sent about the deaths of letters:
+	// the most certain first, then the newest.
 	Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error)
 }
 
 // Options are the settings of a Classifier.
 type Options struct {
-	Decoder func() *payload.Decoder                // how bodies are currently decoded
+	Decoder func() *payload.Decoder                // decoder with the current types
 	Picks   func() map[[32]byte]string             // types that people picked for groups, by group key; nil = none
-	Mask    func(name, text string) (string, bool) // one header value; nil = nothing is masked
+	Mask    func(name, text string) (string, bool) // masks one header value; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
 	Now     func() time.Time
@@ -46,17 +46,17 @@ type Options struct {
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 
-	// Given returns the origin that the configuration assigns to letters from an inbox; nil = no
-	// inbox has one.
+	// Given returns the origin that the configuration assigns to letters from an inbox. If it is
+	// nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string
-	// Onward asks the broker about a queue in which a letter that arrived by route expired; nil =
-	// the broker cannot be asked.
+	// Onward asks the broker about queue o, in which a letter expired. route is how the letter then
+	// reached dlo. If Onward is nil, the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
-	Made  func(l *deadletter.Letter) bool // whether the letter's mark shows that dlo made it for a trial; nil = no trials
+	Made  func(l *deadletter.Letter) bool // reports whether the letter's mark shows that dlo made the letter for a trial; nil = no trials
 	Tried func(l *deadletter.Letter)      // called for each trial letter that has arrived
 
-	FirstName func(broker string) string // first name of a broker, by which its groups are found; nil = its current name
+	FirstName func(broker string) string // returns the first name of a broker, by which its groups are found; nil = its current name
 }
 
 // Metrics counts verdicts and measures how long bodies took to read.
@@ -88,8 +88,8 @@ type Classifier struct {
 	loop
 	store Store
 	o     Options
-	hand  sync.RWMutex // held while a letter is read: exclusively if dlo may have died reading it
-	types sync.RWMutex // held for reading by each step, from reading a body to recording the result; exclusively while the known types change
+	hand  sync.RWMutex // held while a letter is read; held exclusively if dlo may have died reading that letter
+	types sync.RWMutex // held (shared) by each step, from reading a body to recording the result; held exclusively while the known types change
 }
 
 // New returns a Classifier. Call Run to start it.
@@ -118,7 +118,7 @@ func New(store Store, o Options) *Classifier {
 	if o.Picks == nil {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
-	// During a flood, storing goes first: a stored letter is safe, and its verdict can follow.
+	// During a flood, storing goes first, because a stored letter is safe and its verdict can wait.
 	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("classify", "err", err) }}
 	return &Classifier{loop: work, store: store, o: o}
 }
@@ -167,7 +167,7 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
-			if letters[i].Imported != "" || v.Tried { // it died elsewhere, or it is a trial
+			if letters[i].Imported != "" || v.Tried { // the letter died elsewhere, or it is a trial
 				continue
 			}
 			if letters[i].Attempts > 0 {
@@ -182,8 +182,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is the time after a letter's last expected retry at which people are told that it is
-// still waiting.
+// toldAfter is the time between a letter's last expected retry and the notice to people that the
+// letter is still waiting.
 const toldAfter = time.Minute
 
 // verdict decides what happens to one letter.
@@ -232,7 +232,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	if d.Outcome == deadletter.RuleRetry {
 		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
 		if v.Tried {
-			v.ToldBy = time.Time{} // nobody
+			v.ToldBy = time.Time{} // nobody is notified
 		}
 		if d.Waiter.Broker() {
 			v.Waiter, v.Wait = string(d.Waiter), d.Delay
@@ -244,7 +244,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	return v
 }
 
-// facts returns everything that rules can match on.
+// facts returns all facts that rules can match.
 func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *payload.Document) rules.Facts {
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{

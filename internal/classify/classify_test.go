@@ -110,7 +110,7 @@ func TestVerdicts(t *testing.T) {
 		name   string
 		letter deadletter.Letter
 		change func(l *deadletter.Letter)
-		want   deadletter.Classified // only To, DueAt and Why
+		want   deadletter.Classified // only To, DueAt and Why are compared
 	}{
 		{"the first death is retried", died("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
 		{"the second a little later", died("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
@@ -176,7 +176,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	want := deadletter.Classified{
 		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
 		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
-		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // its delays plus a minute
+		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // the letter's delays plus a minute
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -184,7 +184,7 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 }
 
 // TestALetterThatCameBackIsReadAgain checks that the newest arrival determines where and why a
-// letter died, and the first arrival how it was published.
+// letter died. The first arrival determines how the letter was published.
 func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	t.Parallel()
 	l := died("sms", "rejected", nil)
@@ -203,14 +203,15 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestALetterWhoseHeadersDoNotSayWhereItDied checks that the origin is then the one given to the
-// inbox, or the queue to which dlo had sent the letter. Nothing else is assumed about the death.
+// TestALetterWhoseHeadersDoNotSayWhereItDied checks that the origin of such a letter is the one
+// given to the inbox, or the queue to which dlo had sent the letter. Nothing else is assumed about
+// the death.
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := died("", "", deadletter.Table{"x-error": "boom"})
 	parked.Origin.Queue = "sms"
 	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
-	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // describes its time in the inbox
+	lying := died("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // the headers describe only the letter's time in the inbox
 	lying.Origin.Queue = "sms"
 	back := died("", "", nil)
 	back.Attempts = 1
@@ -416,8 +417,8 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// FuzzVerdict checks that any headers and body lead to a verdict, that the verdict's texts are
-// bounded and on one line, and that its target is allowed.
+// FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be
+// bounded and on one line, and its target must be allowed.
 func FuzzVerdict(f *testing.F) {
 	for _, l := range []deadletter.Letter{died("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), died("", "", nil), died("amq.gen", "expired", nil)} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
@@ -446,8 +447,8 @@ func FuzzVerdict(f *testing.F) {
 	})
 }
 
-// TestARenamedBrokerKeepsItsGroups checks that groups are found by their broker's first name, even
-// if a rule names the group or the letter cannot be read.
+// TestARenamedBrokerKeepsItsGroups checks that groups are found by the first name of their broker,
+// even if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
 	crashed, plain := died("sms", "rejected", nil), died("sms", "rejected", deadletter.Table{"x-error": "boom"})

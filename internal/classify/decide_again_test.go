@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waits returns a letter that died a minute ago, twenty minutes after it was received, and that
-// waits under the default rule.
+// waits returns a letter that waits under the default rule. It died a minute ago, twenty minutes
+// after it was received.
 func waits(change func(*deadletter.Waiting)) deadletter.Waiting {
 	w := deadletter.Waiting{Letter: died("sms", "rejected", nil), Since: now.Add(-time.Minute)}
 	w.State, w.Origin.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(-21*time.Minute), now.Add(39*time.Second)

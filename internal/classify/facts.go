@@ -8,7 +8,7 @@ import (
 )
 
 // header returns a header as rules see it, with scalars as text. As in search, tables, lists and
-// masked values count as missing.
+// masked values count as missing headers.
 func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
 	value, ok := headers[name]
 	if _, list := value.([]any); !ok || list {

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns why a letter was given up, as its consumer's annotation or its headers say it,
-// masked with the current masks. Details from the body are joined later, once the body is read. For
-// an unwrapped letter they come from the body that arrived last.
+// failure returns why a letter was given up, masked with the current masks. The reason is the one
+// in the consumer's annotation, or the one in the headers. Details from the body are joined later,
+// once the body is read. For an unwrapped letter, they come from the body that arrived last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)
@@ -26,11 +26,11 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// named returns the type that a letter's framework names, for letters that no schema can read. f is
-// the known failure.
+// named returns the type that a letter's framework names, for letters that no schema can decode. f
+// is the known failure.
 func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
-	if name == "" && l.Annotation != nil { // the annotation describes the failure, the headers name the type
+	if name == "" && l.Annotation != nil { // the annotation describes the failure, but only the headers name the type
 		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
 		name = said.MessageType
 	}
@@ -38,16 +38,16 @@ func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 }
 
 const (
-	maxType     = 300 // bytes of a type named by a framework
-	maxError    = 500 // bytes of an error text in lists and groups
+	maxType     = 300 // maximum bytes of a type named by a framework
+	maxError    = 500 // maximum bytes of an error text in lists and groups
 	importedWhy = "imported: it was "
 )
 
 // said returns the failure by which a letter is grouped, and its error as shown in lists: "Type:
-// message", on one line. For an imported letter, the source knows the error of the latest death,
-// while the headers describe the first death, until the letter dies here. If the two agree, the
-// headers are used because they contain more detail. A stored letter whose headers say nothing
-// keeps its error.
+// message", on one line. For an imported letter, the dlo from which it was imported knows the error
+// of the latest death. Until the letter dies here, its headers describe the first death. If the two
+// agree, the headers are used, because they contain more detail. A stored letter whose headers give
+// no error keeps its error.
 func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived
@@ -59,7 +59,7 @@ func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadlette
 	return f, text
 }
 
-// errorLine returns an error on one line, cut to maxError bytes.
+// errorLine returns an error on one line of at most maxError bytes.
 func errorLine(f *deadletter.Failure) string {
 	text := f.Message
 	switch {

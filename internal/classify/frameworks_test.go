@@ -26,19 +26,20 @@ const (
 	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
 )
 
-// delivered returns a letter from an error queue, as a framework publishes it there.
+// delivered returns a letter from an error queue, in the form in which a framework publishes it to
+// that queue.
 func delivered(inbox string, p deadletter.Properties, body string) deadletter.Letter {
 	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
 }
 
-// frameworks has deliveries for every framework that dlo knows, with names, types and formats taken
-// from the framework's source, and the failures they describe.
+// frameworks has deliveries for every framework that dlo knows, with the failures that they
+// describe. Names, types and formats are taken from the source of the framework.
 var frameworks = []struct {
 	name   string
 	letter deadletter.Letter
-	want   deadletter.Failure // from headers and body together
-	error  string             // as shown in lists
-	origin deadletter.Origin  // without broker and vhost
+	want   deadletter.Failure // failure from headers and body together
+	error  string             // error as shown in lists
+	origin deadletter.Origin  // origin without broker and vhost
 	reason string
 	diedAt time.Time
 }{
@@ -263,8 +264,8 @@ func TestWhatFrameworksSay(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEasyNetQAreUnwrapped checks that the message inside an EasyNetQ error is what gets
-// sent back. The error itself stays the one in the envelope, also after the letter came back in
+// TestErrorsOfEasyNetQAreUnwrapped checks that the message inside an EasyNetQ error is sent back.
+// The error of the letter is always the one in the envelope, even after the letter came back in
 // another envelope.
 func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	t.Parallel()
@@ -298,7 +299,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 }
 
 // TestTheTypeThatAFrameworkNames checks that lists, rules and queries use the type that a framework
-// names. Group keys stay as stored.
+// names. The keys of groups do not change.
 func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {
@@ -336,7 +337,7 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 }
 
 // TestEveryFrameworkOfTheManualHasADelivery checks that every framework in the manual has a test
-// delivery. It also reminds whoever adds a framework to regroup the stored letters.
+// delivery. It also reminds people who add a framework to regroup the stored letters.
 func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/grouping.md")
@@ -362,8 +363,9 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 }
 
-// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that a masked header is not shown anywhere: not
-// in values derived from another header that repeats it, and not in the group's title.
+// TestAMaskedHeaderOfAFrameworkShowsNowhere checks that a masked header is not shown anywhere. It
+// must not appear in a value derived from another header that repeats it, nor in the title of the
+// group.
 func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary of Anna"
@@ -377,7 +379,7 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				}
 				headers := table{}
 				for k, v := range c.letter.Arrived.Headers {
-					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; a stack that alone is masked repeats text that is shown
+					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; if only the stack is masked, it repeats text that is shown
 						v = strings.ReplaceAll(s, secret, canary)
 					}
 					headers[k] = v

@@ -8,19 +8,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// GroupVersion is stored with each group. Increase it when grouping improves: letters in groups
-// with a lower version are grouped again in the background. Version 1 used only the error text.
-// Version 2 did not treat types named by frameworks as letter types; its keys are the same.
+// GroupVersion is stored with each group. Increase it when grouping improves. Letters in groups
+// with a lower version are then grouped again in the background. Version 1 used only the error
+// text. Version 2 did not treat types named by frameworks as letter types; its keys are the same as
+// those of version 3.
 const GroupVersion = 3
 
-const ownFrames = 3 // stack frames that distinguish causes; frames further out are shared by all letters of a queue
+const ownFrames = 3 // number of stack frames that distinguish causes; frames further out are shared by all letters of a queue
 
 // cause distinguishes the groups within an origin, in addition to reason and type.
 type cause struct {
-	schema  string // the type that a schema reads it as; "" = none does
-	group   string // set by the rule; nothing else counts then
+	schema  string // the type as which a schema decodes the letter; "" = no schema decodes it
+	group   string // group set by the rule; if set, nothing else counts
 	failure deadletter.Failure
-	form    []string // for letters without an error: how it was published and the shape of its body
+	form    []string // for a letter without an error: how the letter was published, and the shape of its body
 }
 
 // causeOf returns the cause of a letter whose origin, reason and type are known. If the publisher
@@ -36,7 +37,7 @@ func causeOf(v *deadletter.Classified, f *deadletter.Failure, doc *payload.Docum
 	return c
 }
 
-// parts returns the texts that all letters with this cause have in common.
+// parts returns the texts that are the same for all letters with this cause.
 func (c *cause) parts() []string {
 	if !c.failure.Said() {
 		return append([]string{"form"}, c.form...)
@@ -46,9 +47,9 @@ func (c *cause) parts() []string {
 	return append(parts, frames[:min(len(frames), ownFrames)]...)
 }
 
-// grouped fills in the verdict's group. Letters with one cause belong together: same origin queue,
-// broker, vhost, reason, type and normalised error. If the rule sets a group, only the origin and
-// that group count. Groups survive a renamed broker.
+// grouped fills in the verdict's group. Letters with one cause belong together: they have the same
+// origin queue, broker, vhost, reason, type and normalised error. If the rule sets a group, only
+// the origin and that group count. A group keeps its key when its broker is renamed.
 func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Classified {
 	broker := c.o.FirstName(v.Origin.Broker)
 	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}
@@ -66,8 +67,9 @@ func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Class
 	return v
 }
 
-// title returns a group's name in lists. Types read by a schema are shortened to their last part.
-// Types named only by a framework are shown in full, because their first parts are not a package.
+// title returns a group's name in lists. Types decoded by a schema are shortened to their last
+// part. Types named only by a framework are shown in full, because their first parts are not a
+// package.
 func title(v deadletter.Classified, schema string) string {
 	switch {
 	case v.Error != "":

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTheGroupOfARule checks that a rule's own group holds all letters from one origin that the
-// rule matches, whatever their error, and that its title begins with the rule's group name.
+// rule matches, whatever their error. The title of the group must begin with the rule's group name.
 func TestTheGroupOfARule(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -6,10 +6,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// applyEarlierDecision applies a decision that was made about a letter before it was read, and
-// reports whether there was one. An imported letter keeps its state, and a suspect is held. Neither
-// a rule nor a failure to read the letter changes that: if a suspect became dead, anybody could
-// requeue it and it might be sent twice.
+// applyEarlierDecision applies a decision that was made about a letter before the letter was read,
+// and reports whether there was such a decision. An imported letter keeps its state, and a suspect
+// is held. Neither a rule nor a failure to read the letter changes that. If a suspect became dead,
+// anybody could requeue it, and it might be sent twice.
 func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":
@@ -27,11 +27,11 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 }
 
 // guard overrides a rule's decision if the letter must not be sent to its target. A letter that a
-// person has released from a guard is not held by a guard again: it becomes dead and needs a
-// person. question is what dlo does not know about where the letter died.
+// person has released from a guard is not held by a guard again. It becomes dead and needs a
+// person. question is the open question about where the letter died, or "".
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
-	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send it automatically
+	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send the letter automatically
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}
 	case l.Unguarded && v.Unpublishable != "" && decided == deadletter.RuleRetry:
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, v.Unpublishable, time.Time{}

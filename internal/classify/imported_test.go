@@ -8,8 +8,8 @@ import (
 )
 
 // TestAnImportedLetterStaysWhatItWas checks that rules and guards do not decide again about a
-// letter that another dlo has already decided on. That dlo also determines where the letter died
-// last.
+// letter on which another dlo has already decided. The other dlo also determines where the letter
+// died last.
 func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 	t.Parallel()
 	imported := func(was deadletter.State, queue string, headers deadletter.Table) deadletter.Letter {

@@ -2,9 +2,9 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// inHand reads a letter and notes that it is being read for as long as that takes. A letter that
-// was being read when dlo died is read while no other letter is, so that it alone is blamed if dlo
-// dies again.
+// inHand reads a letter and notes, for as long as that takes, that the letter is being read. A
+// letter that was being read when dlo died is read while no other letter is being read. If dlo dies
+// again, that letter alone is blamed.
 func (c *Classifier) inHand(l *deadletter.Letter, note func(deadletter.ID) error, read func()) error {
 	if l.Crashes > 0 {
 		c.hand.Lock()

@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheLetterInHandIsNoted checks that exactly one letter at a time is noted while it is read,
-// and none while the verdicts are recorded. If a letter cannot be noted, it is not read.
+// TestTheLetterInHandIsNoted checks that exactly one letter at a time is noted while letters are
+// read, and that none is noted while the verdicts are recorded. If a letter cannot be noted, it is
+// not read.
 func TestTheLetterInHandIsNoted(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -44,12 +45,12 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 }
 
-// notes records which letters two readers have noted at any moment.
+// notes records which letters two readers have noted at any given moment.
 type notes struct {
 	t    *testing.T
 	mu   sync.Mutex
 	of   [2]deadletter.ID
-	died map[deadletter.ID]bool // was being read when dlo died
+	died map[deadletter.ID]bool // letters that were being read when dlo died
 }
 
 func (n *notes) note(at int, id deadletter.ID) {

@@ -17,7 +17,7 @@ import (
 
 // IndexStore is the part of the store that the indexer needs.
 type IndexStore interface {
-	// Reindex queues all letters for indexing again unless they were indexed under version.
+	// Reindex lists all letters to be indexed again, unless they were indexed under version.
 	Reindex(ctx context.Context, version string) (int, error)
 	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
@@ -25,13 +25,13 @@ type IndexStore interface {
 
 // IndexerOptions are the settings of an Indexer.
 type IndexerOptions struct {
-	Decoder func() *payload.Decoder                // how bodies are currently decoded
-	Mask    func(name, text string) (string, bool) // one header value; nil = nothing is masked
+	Decoder func() *payload.Decoder                // decoder with the current types
+	Mask    func(name, text string) (string, bool) // masks one header value; nil = nothing is masked
 	Hide    func(text string) (string, bool)       // masks text; nil = nothing is masked
-	Masks   []string                               // the masks as text: all letters are indexed again if they change
-	Text    bool                                   // index the words of bodies
+	Masks   []string                               // the masks as text; if they change, all letters are indexed again
+	Text    bool                                   // whether to index the words of bodies
 	Fields  []string                               // paths in bodies that queries can search
-	Busy    func() bool                            // more urgent work waits; nil = never
+	Busy    func() bool                            // reports whether more urgent work waits; nil = never
 	Log     *slog.Logger
 }
 
@@ -52,10 +52,11 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	return &Indexer{loop: work, store: store, o: o}
 }
 
-// indexVersion must change whenever this file puts something else into the index.
+// indexVersion must change whenever this file writes other entries into the index.
 const indexVersion = 2
 
-// version identifies what is currently indexed. The part before the colon identifies the masks.
+// version identifies the data that is currently indexed. The part before the colon identifies the
+// masks.
 func (x *Indexer) version() string {
 	// Strings, numbers and booleans can always be encoded.
 	masks, _ := json.Marshal(x.o.Masks)
@@ -163,8 +164,8 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value as queries write it, or all values if it is an array. Tables
-// and unreadable values have no text.
+// headerTexts returns a header's value as queries write it. For an array, it returns all values.
+// Tables and unreadable values have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:

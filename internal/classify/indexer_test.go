@@ -16,9 +16,9 @@ var indexed = map[int]string{
 	2: "app body.tier correlation_id exchange header.x-tenant id key message_id read rule sibling",
 }
 
-// TestWhatALetterIsFoundBy checks that entry writes every field that queries find through the
-// index, given a letter that has them all. If it writes other fields than before, the index version
-// must change.
+// TestWhatALetterIsFoundBy indexes a letter that has every field that queries find through the
+// index. It checks that entry writes all of these fields. If entry writes other fields than before,
+// the index version must change.
 func TestWhatALetterIsFoundBy(t *testing.T) {
 	t.Parallel()
 	l := storetest.Filled[deadletter.Letter]()

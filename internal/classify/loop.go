@@ -7,7 +7,7 @@ import (
 
 const (
 	batch     = 200
-	idle      = time.Second // look for work even without a wake
+	idle      = time.Second // time after which the loop looks for work without a wake
 	yieldStep = 10 * time.Millisecond
 )
 
@@ -15,7 +15,7 @@ const (
 type loop struct {
 	wake  chan struct{}
 	busy  func() bool   // reports whether more urgent work is waiting
-	yield time.Duration // how long to wait for urgent work, at most: a lasting flood slows the loop but does not stop it
+	yield time.Duration // maximum wait for urgent work: a lasting flood slows the loop but does not stop it
 	fail  func(err error)
 }
 
@@ -44,7 +44,7 @@ func (l *loop) run(ctx context.Context, step func(ctx context.Context) (bool, er
 	}
 }
 
-// rest waits for a wake or until idle has passed.
+// rest waits for a wake, or until idle has passed.
 func (l *loop) rest(ctx context.Context) {
 	select {
 	case <-l.wake:

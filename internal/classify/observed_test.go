@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnObservedLetterIsNeitherRetriedNorHeld checks the verdicts about queues that are only
-// observed: dead, for the digest, for nobody. That includes letters whose queue is unknown or not
-// allowed, and letters that nobody can read. A suspected twin is still held.
+// TestAnObservedLetterIsNeitherRetriedNorHeld checks the verdicts about letters of queues that are
+// only observed. Such a letter becomes dead with severity digest, and nobody is notified. This
+// includes letters whose queue is unknown or not allowed, and letters that cannot be read. A
+// suspected twin is still held.
 func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

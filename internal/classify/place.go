@@ -21,16 +21,17 @@ const skew = time.Minute
 //  4. Otherwise, the queue in which the framework says the letter failed. Frameworks publish again
 //     to fill their error queues. That removes x-death, so nothing else can name the queue.
 //
-// There is one exception: the framework takes precedence over x-death if the newest death is
-// "expired" and in a queue other than the framework's. That is the delay queue of a retry recipe:
-// the message waited there, went back to work, and failed for good in the framework's queue.
-// x-death still applies if its death is the later one: then somebody moved the message on after the
-// failure, and it expired there.
+// There is one exception. The framework takes precedence over x-death if the newest death is
+// "expired" and in a queue other than the framework's. The message then expired in the delay queue
+// of a retry recipe, went back to work, and failed for good in the framework's queue. However,
+// x-death still applies if its death is the later one. In that case, somebody moved the message on
+// after the failure, and it expired there.
 //
-// A framework that reports an error got it from a consumer that rejected the message. So if x-death
-// gives no reason, the reason is "rejected". Headers that belong to no particular framework may
-// come from an earlier life of the message and give no reason. The caller checks whether a letter
-// may be sent to its origin. place returns the question that only people can answer; "" = none.
+// A framework that reports an error got the error from a consumer that rejected the message. If
+// x-death gives no reason, the reason is therefore "rejected". Headers that belong to no particular
+// framework may come from an earlier life of the message and give no reason. The caller checks
+// whether a letter may be sent to its origin. place returns the question that only people can
+// answer; "" = none.
 func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
@@ -70,10 +71,10 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // it came back from dlo's own requeue: people and bindings know it by how it was first published
+	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // the letter came back from dlo's own requeue: people and bindings know it by how it was first published
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
 	}
-	if l.Imported != "" && l.Origin.Queue != "" { // the source dlo knew its latest death; its headers here describe its first
+	if l.Imported != "" && l.Origin.Queue != "" { // the dlo that exported the letter knew its latest death; its headers here describe the first one
 		origin = l.Origin
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}

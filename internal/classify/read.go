@@ -11,8 +11,8 @@ import (
 )
 
 // read decodes a letter's body and fills in the verdict's type, error, summary and group. f is the
-// failure found in the headers. read returns the decision made by decide. If a person has picked a
-// type for the letter's group, the body is decoded again with that type. The letter stays in that
+// failure found in the headers. read returns the decision of decide. If a person has picked a type
+// for the letter's group, the body is decoded again with that type. The letter still stays in that
 // group, so that the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
@@ -21,7 +21,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	_, body := l.Current()
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
-	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only its body says where it died: read it as a letter of that queue
+	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only the body says where the letter died: read it as a letter of that queue
 		c.place(l, &f, v, k)
 		k.heed(&h, v.Origin)
 		doc = c.decode(body, h)
@@ -41,7 +41,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	return d
 }
 
-// decode decodes a body and records how long that took.
+// decode decodes a body and records how long the decoding took.
 func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	began := c.o.Now()
 	doc := c.o.Decoder().Decode(body, h, nil)
@@ -53,8 +53,9 @@ func (c *Classifier) decode(body []byte, h payload.Hints) *payload.Document {
 	return doc
 }
 
-// groupPick returns the type that a person picked for a group. If the letter was grouped by an
-// older version, the pick for its old group still counts; the store moves it to the new group.
+// groupPick returns the type that a person picked for a group. If an older version grouped the
+// letter, the pick for the letter's old group still counts. The store moves that pick to the new
+// group.
 func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	picked := c.o.Picks()[key]
 	if picked == "" && l.GroupVersion > 0 && l.GroupVersion < GroupVersion {
@@ -63,28 +64,28 @@ func (c *Classifier) groupPick(l *deadletter.Letter, key [32]byte) string {
 	return picked
 }
 
-// known caches what was looked up for one batch: the history of queues, and where queues lead.
+// known caches the results of look-ups for one batch: the history of queues, and where queues lead.
 type known struct {
 	c       *Classifier
 	ctx     context.Context
 	past    map[deadletter.Origin]past
 	fail    bool
 	leads   map[asked]deadletter.Onward
-	reports *reports // nil = no broker is asked: the verdict is not recorded
+	reports *reports // nil = no broker is asked, because the verdict is not recorded
 }
 
 func (c *Classifier) known(ctx context.Context) *known {
 	return &known{c: c, ctx: ctx, past: map[deadletter.Origin]past{}, leads: map[asked]deadletter.Onward{}}
 }
 
-// past is the types that earlier letters with one queue and routing key had.
+// past contains the types that earlier letters with one queue and routing key had.
 type past struct {
 	priors map[string]float64
 	only   string
 }
 
-// heed adds what a queue's history says about its bodies. If the history cannot be loaded, the body
-// alone decides.
+// heed adds the history of a queue to the hints about a body. If the history cannot be loaded, the
+// body alone decides.
 func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
 	found, ok := k.past[o]
 	if !ok && !k.fail {

@@ -11,18 +11,18 @@ import (
 
 // ReaderStore is the part of the store that the reader needs.
 type ReaderStore interface {
-	// ListUnread queues the next letters that need reading again. more reports whether there are
+	// ListUnread lists the next letters that must be read again. more reports whether there are
 	// further letters to check.
 	ListUnread(ctx context.Context) (more bool, err error)
 	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Rereading notes that a letter is being read; "" means that none is.
+	// Rereading notes that a letter is being read. "" means that no letter is being read.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }
 
 // Reader reads letter bodies again in the background after the known types have changed. It makes
-// no decisions: each letter keeps its state and place. The list of letters to read is in the store,
-// so nothing is lost in a crash.
+// no decisions, so each letter keeps its state and place. The list of letters to read is in the
+// store, so nothing is lost in a crash.
 type Reader struct {
 	loop
 	store ReaderStore
@@ -30,15 +30,15 @@ type Reader struct {
 	read  func() // called after each commit; wakes the indexer
 }
 
-// NewReader returns a Reader that reads as c does. Call Run to start it.
+// NewReader returns a Reader that reads letters as c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading again", "err", err) }}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
 // Between runs change, which modifies the known types, while no letter is being classified or read.
-// It then wakes the reader to process what change asked the store to read again. So once the store
-// has listed those letters, none is read with the old types.
+// It then wakes the reader, because change may have asked the store to read letters again. Once the
+// store has listed those letters, none of them is therefore read with the old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
@@ -83,9 +83,9 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// readAgain returns what is now found in a stored letter. Its failure is read again with the
-// current masks, but the letter keeps the place where it died. Its rule is not applied again: only
-// the group that the rule now gives it counts.
+// readAgain returns the result of reading a stored letter again. The failure of the letter is read
+// with the current masks, but the letter keeps the place where it died. The rule of the letter is
+// not applied again. Only the group that the rule now gives the letter counts.
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
@@ -93,7 +93,7 @@ func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v.DiedAt, v.Channels, v.Tried = l.DiedAt, c.o.Rules.Set().Told(l.Rule), l.Tried()
 	group := c.o.Rules.Set().Group(l.Rule)
 	v.Unpublishable = unwrap(l, &v.Classified)
-	if l.Annotation != nil && l.Error == "" { // it arrived after the letter was classified
+	if l.Annotation != nil && l.Error == "" { // the annotation arrived after the letter was classified
 		v.Late = true
 	}
 	if l.Undecodable() {

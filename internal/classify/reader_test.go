@@ -58,7 +58,7 @@ message Right { string id = 1; int64 at = 2; string text = 3; }`)}}); err != nil
 const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
 
 // TestPriorsAndPicks checks that a queue's history decides between types that decode a body alike.
-// Without a history, no type is picked. A person's pick for the group counts, and the letter stays
+// Without a history, no type is chosen. A person's pick for the group counts, and the letter stays
 // in its group.
 func TestPriorsAndPicks(t *testing.T) {
 	t.Parallel()
@@ -100,8 +100,8 @@ func TestPriorsAndPicks(t *testing.T) {
 	}
 }
 
-// TestTheOnlyTypeOfAQueueReadsNewFields checks that a body with a field unknown to all types gets
-// the type of all of the queue's newest letters.
+// TestTheOnlyTypeOfAQueueReadsNewFields checks a body with a field that is unknown to all types. If
+// all of the queue's newest letters have one type, the body gets that type.
 func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}

@@ -13,7 +13,7 @@ type deathOf struct {
 	reason   string
 	at       time.Time
 	repeated bool
-	question string // what nobody knows of it, and people have to say; "" = nothing
+	question string // open question about the death, which people have to answer; "" = none
 }
 
 // by returns the death that one entry of x-death describes.
@@ -21,9 +21,9 @@ func by(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
-// inQueue returns the death of a letter in a queue that rejected it according to another source. If
-// x-death does not mention that, the letter came out of a delay queue and was then published to the
-// inbox: only a consumer does that.
+// inQueue returns the death of a letter in a queue that, according to another source, rejected the
+// letter. If x-death does not mention the rejection, the letter came out of a delay queue and was
+// then published to the inbox. Only a consumer does that.
 func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) deathOf {
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {
@@ -36,9 +36,10 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 }
 
 // behind finds the queue that rejected a letter whose newest death may have happened in a delay
-// queue. It asks the broker about the queue of that death. If the queue is consumed, or leads to
-// the inbox, the letter died there. Otherwise it died in the queue that x-death lists behind it, or
-// else in the queue to which it leads, or to which dlo had sent the letter.
+// queue. It asks the broker about the queue of that death. If that queue is consumed, or leads to
+// the inbox, the letter died there. Otherwise the letter died in the queue that x-death lists
+// behind it. If x-death lists none, the letter died in the queue to which that queue leads, or in
+// the queue to which dlo had sent the letter.
 func (c *Classifier) behind(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.onward(l, newest)
 	switch home := l.Origin.Queue; {
@@ -65,10 +66,10 @@ type asked struct {
 }
 
 // maxAsked is the number of queues that one batch may ask about. Retry recipes have a few delay
-// queues; only hostile letters name hundreds.
+// queues. Only hostile letters name hundreds of queues.
 const maxAsked = 50
 
-// onward asks the broker about the queue of a death, once per batch.
+// onward asks the broker about the queue of a death. For each queue, it asks once per batch.
 func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onward {
 	if k.c.o.Onward == nil || k.reports == nil {
 		return deadletter.Onward{Why: "nobody can be asked"}
@@ -76,7 +77,7 @@ func (k *known) onward(l *deadletter.Letter, d *deadletter.Death) deadletter.Onw
 	var q asked
 	q.queue = d.Origin()
 	q.queue.Broker, q.queue.VHost, q.queue.Exchange = l.Origin.Broker, l.Origin.VHost, ""
-	if l.Attempts == 0 { // if it came back, only its first route is known
+	if l.Attempts == 0 { // if the letter came back, only its first route is known
 		q.route.Exchange = l.ArrivedBy.Exchange
 	}
 	on, ok := k.leads[q]

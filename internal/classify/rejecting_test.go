@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// carried returns a received letter with an x-death of "queue reason" entries, most recent first,
-// all from an hour ago.
+// carried returns a received letter whose x-death has the given entries. Each has the form "queue
+// reason". The most recent is first, and all are from an hour ago.
 func carried(deaths ...string) deadletter.Letter {
 	l := died("", "", nil)
 	var entries []any
@@ -31,8 +31,8 @@ const (
 )
 
 // TestADelayQueueIsNoOrigin checks that reason, time and target are taken from the queue that
-// rejected the letter. That queue is found by x-death, the broker or the configuration; otherwise
-// people are asked.
+// rejected the letter. x-death, the broker or the configuration names that queue. If none of them
+// does, people are asked.
 func TestADelayQueueIsNoOrigin(t *testing.T) {
 	t.Parallel()
 	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
@@ -107,8 +107,8 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 	}
 }
 
-// TestAQueueIsAskedAboutOnce checks that the broker is asked about a queue once per batch, and that
-// a flood of invented names is bounded.
+// TestAQueueIsAskedAboutOnce checks that the broker is asked about a queue once per batch. A flood
+// of invented names must cause only a limited number of questions.
 func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	t.Parallel()
 	o, asks := options(), map[string]int{}
@@ -131,8 +131,8 @@ func TestAQueueIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// TestAGroupIsOneWhoeverKnowsTheQueue checks that letters of one recipe form one group, whether
-// x-death, the broker or the configuration says where they failed.
+// TestAGroupIsOneWhoeverKnowsTheQueue checks that letters of one retry recipe form one group. It
+// does not matter whether x-death, the broker or the configuration says where they failed.
 func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	t.Parallel()
 	keys := map[[32]byte]string{}
@@ -157,8 +157,8 @@ func TestAGroupIsOneWhoeverKnowsTheQueue(t *testing.T) {
 	}
 }
 
-// TestAStoredLetterStaysWhereItDied checks that the broker is not asked again about a stored
-// letter's queue, and that the rules see the stored origin.
+// TestAStoredLetterStaysWhereItDied checks that the broker is not asked again about the queue of a
+// stored letter, and that the rules see the stored origin.
 func TestAStoredLetterStaysWhereItDied(t *testing.T) {
 	t.Parallel()
 	o := options()

@@ -9,15 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Facts returns what the rules would see if a complete stored letter were classified now: decoded
-// with the current types, its error masked with the current masks. It is safe for concurrent use
-// and needs the memory of one decoded body. For a letter that must not be decoded, Facts returns
-// what is known without its body.
+// Facts returns the facts that the rules would see if a complete stored letter were classified now.
+// The letter is decoded with the current types, and its error is masked with the current masks. For
+// a letter that must not be decoded, Facts returns the facts that are known without its body. Facts
+// is safe for concurrent use and needs the memory of one decoded body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
 	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
 	mine := *l
 	l = &mine
-	if l.State == deadletter.StateReceived { // nobody has determined yet where it died
+	if l.State == deadletter.StateReceived { // nobody has determined yet where the letter died
 		v = c.verdict(l, c.known(context.Background()))
 	}
 	at := *l

@@ -12,7 +12,7 @@ import (
 
 // TestALetterOfATrial checks that a trial letter is decided by the trial rule, goes back to its
 // queue, and is not counted as a death. Other letters that died in that queue are normal letters,
-// and held.
+// and are held.
 func TestALetterOfATrial(t *testing.T) {
 	t.Parallel()
 	var told []deadletter.ID

@@ -2,9 +2,9 @@ package classify
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// unwrap turns an EasyNetQ error letter into one that its consumer can read: the message inside it
-// becomes a revision and is sent instead of the envelope. If the error contains no usable message,
-// why is the reason, and only people can send the letter, after editing it.
+// unwrap turns an EasyNetQ error letter into one that its consumer can read. The message inside the
+// error becomes a revision and is sent instead of the envelope. If the error contains no usable
+// message, why gives the reason. Only people can then send the letter, after they edit it.
 func unwrap(l *deadletter.Letter, v *deadletter.Classified) (why string) {
 	if l.Revised != nil || l.Undecodable() || !deadletter.EasyNetQError(l.Properties) {
 		return ""

@@ -11,7 +11,7 @@ func Conventions() []string {
 	return names
 }
 
-// Found returns the names of the conventions that find something in headers.
+// Found returns the names of the conventions that find a failure in headers.
 func Found(headers deadletter.Table) []string {
 	r := &reading{Properties: deadletter.Properties{Headers: headers}, mask: func(_, text string) (string, bool) { return text, false }}
 	var names []string

@@ -1,7 +1,8 @@
-// Package failure reads what a consumer or its framework reports about a message that it gave up,
-// and extracts what distinguishes one cause from another. Read reads headers and properties by the
-// conventions of the frameworks. Join adds what an envelope in the body reports. Fold removes the
-// parts of an error text that vary from letter to letter. Frames reduces a stack to its own frames.
+// Package failure reads the report of a consumer or its framework about a message that it gave up.
+// It extracts the parts that distinguish one cause from another. Read reads headers and properties
+// by the conventions of the frameworks. Join adds the report of an envelope in the body. Fold
+// removes the parts of an error text that vary from letter to letter. Frames reduces a stack to its
+// own frames.
 //
 // The package has no I/O and no clock, and treats all its input as hostile. Every function is
 // total, its work is linear in its input, and its result is bounded.
@@ -13,10 +14,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Limits on what is kept of a failure, in bytes. Masks are applied to the whole text first: cutting
-// earlier could leave half of a value that a mask would have found.
+// These are the limits on the stored parts of a failure, in bytes. Masks are applied to the whole
+// text first. If the text were cut first, half of a value that a mask would have found could be
+// left.
 const (
-	maxName    = 300     // types, queues, exchanges, services
+	maxName    = 300     // limit for types, queues, exchanges, services
 	maxMessage = 8 << 10 // error messages
 	maxStack   = 64 << 10
 )
@@ -27,9 +29,10 @@ type convention struct {
 	read func(r *reading) (f deadletter.Failure, found bool)
 }
 
-// conventions lists the conventions for headers and properties, the most specific first: those with
-// their own header names for errors, then the plain headers that anybody may use, then those that
-// only tell what the message is or where it comes from.
+// conventions lists the conventions for headers and properties, the most specific first.
+// Conventions with their own header names for errors come first, then the plain headers that
+// anybody may use. Conventions that only report what the message is or where it comes from are
+// last.
 var conventions = []convention{
 	{"NServiceBus", (*reading).nServiceBus},
 	{"MassTransit", (*reading).massTransit},
@@ -47,16 +50,17 @@ var conventions = []convention{
 	{"Shovel", (*reading).shovel},
 }
 
-// Read returns what the headers and properties of an arrival report. The first convention that
-// reports an error is used, or else the first that reports anything. The others fill in what it
-// omits, such as the message type or where it failed. inbox is the queue from which the message was
-// drained, for conventions that name error queues after the original queue. route is how the
-// message reached the inbox.
+// Read returns the failure that the headers and properties of an arrival report. The first
+// convention that reports an error is used. If none reports an error, the first convention that
+// reports anything is used. The others fill in the fields that it omits, such as the message type
+// or the place of the failure. inbox is the queue from which the message was drained, for
+// conventions that name error queues after the original queue. route is how the message reached the
+// inbox.
 //
-// mask hides what people must not see. Its name is the header that contains the text; a nil mask
-// hides nothing. Type, Message, Stack, MessageType, ID, Service and Version are masked, and nothing
-// derived from one header shows what is masked in another. Queues, exchanges, routing keys and
-// times are not masked, because they decide where a letter goes.
+// mask hides text that people must not see. Its argument name is the header that contains the text.
+// A nil mask hides nothing. Type, Message, Stack, MessageType, ID, Service and Version are masked.
+// No value derived from one header shows text that is masked in another header. Queues, exchanges,
+// routing keys and times are not masked, because they decide where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
@@ -88,9 +92,9 @@ func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask fu
 	return f
 }
 
-// Join returns what the headers report, completed with what the body reports. An error in the
-// body's envelope is more specific than one in a plain header, and less specific than one in a
-// framework's headers.
+// Join returns the report of the headers, completed with the report of the body. An error in the
+// body's envelope is more specific than an error in a plain header. It is less specific than an
+// error in a framework's headers.
 func Join(header, body deadletter.Failure) deadletter.Failure {
 	if body.Said() && (!header.Said() || header.By == Plain) {
 		header, body = body, header
@@ -105,8 +109,9 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f what only other reports. An error is only taken as a whole, and so is a place: a
+// fill adds to f the fields that only other reports. It takes an error only as a whole, because a
 // message from one source with a stack from another would describe a failure that never happened.
+// It also takes a place only as a whole.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

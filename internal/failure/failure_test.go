@@ -64,7 +64,7 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	rows = strings.Replace(rows, "| any |", "| "+failure.Plain+" |", 1)
 	var got []string
 	for _, row := range strings.Split(rows, "\n| ")[1:] {
-		if !strings.HasPrefix(row, "EasyNetQ |") { // its error is in the body
+		if !strings.HasPrefix(row, "EasyNetQ |") { // the error of EasyNetQ is in the body
 			got = append(got, row)
 		}
 	}
@@ -79,8 +79,8 @@ func TestTheManualHasTheConventions(t *testing.T) {
 	}
 }
 
-// TestEveryConventionReadsHeaderNames checks that every header the conventions read is in the list
-// used by the property test.
+// TestEveryConventionReadsHeaderNames checks that every header that a convention reads is in the
+// list of the property test.
 func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -100,7 +100,8 @@ func TestEveryConventionReadsHeaderNames(t *testing.T) {
 	}
 }
 
-// bounded returns what is wrong with a failure, whatever its source.
+// bounded returns the rule that a failure breaks, or "" if it breaks none. The rules apply to
+// failures from every source.
 func bounded(f deadletter.Failure) string {
 	switch {
 	case len(f.Type) > 300 || len(f.Message) > 8<<10 || len(f.Stack) > 64<<10 || len(f.MessageType) > 300 || len(f.Service) > 300 || len(f.ID) > 300 || len(f.Version) > 300:
@@ -142,7 +143,7 @@ func TestReadOfNothing(t *testing.T) {
 }
 
 // TestSeveralConventions checks that the most specific convention that reports an error provides
-// the whole error, and that the others fill in what it omits.
+// the whole error. The other conventions fill in the fields that it omits.
 func TestSeveralConventions(t *testing.T) {
 	t.Parallel()
 	read := func(headers table) deadletter.Failure {
@@ -191,7 +192,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestHeadsOfStacks checks that type and message are read from the head of a stack in each
+// TestHeadsOfStacks checks that the type and the message are read from the head of a stack in each
 // language.
 func TestHeadsOfStacks(t *testing.T) {
 	t.Parallel()
@@ -217,8 +218,8 @@ func TestHeadsOfStacks(t *testing.T) {
 	}
 }
 
-// TestAStackBesideWhatIsMasked checks that next to a masked message, only the stack's frames are
-// kept, without their arguments.
+// TestAStackBesideWhatIsMasked checks a stack whose message is masked. Only the frames of the stack
+// are kept, without their arguments.
 func TestAStackBesideWhatIsMasked(t *testing.T) {
 	t.Parallel()
 	mask := func(name, text string) (string, bool) {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxFolded   = 1000     // bytes of a folded error
-	maxUnfolded = 64 << 10 // bytes of an error that are examined
+	maxFolded   = 1000     // maximum bytes of a folded error
+	maxUnfolded = 64 << 10 // maximum bytes of an error that are examined
 	maxTokens   = 4096
 )
 
@@ -16,10 +16,11 @@ const (
 // text. Numbers, ids, hashes, addresses, URLs, e-mail addresses, times, durations, sizes, JSON and
 // quoted values become #, and white space becomes one space. Words are kept, with their case
 // unchanged. Quoted names that are part of the cause are kept, too: see fold_quotes.go. The result
-// has at most 1,000 bytes, folding it again changes nothing, and the work is linear in the text.
+// has at most 1,000 bytes. Folding the result again changes nothing. The work is linear in the
+// text.
 //
 // Texts with different words stay different. Texts that differ only in numbers always become equal,
-// unless a number is hidden in a word of the letters a to f: see foldWord.
+// unless a number is part of a word whose letters are all from a to f: see foldWord.
 func Fold(text string) string {
 	f := folder{src: text[:min(len(text), maxUnfolded)]}
 	if !utf8.ValidString(f.src) {
@@ -32,13 +33,13 @@ func Fold(text string) string {
 	return f.text()
 }
 
-// folder walks over a text and collects what remains of it.
+// folder goes through a text and collects the parts that remain.
 type folder struct {
 	src  string
 	at   int
 	out  []token
-	glue bool              // a quoted piece was just added: the next piece is separated by a space
-	none [len(quotes)]bool // quotes with no closing quote left in the text
+	glue bool              // a quoted piece was just added, so a space separates the next piece
+	none [len(quotes)]bool // quotes for which no closing quote is left in the text
 }
 
 // token is a piece of the folded text.
@@ -73,8 +74,8 @@ func (f *folder) step() {
 	}
 }
 
-// separates reports whether a character separates words. Other characters are part of what
-// foldChunk treats as one: addresses, paths, names with dots.
+// separates reports whether a character separates words. foldChunk treats all other characters as
+// part of one chunk, such as an address, a path or a name with dots.
 func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 
 // chunk consumes the text up to the next space, separator or quote.
@@ -98,7 +99,8 @@ func (f *folder) chunk() {
 	f.putChunk(f.src[from:f.at])
 }
 
-// url consumes the rest of a URL whose scheme ends here, and first adds the text before the scheme.
+// url consumes the rest of a URL whose scheme ends at the current position. It first adds the text
+// before the scheme.
 func (f *folder) url(from int) {
 	scheme := f.at
 	for scheme > from && letter(f.src[scheme-1]) {
@@ -116,7 +118,7 @@ func (f *folder) url(from int) {
 	f.put(varies, "#")
 }
 
-// putChunk folds and adds a chunk. Dots and colons at its end are punctuation.
+// putChunk folds a chunk and adds it. Dots and colons at the end of the chunk are punctuation.
 func (f *folder) putChunk(chunk string) {
 	core := strings.TrimRight(chunk, ".:")
 	if core != "" {
@@ -143,8 +145,8 @@ func (f *folder) spaced() {
 	}
 }
 
-// put adds a piece. Several pieces that form one value, such as a date and a time or a number and
-// its unit, are merged.
+// put adds a piece. If several pieces form one value, such as a date and a time, or a number and
+// its unit, put merges them.
 func (f *folder) put(k kind, text string) {
 	n := len(f.out)
 	f.glue = false
@@ -155,7 +157,7 @@ func (f *folder) put(k kind, text string) {
 		}
 	case varies:
 		before := f.before()
-		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // Fri, 20 Nov 2026
+		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // such as Fri, 20 Nov 2026
 			f.out = f.out[:before]
 			before = f.before()
 		}
@@ -177,7 +179,7 @@ func (f *folder) put(k kind, text string) {
 }
 
 // before returns the index of the last piece that is neither a space nor a comma, or -1. It looks
-// back four pieces; anything further away is not merged.
+// back four pieces. A piece further away is not merged.
 func (f *folder) before() int {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		if t := f.out[i]; t.kind != space && t.text != "," {
@@ -199,10 +201,10 @@ func (f *folder) text() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// calendar has the names used in times, with their usual case.
+// calendar contains the names used in times, with their usual case.
 var calendar = set("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 
-// units has words that follow a varying number; an amount can be written with different units.
+// units contains words that follow a varying number. An amount can be written with different units.
 var units = set("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
 
 func set(words string) map[string]bool {

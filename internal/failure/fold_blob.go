@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// blob consumes JSON, or a dictionary or list as printed by Python or Ruby, inside a text: its
-// contents are values. The brackets stay, with the values of members such as "code" between them,
-// which other services use to report errors: {"code": "card_declined", "charge": "ch_17"} becomes
-// {card_declined}. An incomplete blob extends to the end of the text.
+// blob consumes JSON inside a text, or a dictionary or list as printed by Python or Ruby. Its
+// contents are values and are removed, but the brackets stay. The values of members such as "code",
+// which other services use to report errors, also stay, between the brackets. For example, {"code":
+// "card_declined", "charge": "ch_17"} becomes {card_declined}. An incomplete blob extends to the
+// end of the text.
 func (f *folder) blob() bool {
 	open := f.src[f.at]
 	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not, and they can be the
-// only difference between two causes: `column "emial" does not exist`. So quoted text is removed
-// unless it is a name in the source code or the schema. It counts as a name in these cases:
+// Quoted values vary: `order "17" of 'anna' not found`. Quoted names do not vary, and they can be
+// the only difference between two causes: `column "emial" does not exist`. Quoted text is therefore
+// removed unless it is a name in the source code or the schema. It counts as a name in these cases:
 //
 //   - a word before or after it says what it names: column "a", property 'name', "email" is
 //     required
 //   - it has the form of a class name: Acme.Orders.Placed, App\Message\Placed, Net::HTTP,
 //     OrderPlaced
-//   - it is the whole text: KeyError says 'user_id' and nothing else
+//   - it is the whole text: the message of a KeyError is only 'user_id'
 //
 // Names are kept without their quotes.
 
@@ -24,8 +24,8 @@ var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
-// quote takes what is in quotes, or a quote that nothing closes, which is as if it were a
-// space.
+// quote consumes a quoted text, or a quote that is never closed. A quote that is never closed
+// counts as a space.
 func (f *folder) quote(r rune, size int) bool {
 	if !isQuote(r) {
 		return false
@@ -64,8 +64,8 @@ func foldChunkOf(name string) string {
 	return foldChunk(name)
 }
 
-// closing finds where what a quote opens is closed, and where it goes on after that; -1 when it is
-// not. An apostrophe inside of a word closes nothing.
+// closing returns the position of the closing quote and the position after it. If the quote is
+// never closed, end is -1. An apostrophe inside a word closes nothing.
 func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	for i := from; i < len(f.src); {
 		r, size := utf8.DecodeRuneInString(f.src[i:])
@@ -81,8 +81,8 @@ func (f *folder) closing(from int, shut, also rune) (end, after int) {
 	return -1, 0
 }
 
-// wordBefore is the last word before a quote, in lower case, when only a space, a colon, an equals
-// sign or a bracket is between.
+// wordBefore returns the last word before a quote, in lower case. Between the word and the quote
+// there may only be spaces, colons, equals signs or opening brackets. Otherwise it returns "".
 func (f *folder) wordBefore() string {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		switch t := f.out[i]; {
@@ -96,10 +96,10 @@ func (f *folder) wordBefore() string {
 	return ""
 }
 
-// naming are words that say what a quoted name next to them is.
+// naming contains words that say what a quoted name next to them names.
 var naming = set("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
 
-// saying are words behind a name of which the sentence says something that nobody says of a value.
+// saying contains the words that may follow a quoted name but never follow a quoted value.
 var saying = []string{"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be", "must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be"}
 
 func named(rest string) bool {
@@ -108,8 +108,8 @@ func named(rest string) bool {
 	return begins(rest, saying) || naming[rest[:len(rest)-len(behind)]]
 }
 
-// isName reports whether a text could be in a source or a schema as a name: letters, digits and
-// underscores, in parts.
+// isName reports whether a text could be a name in a source or a schema. Such a name consists of
+// letters, digits and underscores, and may have several parts.
 func isName(s string) bool {
 	if s == "" || len(s) > 128 || strings.Contains(s, "..") {
 		return false
@@ -125,8 +125,8 @@ func isName(s string) bool {
 	return true
 }
 
-// isClass reports whether a name can only be that of a class or a namespace: it has parts of which
-// one begins with a large letter, or is written LikeThis.
+// isClass reports whether a name can only be the name of a class or a namespace. Such a name either
+// has several parts, one of which begins with a capital letter, or is written LikeThis.
 func isClass(s string) bool {
 	parts, large, humps := 1, false, 0
 	for i := 0; i < len(s); i++ {
@@ -145,7 +145,7 @@ func isClass(s string) bool {
 	return humps > 1 && s[0] >= 'A' && s[0] <= 'Z' && !strings.ContainsAny(s, numbers)
 }
 
-// unquoted takes quotes off that stand around the whole of a text.
+// unquoted removes the quotes around a text if they enclose the whole text.
 func unquoted(text string) string {
 	for range 4 {
 		text = strings.TrimSpace(text)

@@ -104,7 +104,7 @@ func TestTextsOfOneCause(t *testing.T) {
 	}
 }
 
-// Pairs that differ in little and have different causes.
+// The texts of each pair differ only a little, but have different causes.
 func TestTextsOfTwoCauses(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
@@ -134,7 +134,7 @@ func TestTextsOfTwoCauses(t *testing.T) {
 	}
 }
 
-// pieces are what texts of errors are made of, and what breaks readers of them.
+// pieces contains pieces of error texts, and pieces that often break parsers.
 var pieces = []string{
 	"order", "Order", "can't", "'", `"`, "`", "“", "”", "‘", "’", "«", "{", "}", "[", "]", "(", ")", "<", ">", ":", ".", ",", ";", "=", "/", `\`, "@", "#", "-", "_", "+", "|", "&", "%", " ", " ", " ", "\n", "\x00", "\u00a0", "é", "\xff",
 	"17", "0", "3f2a1bc", "dead", "0x1f", "Nov", "Fri", "May", "s", "ms", "PM", "is required", "column", "{\"a\":1}", "{'a':", "://", "http://x.y/z", "a@b.co", "::1", "T", "Z", "P", "PT", "NffrFeUfNV2Hib", "OrderPlaced", "A.B", "card_declined", "\"code\":",

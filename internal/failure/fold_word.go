@@ -3,15 +3,15 @@ package failure
 import "strings"
 
 const (
-	maxChunk   = 256 // bytes of a folded chunk: anything longer is data
+	maxChunk   = 256 // maximum bytes of a folded chunk: a longer chunk is data
 	maxSegment = 64
 	joints     = `._:-/+@%&~*\^$` // separate the segments of a chunk
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds the text between two spaces. It returns "#" if all of it varies. # is treated as
-// a digit throughout, so that a folded text folds to itself. That can take two or three passes,
-// because the rest of an id may be a number.
+// foldChunk folds the text between two spaces. It returns "#" if all of the text varies. # is
+// treated as a digit throughout, so that a folded text folds to itself. Folding can take two or
+// three passes, because the rest of an id may be a number.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)
@@ -30,7 +30,7 @@ func foldOnce(c string) string {
 	}
 	var b []byte
 	put := func(folded string) {
-		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 and 1.2.3 are one value
+		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 and 1.2.3 are each one value
 			b = b[:n-2]
 		}
 		b = append(b, folded...)
@@ -82,13 +82,13 @@ func foldOnce(c string) string {
 	return folded
 }
 
-// foldWord folds one word, or what looks like one. A run of digits becomes #. These words, which
-// nobody would use as a name, become # as a whole:
+// foldWord folds one word, or a text that looks like a word. A run of digits becomes #. The
+// following words, which nobody would use as a name, become # as a whole:
 //
 //   - hexadecimal of at least seven letters and digits: ids, hashes and addresses. "dead12345678"
 //     is treated as a word followed by a number
 //   - alternating letters and digits: a1b2c3, ULIDs
-//   - upper and lower case alternating as in no name: NffrFeUfNV2Hib
+//   - upper and lower case that alternate as in no name: NffrFeUfNV2Hib
 //   - more than 64 bytes without a separator
 func foldWord(s string) string {
 	c := s
@@ -110,8 +110,8 @@ func foldWord(s string) string {
 // hexWords lists words of the letters a to f that may be followed by a number.
 var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled reports whether the kinds of characters change as in no name. An upper-case letter
-// followed by a lower-case one does not count: that is how words begin.
+// scrambled reports whether the kinds of characters change as they do in no name. A change from an
+// upper-case letter to a lower-case one does not count, because words begin in that way.
 func scrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
 	for i := 0; i < len(c); i++ {
@@ -218,11 +218,11 @@ func ipv6(c string) bool {
 }
 
 // encoded returns the length of the encoded data with which a chunk begins, or 0. Encoded data is
-// base64 in any alphabet, also with the dots of a JWT: at least 16 bytes in which the kinds of
-// characters change as in no name. If the chunk begins with a word, foldOnce continues after that
-// word.
+// base64 in any alphabet, including the dots of a JWT. It has at least 16 bytes, in which the kinds
+// of characters change as they do in no name. If the chunk begins with a word, foldOnce continues
+// after that word.
 func encoded(c, first string) int {
-	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // ch_, upload/, but not the Ab of Ab/cD+
+	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // a word such as ch_ or upload/, but not the Ab of Ab/cD+
 		return 0
 	}
 	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
@@ -258,8 +258,8 @@ func encoded(c, first string) int {
 	return end
 }
 
-// changed reports whether two adjacent letters or digits are of different kinds, other than at the
-// beginning of a word.
+// changed reports whether two adjacent letters or digits are of different kinds. A capital at the
+// beginning of a word does not count.
 func changed(before, b byte) bool {
 	if !letter(before) && !number(before) {
 		return false
@@ -268,7 +268,7 @@ func changed(before, b byte) bool {
 	return k != was && (was != 'A' || k != 'a')
 }
 
-// isWord reports whether a segment is a word, several words LikeThis, or upper case.
+// isWord reports whether a segment is a word, several words LikeThis, or a word in upper case.
 func isWord(s string) bool {
 	upper := 0
 	for i := 0; i < len(s); i++ {

@@ -9,25 +9,25 @@ import (
 
 const (
 	maxFrames   = 5
-	maxFrame    = 200 // bytes of a frame's name
+	maxFrame    = 200 // maximum bytes of a frame's name
 	maxLine     = 1000
 	maxSections = 50
-	maxSecrets  = 20 // masked lines that are searched for in a stack
+	maxSecrets  = 20 // maximum masked lines that are searched for in a stack
 )
 
 // Frames reduces a stack trace to its own frames: at most five function names, innermost first. It
-// removes whatever differs between builds or runs (lines, addresses, numbers of lambdas, generated
-// suffixes). It omits the frames of runtimes, standard libraries, and well-known frameworks and
-// drivers. If there are several exceptions, the one that caused the others comes first. Frames
-// knows Java and other JVM languages, .NET, Python, Node, Ruby, PHP, Go, Elixir and Rust. It
-// returns nothing for other traces.
+// removes every detail that differs between builds or runs (lines, addresses, numbers of lambdas,
+// generated suffixes). It omits the frames of runtimes, standard libraries, and well-known
+// frameworks and drivers. If there are several exceptions, the one that caused the others comes
+// first. Frames supports Java and other JVM languages, .NET, Python, Node, Ruby, PHP, Go, Elixir
+// and Rust. It returns nothing for other traces.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // nothing follows the last line
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // an empty line, so that the last line also has a next line
 	for i, line := range all[:len(all)-1] {
 		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
-		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the position of the previous frame
+		if was := rust; s.mark(t) || was && strings.HasPrefix(t, "at ") { // the line is the position of the previous frame
 			rust = false
 			continue
 		}
@@ -51,14 +51,15 @@ type frame struct {
 	panics bool // Go only: the frames above it merely report the panic
 }
 
-// isFrame reports whether a line is a frame, as far as that can be decided without the next line.
+// isFrame reports whether a line is a frame. Without the next line, it cannot recognise every
+// frame.
 func isFrame(line string) bool {
 	_, ok := parseFrame(line[:min(len(line), maxLine)], "")
 	return ok
 }
 
-// parseFrame parses one line. The next line distinguishes Go frames from other text, and shows
-// where Rust frames are located.
+// parseFrame parses one line. The next line distinguishes Go frames from other text, and shows in
+// which file a Rust frame is.
 func parseFrame(line, next string) (frame, bool) {
 	t := strings.TrimSpace(line)
 	if len(t) < 4 {
@@ -87,7 +88,7 @@ func parseFrame(line, next string) (frame, bool) {
 // sections holds the exceptions of a trace in their original order, each with its own frames.
 type sections struct {
 	list   [][]string
-	caused bool // each one caused the previous one
+	caused bool // each exception caused the previous one
 	python bool // innermost last
 	hidden bool // a suppressed exception is being skipped
 }
@@ -123,7 +124,7 @@ func (s *sections) add(f frame) {
 		return
 	}
 	f.name = deadletter.Cut(f.name, maxFrame)
-	if i := slices.Index(*at, f.name); f.python && i >= 0 { // only its innermost position counts
+	if i := slices.Index(*at, f.name); f.python && i >= 0 { // of a repeated Python frame, only the innermost position counts
 		*at = slices.Delete(*at, i, i+1)
 	} else if !f.own || f.name == "" || i >= 0 { // recursive calls count once
 		return
@@ -154,8 +155,8 @@ func (s *sections) frames() []string {
 	return out
 }
 
-// bare returns only the frames of a stack, without arguments: the rest may contain what is masked
-// elsewhere. It also omits frames that contain one of the secrets.
+// bare returns only the frames of a stack, without arguments, because the other text may contain
+// values that are masked elsewhere. It also omits frames that contain one of the secrets.
 func bare(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {
@@ -166,7 +167,7 @@ func bare(stack string, secrets ...string) string {
 		}
 	}
 	var b strings.Builder
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // nothing follows the last line
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // an empty line, so that the last line also has a next line
 	for i, line := range all[:len(all)-1] {
 		if _, ok := parseFrame(line[:min(len(line), maxLine)], all[i+1]); !ok {
 			continue

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// afterAt removes the word with which Java, .NET and Node begin a frame. .NET writes it in the
-// machine's language.
+// afterAt removes the word with which Java, .NET and Node begin a frame. .NET writes the word in
+// the language of the machine.
 func afterAt(t string) (string, bool) {
 	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
 		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
@@ -16,7 +16,7 @@ func afterAt(t string) (string, bool) {
 	return "", false
 }
 
-// atFrame parses what follows "at":
+// atFrame parses the text that follows "at":
 //
 //	com.acme.orders.OrderService.place(OrderService.java:42)
 //	Acme.Orders.PlaceHandler.Handle(Place message, IContext context) in /src/PlaceHandler.cs:line 42
@@ -39,7 +39,7 @@ func atFrame(rest string) (frame, bool) {
 	if strings.ContainsAny(rest, " \t") && !strings.Contains(rest, "[") {
 		return frame{}, false
 	}
-	if strings.Contains(rest, "$$Lambda") { // only calls the lambda, which has its own frame
+	if strings.Contains(rest, "$$Lambda") { // this frame only calls the lambda, which has its own frame
 		return frame{}, true
 	}
 	rest = rest[strings.LastIndexByte(rest, '/')+1:] // java.base@21/java.lang.Thread.run, app//com.acme.Main.main
@@ -47,7 +47,7 @@ func atFrame(rest string) (frame, bool) {
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
 
-// dotted returns the name of a JVM or .NET function as written in its source.
+// dotted returns the name of a JVM or .NET function in the form in which the source has it.
 func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
@@ -86,8 +86,8 @@ func dotted(name string) string {
 // counters matches numbers added by compilers, such as $1 and $0.
 var counters = regexp.MustCompile(`\$[0-9]+`)
 
-// scriptFrame parses a Node frame. A function's name is often just one word, so the file name is
-// put before it.
+// scriptFrame parses a Node frame. The name of a function is often just one word, so the name of
+// the file is put before it.
 func scriptFrame(name, at string) (frame, bool) {
 	if name == "" && !strings.Contains(at, ":") && !strings.HasPrefix(at, "<anonymous>") {
 		return frame{}, false
@@ -114,8 +114,8 @@ func withoutPosition(path string) string {
 	return path
 }
 
-// inFile returns a function's name preceded by its file's name. A hash in the file's name is
-// removed.
+// inFile returns a function's name, preceded by the name of its file. A hash in the name of the
+// file is removed.
 func inFile(path, name string) string {
 	path = strings.ReplaceAll(path, `\`, "/")
 	file := foldChunkOf(path[strings.LastIndexByte(path, '/')+1:])

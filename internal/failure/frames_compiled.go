@@ -14,7 +14,7 @@ func goFrame(t, file string) (frame, bool) {
 	}
 	if strings.HasSuffix(t, ")") {
 		depth := 0
-		for i := len(t) - 1; i > 0; i-- { // removes arguments, but not a receiver
+		for i := len(t) - 1; i > 0; i-- { // removes the arguments, but not a receiver
 			if t[i] == ')' {
 				depth++
 			} else if t[i] == '(' {
@@ -67,15 +67,15 @@ func withoutClosures(name string) string {
 	}
 }
 
-// rustFrame parses: 4: shop::orders::place::h1a2b3c4d5e6f7a8b, with its file on the next line: at
-// ./src/orders.rs:42:5
+// rustFrame parses "4: shop::orders::place::h1a2b3c4d5e6f7a8b". The file is on the next line: "at
+// ./src/orders.rs:42:5".
 func rustFrame(t, next string) (frame, bool) {
 	number, name, _ := strings.Cut(t, ": ")
 	if strings.Trim(number, "0123456789") != "" {
 		return frame{}, false
 	}
 	name = strings.TrimSpace(name)
-	if rest, ok := strings.CutPrefix(name, "0x"); ok { // full backtraces have an address first
+	if rest, ok := strings.CutPrefix(name, "0x"); ok { // in a full backtrace, an address comes first
 		_, name, _ = strings.Cut(rest, " - ")
 	}
 	if name == "" || strings.Contains(name, ": ") || strings.Contains(name, " ") && !strings.HasPrefix(name, "<") {

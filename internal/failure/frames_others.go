@@ -20,10 +20,10 @@ var dottedOthers = []string{
 	"Autofac.", "Castle.", "AutoMapper.", "Dapper.", "Serilog.", "Marten.", "StackExchange.", "Grpc.", "Google.Protobuf.", "MongoDB.", "NHibernate.", "OpenTelemetry.",
 }
 
-// phpOthers lists namespaces of PHP frameworks and libraries.
+// phpOthers lists the namespaces of PHP frameworks and libraries.
 var phpOthers = []string{`Symfony\`, `Illuminate\`, `Laravel\`, `Doctrine\`, `PhpAmqpLib\`, `VladimirYuldashev\`, `GuzzleHttp\`, `Monolog\`, `Psr\`, `Composer\`, `Bunny\`, `League\`, `Twig\`, "PDO", "mysqli", "ReflectionMethod", "call_user_func", "Amp\\", "React\\", "Revolt\\"}
 
-// rustOthers lists crates of the standard library and of runtimes and clients.
+// rustOthers lists the crates of the standard library and of runtimes and clients.
 var rustOthers = []string{"std::", "core::", "alloc::", "backtrace::", "anyhow::", "tokio::", "futures", "lapin::", "amqprs::", "hyper::", "tower::", "tracing::", "rust_begin_unwind", "__rust", "async_std::"}
 
 // elixirOthers lists the applications of Erlang/OTP and Elixir, and of libraries used to write
@@ -33,15 +33,15 @@ var elixirOthers = map[string]bool{
 	"ecto": true, "ecto_sql": true, "db_connection": true, "postgrex": true, "myxql": true, "jason": true, "phoenix": true, "plug": true, "telemetry": true, "oban": true, "tesla": true, "finch": true, "mint": true, "req": true,
 }
 
-// goStandard has the first path elements of the packages in Go's standard library.
+// goStandard contains the first path elements of the packages in Go's standard library.
 var goStandard = map[string]bool{
 	"runtime": true, "net": true, "reflect": true, "sync": true, "testing": true, "encoding": true, "database": true, "context": true, "io": true, "os": true, "bufio": true, "bytes": true, "crypto": true, "errors": true,
 	"fmt": true, "html": true, "log": true, "math": true, "mime": true, "path": true, "regexp": true, "sort": true, "slices": true, "maps": true, "strconv": true, "strings": true, "syscall": true, "text": true, "time": true,
 	"unicode": true, "iter": true, "archive": true, "compress": true, "container": true, "go": true, "hash": true, "image": true, "unsafe": true, "plugin": true, "expvar": true, "flag": true, "embed": true,
 }
 
-// foreign reports whether a file belongs to a runtime or an installed package, and so is not the
-// consumer's own.
+// foreign reports whether a file belongs to a runtime or an installed package. Such a file is not
+// the consumer's own.
 func foreign(path string) bool {
 	path = strings.ReplaceAll(path, `\`, "/")
 	dirs := []string{

@@ -17,8 +17,8 @@ func pythonFrame(t string) (frame, bool) {
 }
 
 // phpFrame parses: #0 /app/src/PlaceHandler.php(42): App\PlaceHandler->__invoke(Object(App\Place)).
-// Functions without a class get their file's name. The arguments, which may be cut off, are
-// dropped.
+// For a function without a class, the name of its file is put before the name of the function. The
+// arguments, which may be cut off, are dropped.
 func phpFrame(t string) (frame, bool) {
 	_, rest, ok := strings.Cut(t, " ")
 	if !ok {
@@ -37,12 +37,12 @@ func phpFrame(t string) (frame, bool) {
 			name = name[:i] + name[j:]
 		}
 	}
-	if strings.Contains(name, "{closure") { // since 8.4 with its position: {closure:App\X::y():12}
+	if strings.Contains(name, "{closure") { // since 8.4, the closure has a position: {closure:App\X::y():12}
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The position is that of the call. So a framework function called by our code has our file,
-	// and its name has to decide.
+	// The position is that of the call. If our code calls a framework function, the frame has our
+	// file. The name therefore has to decide.
 	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || foreign(path)
@@ -57,11 +57,11 @@ func rubyFrame(t string) (frame, bool) {
 	place, name, _ := strings.Cut(t, ":in ")
 	place = strings.TrimPrefix(place, "from ")
 	path := withoutPosition(place)
-	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last is a head
+	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last condition recognises a head
 		return frame{}, false
 	}
 	name = strings.TrimSuffix(name[1:], "'")
-	if i := strings.LastIndex(name, " in "); i >= 0 { // block in, rescue in, ensure in
+	if i := strings.LastIndex(name, " in "); i >= 0 { // removes "block in", "rescue in" and "ensure in"
 		name = name[i+len(" in "):]
 	}
 	return frame{name: inFile(path, name), own: !foreign(path)}, true

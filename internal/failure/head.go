@@ -19,10 +19,11 @@ func lines(text string) iter.Seq[string] {
 	}
 }
 
-const maxLines = 2000 // lines of a stack; deeper recursion adds nothing new
+const maxLines = 2000 // maximum lines of a stack; deeper recursion adds nothing new
 
-// head returns the type and message at the beginning of a stack trace, or at its end in Python. It
-// returns only the message if no type is named, and nothing if the trace begins with a frame.
+// head returns the type and the message at the beginning of a stack trace. In Python, they are at
+// its end. If no type is named, head returns only the message. If the trace begins with a frame, it
+// returns nothing.
 func head(stack string) (typ, message string) {
 	first, last, python := "", "", false
 	for line := range lines(stack) {
@@ -64,17 +65,17 @@ func head(stack string) (typ, message string) {
 // dotNetWrappers lists .NET exceptions that only wrap another exception.
 var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
 
-// Head splits an error as shown in lists into the type with which it begins, "" if none is named,
-// and the message.
+// Head splits an error as shown in lists into its type and its message. The type is the beginning
+// of the error, or "" if no type is named.
 func Head(line string) (typ, message string) {
-	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // Ruby types, too: Mail::Missing
+	if typ, message, ok := strings.Cut(line, ": "); ok && isType(typ) { // also finds Ruby types such as Mail::Missing
 		return typ, message
 	}
 	return headOf(line)
 }
 
-// headOf splits one line: "Type: message", "Type", "** (Type) message" of Elixir, "panic: message"
-// of Go, "at.rb:1:in `x': message (Type)" of Ruby.
+// headOf splits one line. It knows the forms "Type: message", "Type", "** (Type) message" of
+// Elixir, "panic: message" of Go, and "at.rb:1:in `x': message (Type)" of Ruby.
 func headOf(line string) (typ, message string) {
 	line = strings.TrimPrefix(line, "PHP Fatal error:  Uncaught ")
 	if rest, ok := strings.CutPrefix(line, "Exception in thread "); ok {
@@ -106,8 +107,8 @@ func headOf(line string) (typ, message string) {
 	return "", line
 }
 
-// withoutPlace removes the position at which PHP says an exception was created: " in
-// /app/src/Handler.php:42".
+// withoutPlace removes the position that PHP adds to a message to show where the exception was
+// created: " in /app/src/Handler.php:42".
 func withoutPlace(message string) string {
 	i := strings.LastIndex(message, " in /")
 	if i < 0 {
@@ -120,8 +121,8 @@ func withoutPlace(message string) string {
 	return message[:i]
 }
 
-// isType reports whether a text is the name of an error type: a name with a namespace, or one whose
-// ending says that it is an error.
+// isType reports whether a text is the name of an error type. Such a name either has a namespace or
+// has an ending that says that it is an error.
 func isType(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false

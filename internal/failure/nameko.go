@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// nameko reads Nameko's call stack: a list of service.method.id, the newest last. Nameko
+// nameko reads Nameko's call stack. It is a list of service.method.id, the newest last. Nameko
 // acknowledges messages that fail, so there is never an error.
 func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	const header = "nameko.call_id_stack"

@@ -5,7 +5,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 // Plain is the convention name for failures in headers that belong to no particular framework.
 const Plain = "headers"
 
-// plainHeaders lists the headers in which consumers describe errors, the most telling first.
+// plainHeaders lists the headers in which consumers describe errors, the most specific first.
 var plainHeaders = struct{ messages, types []string }{
 	messages: []string{"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error"},
 	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
@@ -20,7 +20,7 @@ func (r *reading) plain() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// first returns the first of the headers that has a text.
+// first returns the text of the first of the headers that has one.
 func (r *reading) first(names []string) part {
 	for _, name := range names {
 		if p := r.header(name); p.text != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// reading is one arrival being read.
+// reading is an arrival whose headers are being read.
 type reading struct {
 	deadletter.Properties
 	inbox string
@@ -22,8 +22,8 @@ func (r *reading) has(name string) bool {
 	return ok
 }
 
-// text returns a text header unmasked; use it for places and times only. Some clients write text as
-// bytes.
+// text returns a text header, unmasked. Use it for places and times only. Some clients write text
+// as bytes.
 func (r *reading) text(name string) string {
 	switch v := r.Headers[name].(type) {
 	case string:
@@ -36,8 +36,8 @@ func (r *reading) text(name string) string {
 	return ""
 }
 
-// place returns a header that names a queue, an exchange or a routing key, or "" if it cannot be
-// one. In AMQP 0-9-1, none of these is longer than 255 bytes.
+// place returns a header that names a queue, an exchange or a routing key. It returns "" if the
+// header cannot be such a name. In AMQP 0-9-1, no such name is longer than 255 bytes.
 func (r *reading) place(name string) string { return short(r.text(name)) }
 
 func short(name string) string {
@@ -64,7 +64,8 @@ func (r *reading) unmasked(header, text string) string {
 	return deadletter.Cut(shown, maxName)
 }
 
-// number returns a header that is a count, even if written as text, or 0.
+// number returns a header that is a count, even if the count is written as text. It returns 0 if
+// the header is not a count.
 func (r *reading) number(name string) int { return count(r.Headers[name]) }
 
 func count(v any) int {
@@ -87,7 +88,7 @@ func count(v any) int {
 	case string:
 		n, _ = strconv.ParseInt(strings.TrimSpace(v[:min(len(v), 32)]), 10, 64)
 	}
-	if n < 0 || n > 1_000_000 { // no consumer has tried that often
+	if n < 0 || n > 1_000_000 { // no consumer has tried so many times
 		return 0
 	}
 	return int(n)
@@ -106,8 +107,9 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// fails fills in the error. A stack often repeats type and message, so if either of them is masked,
-// only the stack's frames are kept. If neither exists, both are read from the head of the stack.
+// fails fills in the error. A stack often repeats the type and the message. If either of these is
+// masked, only the frames of the stack are kept. If both are missing, they are read from the head
+// of the stack.
 func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
 	f.Type, hiddenType = r.shown(typ)

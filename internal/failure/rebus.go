@@ -14,8 +14,8 @@ import (
 //	System.AggregateException: 5 unhandled exceptions (boom) ... ---> System.X: boom ...
 //	5 unhandled exceptions (boom) ...: System.AggregateException: ... ---> System.X: boom ...
 //
-// The first form lists each attempt; the third is used by Rebus 8. The first attempt's error is
-// used.
+// The first form lists each attempt. The third form is used by Rebus 8. rebus uses the error of the
+// first attempt.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	const details, source = "rbs2-error-details", "rbs2-source-queue"
 	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))
@@ -39,7 +39,7 @@ func rebusHead(details string) (typ, message string) {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(details), "\n")
 	line = strings.TrimSpace(line)
-	for rest := line; rest != ""; { // the type follows a count and a time, which contain colons
+	for rest := line; rest != ""; { // before the type are a count and a time, which contain colons
 		if typ, message = head(rest); typ != "" {
 			return typ, message
 		}

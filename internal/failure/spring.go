@@ -8,10 +8,11 @@ import (
 )
 
 // spring reads the headers added by Spring AMQP's RepublishMessageRecoverer, and the type header of
-// its converters. The message comes from the cause. The stack comes from the exception around it,
-// whose type is always the same. Exchange and key belong to the failed delivery. The queue is not
-// named, unless the message was published to the default exchange: then the key is the queue. Since
-// 4.0.5 the stack may be omitted. Without message and stack there is a place but no error.
+// its converters. The message comes from the cause. The stack comes from the exception around the
+// cause, whose type is always the same. Exchange and key belong to the failed delivery. The queue
+// is not named, unless the message was published to the default exchange. In that case, the key is
+// the queue. Since 4.0.5, the stack may be omitted. If both message and stack are missing, there is
+// a place but no error.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
@@ -30,7 +31,7 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 }
 
 // springType returns the type of the exception that a listener threw. If the stack begins with the
-// exception in which Spring wraps all others, the cause's type is returned.
+// exception in which Spring wraps all others, springType returns the type of the cause.
 func springType(stack string) string {
 	typ, _ := head(stack)
 	if typ != "" && !strings.HasPrefix(typ, "org.springframework.amqp.rabbit.") {

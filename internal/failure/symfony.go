@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// symfony reads the stamps that Symfony Messenger writes into headers: each is a list of JSON
-// objects, the newest last. They name the transport but no queue. The trace has no head, because it
-// is the trace_as_string of the flattened exception.
+// symfony reads the stamps that Symfony Messenger writes into headers. Each stamp is a list of JSON
+// objects, the newest last. The stamps name the transport but no queue. The trace has no head,
+// because it is the trace_as_string of the flattened exception.
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
 	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"

@@ -3,8 +3,8 @@ package failure
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // watermill reads the metadata added by Watermill's PoisonQueue middleware. The topic is the queue,
-// if Watermill generates the names by default. Its component for commands and events puts their
-// type in name.
+// if Watermill generates the names by default. Watermill's component for commands and events puts
+// the type of the message in name.
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false

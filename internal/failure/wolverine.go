@@ -7,8 +7,8 @@ import (
 )
 
 // wolverine reads the headers that Wolverine adds to envelopes that it moves to a dead-letter
-// queue. Others use exception-type and exception-message, too: the headers are Wolverine's only if
-// one of its own names is present.
+// queue. Other senders use exception-type and exception-message, too. The headers are therefore
+// Wolverine's only if one of Wolverine's own names is present.
 func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	const destination, failedAt, stack = "original-destination", "failed-at", "exception-stack"
 	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A session fetches nothing before a marker is created and recorded. If the old marker is gone, the
-// broker was restarted: a new marker is created immediately, and the old one is deleted.
+// A session fetches nothing until a marker is created and recorded. If the old marker is gone, the
+// broker was restarted. A new marker is then created immediately, and the old one is deleted.
 func TestASessionBegins(t *testing.T) {
 	t.Parallel()
 	const rest = "fetch 1, commit 1, ack 1, fence, settle"
@@ -62,8 +62,8 @@ func TestASessionBegins(t *testing.T) {
 	}
 }
 
-// The aftermath of a restart does not end with the process that saw it. The next process also
-// compares the letters that come back.
+// The aftermath of a restart does not end with the process that detected the restart. The next
+// process also compares the letters that come back.
 func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,9 +82,9 @@ func TestTheAftermathOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A quorum queue puts returned letters behind those that were returned earlier. The first window of
-// a session therefore takes as many letters as any window of the last session could have had, and
-// the letters of an open window come first.
+// A quorum queue puts returned letters behind letters that were returned earlier. The first window
+// of a session therefore takes as many letters as any window of the last session could have had.
+// The letters of an open window come first.
 func TestTheFirstWindowTakesAllThatCameBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

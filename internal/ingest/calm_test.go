@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// In the aftermath of a restart the broker gives back acknowledged letters. A letter with a message
-// id is merged into its row. A letter without one becomes a row of its own and is held.
+// In the aftermath of a restart, the broker gives back acknowledged letters. A letter with a
+// message id is merged into its row. A letter without a message id becomes a row of its own and is
+// held.
 func TestARestartBringsLettersBack(t *testing.T) {
 	t.Parallel()
 	for _, b := range brokers {
@@ -30,8 +31,8 @@ func TestARestartBringsLettersBack(t *testing.T) {
 	}
 }
 
-// The aftermath ends once the inbox has been empty for five seconds, and not before. Each window
-// restarts the five seconds, however many windows there are.
+// The aftermath ends once the inbox has been empty for five seconds, and not before. However many
+// windows there are, each window restarts the five seconds.
 func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 	t.Parallel()
 	for windows := range 4 {
@@ -41,7 +42,7 @@ func TestTheAftermathEndsInAnEmptyInbox(t *testing.T) {
 				time.Sleep(time.Second)
 				o.course()
 				o.q.restart()
-				time.Sleep(4 * time.Second) // The broker is back after three.
+				time.Sleep(4 * time.Second) // The broker is back after three seconds.
 				for range windows {
 					o.q.publish("m 1")
 					time.Sleep(4 * time.Second)
@@ -103,8 +104,8 @@ func TestCalmIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A restart during the aftermath of another one may bring back letters that already came back. They
-// are still the same letters.
+// A restart during the aftermath of another restart may bring back letters that already came back.
+// They are still the same letters.
 func TestARestartInTheAftermathOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

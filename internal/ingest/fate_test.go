@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fate reports whether the accident of a named point happens now.
+// fate reports whether the accident with the given name happens now.
 type fate func(point string) bool
 
 // accidents makes each accident happen once, at its first opportunity. An accident listed twice
@@ -35,8 +35,8 @@ func inTurn(points ...string) fate {
 	}
 }
 
-// luck makes accidents happen at random points, no more than the given number, but none of those of
-// a cluster. A third of the queues sometimes have large bodies, which is not an accident.
+// luck makes at most the given number of accidents happen, at random points. Accidents of a cluster
+// never happen. A third of the queues sometimes have large bodies, which do not count as accidents.
 func luck(random *rand.Rand, most int) fate {
 	large := random.IntN(3) == 0
 	return func(point string) bool {

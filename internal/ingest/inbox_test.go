@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// inbox is a queue as one dlo process reads it, like rabbitmq.Inbox.
+// inbox is a queue as one dlo process reads it. It acts like rabbitmq.Inbox.
 type inbox struct {
 	*queue
 	once     bool  // the queue is drained only once
@@ -32,8 +32,8 @@ func (i *inbox) lives() bool {
 	return i.session == i
 }
 
-// struck reports whether the session ends at a point: its connection is closed, or the broker
-// restarts.
+// struck reports whether an accident ends the session at a point. The accident closes the
+// connection or restarts the broker.
 func (i *inbox) struck(point string) bool {
 	switch {
 	case i.fate("cut " + point):
@@ -78,7 +78,7 @@ func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 func (i *inbox) Limit(n int) { i.most = n }
 
 // next returns the next letter. It waits for patience, or forever if patience is 0. It returns nil
-// if no letter came.
+// if no letter came in that time.
 func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
 	var late <-chan time.Time
 	if patience > 0 {
@@ -101,7 +101,8 @@ func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.A
 	}
 }
 
-// try returns the next letter, or, if there is none, a channel that is closed on the next change.
+// try returns the next letter. If there is none, it returns a channel that is closed on the next
+// change.
 func (i *inbox) try() (*deadletter.Arrival, <-chan struct{}, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -158,7 +159,7 @@ func (i *inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	partQuiet  = 30 * time.Second // when part of the window is open
+	partQuiet  = 30 * time.Second // while part of the window is open
 	emptyQuiet = 5 * time.Second  // for a queue that is drained once
 )
 
@@ -226,7 +227,8 @@ func (i *inbox) Ack(w []deadletter.Arrival) error {
 	return nil
 }
 
-// covered returns the number of letters in the window that the ack covers. Their tags have no gaps.
+// covered returns the number of letters in the window that the ack covers. The tags of the letters
+// have no gaps.
 func (i *inbox) covered() int { return len(i.held) - int(i.tag-i.ack) }
 
 // arrive delivers the ack in flight.

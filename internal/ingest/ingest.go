@@ -1,5 +1,6 @@
-// Package ingest stores incoming letters, exactly one row each: one window = one commit = one ack.
-// It decodes nothing. docs/reliability.md describes the protocol and its proof.
+// Package ingest stores incoming letters, exactly one row for each letter. One window is one commit
+// and one ack. The package decodes nothing. docs/reliability.md describes the protocol and its
+// proof.
 package ingest
 
 import (
@@ -18,19 +19,19 @@ type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
-	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records it before the session gets a letter
+	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) // records the look before the session gets a letter
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
-	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // until Receive
+	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // valid until Receive
 	SettleWindow(ctx context.Context, window int64) error
-	Ping(ctx context.Context) error // writes: nil means that the store works
+	Ping(ctx context.Context) error // writes a row; nil means that the store works
 }
 
-// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters, and nothing while a
-// window is open. Any error ends its session; Open begins another.
+// Inbox is a dead-letter queue. It delivers windows of unacknowledged letters. While a window is
+// open, it delivers nothing more. Any error ends its session; Open begins another session.
 type Inbox interface {
 	Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error)
-	Prefetch() int // letters that may be unacknowledged, in the newest window or the next
+	Prefetch() int // maximum number of unacknowledged letters, in the newest window or the next
 	Next(ctx context.Context) ([]deadletter.Arrival, error)
 	Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error)
 	Ack(w []deadletter.Arrival) error
@@ -38,14 +39,14 @@ type Inbox interface {
 	MakeMarker(marker string) error
 	DeleteMarker(marker string) error
 	Missing(letters int) // reports letters that the broker deleted before they were stored
-	Held() (bool, error) // whether letters of an earlier session may come back; called while this session holds none
+	Held() (bool, error) // whether letters of an earlier session may come back; called while this session holds no letters
 	Close()
 }
 
 // Options are the settings of an Ingester.
 type Options struct {
 	Broker, VHost, Inbox string
-	Origin               string   // queue that letters come from whose headers do not say; "" = nobody knows
+	Origin               string   // origin of letters whose headers do not name one; "" = unknown
 	Same                 []string // other names of this broker and vhost in the configuration
 	Uncertain            deadletter.Uncertain
 	Horizon              time.Duration
@@ -68,11 +69,11 @@ type Ingester struct {
 
 	flood atomic.Int64 // when the last large window was stored, Unix milliseconds
 
-	say func(text string) // called with what prevents letters from being stored
+	say func(text string) // called with the reason why letters cannot be stored
 
 	session deadletter.InboxSession
 	facts   deadletter.SessionFacts
-	number  int64 // of the session's next window
+	number  int64 // number of the session's next window
 	fetched int   // letters fetched in the session
 	earlier int   // letters that earlier sessions may have given back; 0 = none, or unknown
 }
@@ -131,8 +132,8 @@ func (i *Ingester) storeBack(ctx context.Context) error {
 	}
 }
 
-// drain runs one session. It first decides the window that the last session left open, and then
-// takes window after window.
+// drain runs one session. It first decides what happens to the window that the last session left
+// open. After that, it takes one window after another.
 func (i *Ingester) drain(ctx context.Context) error {
 	if err := i.begin(ctx); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (i *Ingester) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A fetched window is finished even if the program is stopping: until the ack, its letters
-		// belong to the broker.
+		// A fetched window is finished even if the program is stopping, because until the ack its
+		// letters belong to the broker.
 		if err := i.keep(context.WithoutCancel(ctx), i.window(arrivals, 0), i.receive); err != nil {
 			return err
 		}
@@ -189,14 +190,14 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case session.Marker == "":
 		return i.mark(ctx, i.store.Calm)
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
-		return nil // a known restart: the horizon does not move
+		return nil // the restart is already known: the horizon does not move
 	case reason != "":
 		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
 		if err := i.mark(ctx, i.store.Restarted); err != nil {
 			return err
 		}
 		i.session.Restarted = true
-		return i.inbox.DeleteMarker(session.Marker) // the queue of the old marker outlived its message
+		return i.inbox.DeleteMarker(session.Marker) // the queue of the old marker may still exist without its message
 	}
 	return nil
 }
@@ -237,7 +238,7 @@ func (i *Ingester) resume(ctx context.Context) error {
 }
 
 // receive stores a window of new letters. It first counts the letters that the broker deletes if
-// this session is lost, so that the next session knows how many are missing.
+// this session is lost. The next session then knows how many letters are missing.
 func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	atStake := 0
 	for n := range w.Arrivals {
@@ -254,7 +255,8 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window creates a window from the first wanted letters of arrivals; 0 = all.
+// window creates a window from the first wanted letters of arrivals. If wanted is 0, it takes all
+// of them.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {
@@ -270,24 +272,25 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	return w
 }
 
-// givesBack reports whether letters behind a window may come back flagged redelivered, although
+// givesBack reports whether letters behind a window may come back flagged as redelivered, although
 // none of them is in the window. This is the case if more letters were fetched, because the rest go
-// back. It can also be the case if the window's last letter was flagged, because returned letters
-// come first: the letters behind it may then be flagged too. They stay in the queue if the drain
-// ends with this window. Otherwise, and in an inbox, they matter once the session has taken more
-// letters than the earlier sessions had unacknowledged, on brokers that flag only returned letters.
+// back. It can also be the case if the window's last letter was flagged. Returned letters come
+// first, so the letters behind the window may then be flagged too. If the drain ends with this
+// window, these letters stay in the queue. Otherwise, and in an inbox, they matter only on brokers
+// that flag nothing but returned letters, once the session has taken more letters than the earlier
+// sessions had unacknowledged.
 func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 	flagged := len(w) > 0 && w[len(w)-1].Redelivered
 	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)
 }
 
 const (
-	large     = 100                    // letters: a window of this size means that more wait in the broker
-	floodOver = 100 * time.Millisecond // after the last large window
+	large     = 100                    // letters; a window of this size means that more letters wait in the broker
+	floodOver = 100 * time.Millisecond // time after the last large window
 )
 
 // Busy reports whether letters wait in the broker to be stored. Work that can be done later should
-// not compete with this for the processor.
+// leave the processor to ingest during that time.
 func (i *Ingester) Busy() bool {
 	return i.o.Now().UnixMilli()-i.flood.Load() < floodOver.Milliseconds()
 }
@@ -335,12 +338,12 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 }
 
 // calmAfter is how long an inbox must be empty after a broker restart before its acks are trusted
-// again. Two seconds of quiet before a kill were enough for no ack to be undone
-// (docs/reliability.md). Letters whose acks were undone are redelivered first.
+// again. After two seconds of quiet, a kill undid no ack (docs/reliability.md). Letters whose acks
+// were undone are redelivered first.
 const calmAfter = 5 * time.Second
 
-// calm takes one more window in the aftermath of a restart, or ends the aftermath if the inbox is
-// empty.
+// calm takes one more window in the aftermath of a restart. If the inbox is empty, it ends the
+// aftermath.
 func (i *Ingester) calm(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, calmAfter)
 	defer cancel()

@@ -8,10 +8,10 @@ import (
 )
 
 // If the cluster node of a session dies, a quorum queue keeps the session's window, and the next
-// session gets the letters behind it. The marker may still exist, because it is on another node.
-// The window comes back late: letters with a message id are merged into their rows, and letters
-// without one are held as separate rows. The aftermath lasts until then, and meanwhile an empty
-// inbox proves nothing.
+// session gets the letters behind that window. The marker may still exist, because it is on another
+// node. The window comes back late. Its letters with a message id are merged into their rows. Its
+// letters without a message id are held as separate rows. The aftermath lasts until the window
+// comes back. Until then, an empty inbox proves nothing.
 func TestAWindowComesBackLate(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []string{"keep before the ack", "keep before the fence"} {

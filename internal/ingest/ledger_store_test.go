@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// The schedules run on a store in memory, because a thousand of them take too long on the real one.
-// This test runs some of them on both and compares the outcomes: the ledger decides as the store
-// does.
+// The schedules run on a store in memory, because a thousand of them take too long on the real
+// store. This test runs some of them on both stores and compares the outcomes. It shows that the
+// ledger decides as the real store does.
 func TestTheLedgerDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "dlo.db"), store.Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ledger is a store of one inbox in memory. It decides as internal/store does, within its horizon
-// and with ingest.uncertain = hold. TestTheLedgerDecidesAsTheStore checks that.
+// ledger is a store of one inbox in memory. It decides as internal/store does for deliveries within
+// the horizon and with ingest.uncertain = hold. TestTheLedgerDecidesAsTheStore checks this.
 type ledger struct {
 	session     deadletter.InboxSession
 	restartedAt int64 // Unix milliseconds
@@ -21,7 +21,7 @@ type ledger struct {
 // row is a letter.
 type row struct {
 	at   int64 // Unix milliseconds
-	twin int   // row it may be a copy of; -1 = none
+	twin int   // row that this row may be a copy of; -1 = none
 }
 
 // page is a window of the journal.
@@ -79,7 +79,8 @@ func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Rec
 	return l.receive(w, nil), nil
 }
 
-// receive creates a row for each letter. The row is a suspect if the letter has a twin.
+// receive creates a row for each letter that is not merged. The row is a suspect if the letter has
+// a twin.
 func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
 	undone := map[deadletter.Fingerprint][]int{}

@@ -15,10 +15,10 @@ type Metrics struct {
 	now      func() time.Time
 
 	mu      sync.Mutex
-	windows map[*Ingester]span // the open window of each inbox, otherwise its newest
+	windows map[*Ingester]span // the open window of each inbox, or its newest window if none is open
 }
 
-// span is the time during which a window is open; ended is zero until it closes.
+// span is the time during which a window is open. ended is zero until the window closes.
 type span struct{ began, ended time.Time }
 
 // NewMetrics registers the collectors of ingest. now may be nil.
@@ -65,7 +65,7 @@ func (m *Metrics) begin(i *Ingester) {
 	m.windows[i] = span{began: m.now()}
 }
 
-// end records that the window was settled, or was given back to the broker.
+// end records that the window was settled, or that it was given back to the broker.
 func (m *Metrics) end(i *Ingester, settled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

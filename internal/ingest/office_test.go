@@ -16,17 +16,18 @@ import (
 )
 
 // office is one inbox with its queue, its store, and the dlo processes that drain it one after the
-// other. It records what they do and checks that they keep the window protocol (witness_test.go).
+// other. It records what the processes do and checks that they keep the window protocol
+// (witness_test.go).
 type office struct {
 	t       *testing.T
 	q       *queue
 	store   ingest.Store
-	name    string // of the inbox
+	name    string // name of the inbox
 	began   time.Time
 	options ingest.Options
 	stop    func() // tells the running process to stop
 	refused error  // why the queue refuses to be drained once
-	surplus int    // letters that a window of a drain has beyond those wanted
+	surplus int    // letters beyond the wanted number that a window of a drain has
 
 	mu   sync.Mutex
 	fate fate
@@ -52,7 +53,7 @@ func newOffice(t *testing.T, b broker, f fate) *office {
 	return o
 }
 
-// destine replaces the fate, even while dlo runs.
+// destine replaces the fate. It may be called while dlo runs.
 func (o *office) destine(f fate) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +73,7 @@ func (o *office) note(format string, args ...any) {
 	o.log = append(o.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what happened since the last call.
+// course returns the log of everything since the last call.
 func (o *office) course() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Bounded is an Inbox that can be drained once. When it is empty, Next and Resume return no
+// Bounded is an Inbox that can be drained once. When the queue is empty, Next and Resume return no
 // letters. Open gives up on a queue that cannot be drained.
 type Bounded interface {
 	Inbox
 	Limit(n int) // the next windows have at most n letters
 }
 
-// Once drains a queue once, up to a count or until the queue is empty. It uses the protocol of an
-// inbox: window, commit, ack, fence, settle. Fetched letters that exceed the count go back to the
-// queue.
+// Once drains a queue once, up to a count or until the queue is empty. It uses the same protocol as
+// an inbox: window, commit, ack, fence, settle. Fetched letters that exceed the count go back to
+// the queue.
 type Once struct {
 	*Ingester
 	queue Bounded
@@ -26,9 +26,9 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. It calls say with
-// what prevents progress, in words; "" = nothing. Call either Run or Resolve, and only once: Run
-// drains, and Resolve only closes the window that an earlier Once left open.
+// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. The Once calls say
+// with the reason for a lack of progress, in words; "" = none. Call either Run or Resolve, and only
+// once. Run drains. Resolve only closes the window that an earlier Once left open.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
 	once.say = say
@@ -36,15 +36,15 @@ func NewOnce(store Store, queue Bounded, o Options, count int, say func(text str
 }
 
 // Taken returns the number of letters stored so far. A letter that a broker restart brought back
-// was counted when it was first stored.
+// does not count again.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
 // Run takes letters until the count is reached, the queue is empty, or ctx ends. It always finishes
-// the letters already fetched. The error says why the queue cannot be drained.
+// the letters that are already fetched. The error gives the reason why the queue cannot be drained.
 func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
 
 // Resolve decides what happened to a window that an earlier process left open in the queue. It
-// acknowledges letters that are already stored and came back, and takes nothing more.
+// acknowledges letters that are already stored and that came back. It takes no other letters.
 func (o *Once) Resolve(ctx context.Context) error {
 	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
@@ -57,8 +57,8 @@ func (o *Once) Resolve(ctx context.Context) error {
 	return o.store.SettleWindow(ctx, open.ID) // the queue and its contents are gone
 }
 
-// work runs sessions until then reports that it is done. Each session first decides the open
-// window.
+// work runs sessions until the function then reports that it is done. Each session first decides
+// what happened to the open window.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
@@ -89,9 +89,9 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 	return then(ctx)
 }
 
-// decide closes the window that the last session left open. Unlike an inbox, it keeps nothing else.
-// If other letters arrived instead, they go back. A later window, which knows how many are wanted,
-// takes them.
+// decide closes the window that the last session left open. Unlike an inbox, it stores no other
+// letters. If other letters arrived instead of the window, they go back to the queue. They are
+// taken in a later window, when it is known how many letters are wanted.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
@@ -103,12 +103,12 @@ func (o *Once) decide(ctx context.Context) error {
 	}
 	o.o.Crash("ingest: decided")
 	o.log.Info("open window decided", "letters", len(open.Fingerprints), "came_back", whole)
-	stopping := ctx // ends the drain; fetched letters are still decided
+	stopping := ctx // ends the drain; the fetched letters are still decided
 	ctx = context.WithoutCancel(ctx)
 	if whole {
 		return o.keep(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			receipt, err := o.store.RejoinWindow(ctx, *open, w)
-			o.taken.Add(int64(len(receipt.New))) // twins of the window's letters, not those letters
+			o.taken.Add(int64(len(receipt.New))) // new rows, for twins of the window's letters
 			return receipt, err
 		})
 	}
@@ -144,7 +144,7 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		case empty.IsZero():
 			empty = o.o.Now()
 			continue
-		case o.o.Now().Sub(empty) < calmAfter: // after a broker restart: what it forgot comes first
+		case o.o.Now().Sub(empty) < calmAfter: // after a broker restart, letters whose acks the broker forgot come first
 			continue
 		default:
 			err := o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A queue that refuses to be drained ends the drain with the reason, and nothing is taken. Every
-// other error is reported and retried.
+// A queue may refuse to be drained. The drain then ends with the reason, and nothing is taken.
+// Every other error is reported, and the drain tries again.
 func TestAQueueThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{deadletter.ErrNotFound, deadletter.ErrInvalid, deadletter.ErrConflict} {
@@ -31,8 +31,7 @@ func TestAQueueThatCannotBeDrained(t *testing.T) {
 	}
 }
 
-// The count is exact however often a drain is interrupted, and problems in the meantime are
-// reported.
+// However often a drain is interrupted, the count is exact and the problems are reported.
 func TestADrainIsInterrupted(t *testing.T) {
 	t.Parallel()
 	const all = "connect, fetch 1-3, commit 1-3, ack 1-3, fence, settle"
@@ -63,7 +62,7 @@ func TestADrainIsInterrupted(t *testing.T) {
 	}
 }
 
-// A drain that is stopped finishes its open window and takes no other.
+// A drain that is stopped finishes its open window and takes no other window.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	const taken = "connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle"
@@ -108,7 +107,7 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// A drain waits while there is no room, reports that, and then continues automatically.
+// While there is no room, a drain waits and reports the reason. Then it continues automatically.
 func TestADrainWithoutRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +126,8 @@ func TestADrainWithoutRoom(t *testing.T) {
 }
 
 // In the aftermath of a restart, a drain does not end before the queue has been empty for five
-// seconds and this has been recorded. Letters that come a second time are not counted again.
+// seconds and the end of the aftermath is recorded. Letters that come a second time are not counted
+// again.
 func TestADrainInTheAftermathOfARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

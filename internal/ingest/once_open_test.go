@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A drain that dies leaves a window open. The next drain begins with this window. The next start of
-// dlo only closes it, and other letters go back to the queue. An empty queue cannot bring anything
-// back.
+// A drain that dies leaves a window open. The next drain begins with this window. If dlo is started
+// without a drain, it only closes the window, and other letters go back to the queue. If the queue
+// is empty, the window cannot come back.
 func TestADrainLeavesAWindowOpen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -20,7 +20,7 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 		letters int
 		dies    string
 		closes  string // how Resolve ends
-		goesOn  string // what a drain does next
+		goesOn  string // what a drain does after that
 		taken   int
 	}{
 		{"and it comes back", 3, "ingest: committed", "connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", ", fetch 3, commit 3, ack 3, fence, settle", 1},
@@ -53,7 +53,8 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 	}
 }
 
-// The window of a deleted queue cannot come back. If access to the queue is only refused, it may.
+// The window of a deleted queue cannot come back. If access to the queue is only refused, the
+// window may still come back.
 func TestAnOpenWindowOfAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	for why, open := range map[error]int{deadletter.ErrNotFound: 0, deadletter.ErrConflict: 1} {

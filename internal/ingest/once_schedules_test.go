@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to drains, none takes more letters than requested, every counted letter is
-// stored, and in the end each letter is either stored or still in the queue.
+// Whatever happens to drains, none takes more letters than requested, and every counted letter is
+// stored. In the end, each letter is either stored or still in the queue.
 func TestDrainsKeepTheirCount(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 300) {
@@ -24,9 +24,9 @@ func TestDrainsKeepTheirCount(t *testing.T) {
 	}
 }
 
-// drains runs one drain after the other, and sometimes closes the window that the previous one left
-// open. A count limits the first window, so on a quorum queue the window may be too small for all
-// letters that came back.
+// drains runs one drain after the other. Sometimes it only closes the window that the previous
+// drain left open. On a quorum queue, no drain has a count. A count limits the first window, which
+// may then be too small for all letters that came back.
 func drains(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]

@@ -10,13 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// broker is a kind of RabbitMQ. The tests of internal/rabbitmq have measured its behaviour.
+// broker is a kind of RabbitMQ broker. The tests of internal/rabbitmq have measured its behaviour.
 type broker struct {
 	name   string
-	quorum bool // Returned messages are delivered after those returned earlier, and are counted.
+	quorum bool // Returned messages are counted and are delivered after earlier returned ones.
 	leaks  bool // A first delivery may be flagged redelivered.
 	tells  bool // A delivery's count distinguishes a return from a first delivery.
-	counts bool // It does so also for a letter that came without a count.
+	counts bool // The count does so even for a letter that came without a count.
 
 	deletes int // delivery limit: messages returned more often are deleted; 0 = no limit
 }
@@ -31,13 +31,14 @@ var (
 	brokers = []broker{classic, quorum, leaking, halfway, counting}
 )
 
-// message is a dead-lettered message. Its number is its true identity, which only the tests know.
+// message is a dead-lettered message. Its number is its true identity. Only the tests know the
+// number.
 type message struct {
 	number  int
 	arrival deadletter.Arrival
-	returns int  // returns to the queue; more than 0 flags it redelivered
-	leaked  bool // it was returned before it died
-	undone  bool // it was acknowledged, and a broker restart brought it back
+	returns int  // number of returns to the queue; more than 0 flags it as redelivered
+	leaked  bool // the message was returned before it died
+	undone  bool // the message was acknowledged, and a broker restart brought it back
 }
 
 // queue is a dead-letter queue and its broker.
@@ -53,7 +54,7 @@ type queue struct {
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed by the next change
-	returned []*message    // of a quorum queue: delivered before the ready ones
+	returned []*message    // returned messages of a quorum queue, delivered before the ready ones
 	ready    []*message
 	held     []*message // the session's window
 	kept     []*message // the window of a session whose cluster node died
@@ -96,7 +97,7 @@ func (q *queue) change() {
 	q.changed = make(chan struct{})
 }
 
-// take moves the next message into the session's window. It returns nil if there is none.
+// take moves the next message into the session's window. It returns nil if there is no message.
 func (q *queue) take() *message {
 	from := &q.returned
 	if len(*from) == 0 {
@@ -119,7 +120,7 @@ func (q *queue) deliver(m *message) deadletter.Arrival {
 	a.Tag, a.Redelivered = q.tag, m.returns > 0
 	if q.quorum && m.returns > 0 {
 		count := int64(m.returns)
-		if m.leaked && !q.tells { // its count is 1 before and after its first return (4.0.5)
+		if m.leaked && !q.tells { // the count is 1 before and after the first return of the message (4.0.5)
 			count = max(1, count-1)
 		}
 		a.Properties.Headers = deadletter.Table{"x-delivery-count": count}
@@ -144,8 +145,8 @@ func (q *queue) end() {
 	q.change()
 }
 
-// keep ends the session as the death of its cluster node does: a quorum queue keeps the session's
-// window.
+// keep ends the session in the same way as the death of its cluster node: a quorum queue keeps the
+// session's window.
 func (q *queue) keep() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,8 +181,8 @@ func (q *queue) restart() {
 	q.up = time.Now().Add(3 * time.Second)
 }
 
-// has reports whether a message is still in the queue without having been brought back by a
-// restart.
+// has reports whether a message is still in the queue. A message that a restart brought back does
+// not count.
 func (q *queue) has(number int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/ingest"
 )
 
-// A window is claimed in whatever order its letters come back: letters fetched one by one may be
-// returned ahead of consumed ones.
+// A window is claimed in whatever order its letters come back. The order may change, because
+// letters fetched one by one may be returned ahead of consumed ones.
 func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	for _, b := range []broker{quorum, counting} {
@@ -36,8 +36,8 @@ func TestAWindowComesBackInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Without any letter, nothing is known. The window stays open until a letter decides, whichever
-// process gets it.
+// While no letter comes, nothing shows whether the window was acknowledged. It stays open until a
+// letter decides, whichever process gets that letter.
 func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,9 +60,8 @@ func TestAnOpenWindowWaitsForALetter(t *testing.T) {
 	})
 }
 
-// Letters that equal an open window and come for the first time are not the window, unless the
-// broker reports that they were delivered before. In that case they become rows of their own and
-// are held.
+// Letters that equal an open window, but come for the first time, are not the window. If the broker
+// reports that they were delivered before, they become rows of their own and are held.
 func TestTwinsOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,10 +92,10 @@ func TestTwinsOfAnOpenWindow(t *testing.T) {
 	}
 }
 
-// Letters that equal an open window, and that a session received but could not store, come back to
-// the next session just like the window itself. As they cannot be told apart, they become rows of
-// their own and are held. The window itself is also held if it comes back after a session that may
-// have received twins of it.
+// A session may receive letters that equal an open window, and fail to store them. They come back
+// to the next session just like the window itself. As they cannot be told apart from the window,
+// they become rows of their own and are held. The window itself is also held if it comes back after
+// a session that may have received twins of it.
 func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -145,10 +144,10 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 	}
 }
 
-// A window that does not take all returned letters leaves some of them behind, flagged. These may
-// equal the window, but must not be taken for it. This happens in an inbox that does not know how
-// many letters were returned, in a drain that wants no more letters, and in a drain that got more
-// than it wants.
+// A window that does not take all returned letters leaves some of them behind, flagged as
+// redelivered. These letters may equal the window, but must not be taken for it. This happens in an
+// inbox that does not know how many letters were returned. It also happens in a drain that wants no
+// more letters, and in a drain that got more letters than it wants.
 func TestTwinsBehindAWindow(t *testing.T) {
 	t.Parallel()
 	unknown := func(o *office) { o.during(func() { time.Sleep(time.Minute) }) }
@@ -167,7 +166,7 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		had     int // letters that somebody received and gave back
+		had     int // number of letters that somebody received and gave back
 		surplus int
 		then    func(o *office)
 		course  string
@@ -197,9 +196,9 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// Large bodies make the next window smaller. As many letters are given back as the previous window
-// had. Twins that come in its place are then not all in the next session's first window, unless
-// that session knows the number.
+// Large bodies make the next window smaller, but as many letters are given back as the previous
+// window had. Twins that come in place of that window then do not all fit into the next session's
+// first window, unless that session knows the number.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -214,7 +213,7 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 				time.Sleep(time.Minute)
 			})
 		}},
-		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // which gives back the twins on its own
+		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // a drain gives back the twins without an accident
 			for range 3 {
 				if _, err := o.once(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)
@@ -250,8 +249,8 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 	}
 }
 
-// If first deliveries are flagged, a flag says nothing about the letters behind a window that took
-// all of them.
+// On a broker that flags first deliveries, a flag says nothing about the letters behind a window if
+// the window took all letters.
 func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]func(o *office){
@@ -279,7 +278,8 @@ func TestAFlaggedWindowThatTookAll(t *testing.T) {
 	}
 }
 
-// A window that took everything the previous session may have received leaves none of it behind.
+// A window that took every letter that the previous session may have received leaves none of them
+// behind.
 func TestAWindowThatComesBackTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// If there is no room or the store is unavailable, dlo checks again once a second. Meanwhile it
+// If there is no room or the store is unavailable, dlo checks again once a second. Until then, it
 // fetches nothing and no session holds the queue, so the letters stay in the broker.
 func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		broken []string // what fails for a while
+		broken []string // parts that fail for a while
 		window string   // what happens to the first window
 		looks  string
 		later  string

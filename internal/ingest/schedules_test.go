@@ -10,8 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to dlo, its store, its connection and its broker, in whatever order: each letter
-// is stored once, and the witness (witness_test.go) sees no violation of the window protocol.
+// Accidents happen to dlo, its store, its connection and its broker, in any order. Whatever
+// happens, each letter is stored once, and the witness (witness_test.go) sees no violation of the
+// window protocol.
 func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -22,7 +23,7 @@ func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	}
 }
 
-// schedule publishes bursts of letters to an inbox on any broker, with accidents all the while.
+// schedule publishes bursts of letters to an inbox on any broker while accidents happen.
 func schedule(t *testing.T, seed uint64, change func(*office)) string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := brokers[random.IntN(len(brokers))]
@@ -40,7 +41,7 @@ func schedule(t *testing.T, seed uint64, change func(*office)) string {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		o.destine(accidents())
-		o.q.publish("m the last one") // It decides a window that is still open.
+		o.q.publish("m the last one") // This letter decides a window that is still open.
 		time.Sleep(time.Minute)
 	})
 	o.check()

@@ -8,7 +8,7 @@ import (
 )
 
 // Fetched letters are finished even if dlo is stopping: they are committed, acknowledged, fenced
-// and settled. All others stay in the queue.
+// and settled. All other letters stay in the queue.
 func TestAStopFinishesTheWindow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -17,7 +17,7 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name     string
-		accident string // before the stop
+		accident string // accident before the stop
 		stop     string // the point at which dlo is stopped
 		course   string
 	}{

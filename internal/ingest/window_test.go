@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spy is a store that keeps the windows it receives and reports that some letters came back.
+// spy is a store that records the windows it receives and reports that some letters came back.
 type spy struct {
 	ingest.Store
 	windows  []deadletter.Window
@@ -25,8 +25,8 @@ func (s *spy) Receive(ctx context.Context, w deadletter.Window) (deadletter.Rece
 	return r, err
 }
 
-// A window passes everything to the store that is needed to judge its letters: their source, how
-// doubtful letters are configured to be treated, and where the broker's reports cannot be trusted.
+// A window passes everything to the store that is needed to judge its letters: their source, the
+// configured treatment of doubtful letters, and the points on which the broker cannot be trusted.
 func TestWhatAWindowTells(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

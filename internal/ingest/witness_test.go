@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// office implements the Store of ingest. It passes everything on to its own store and knows which
-// letters are meant.
+// office implements the Store of ingest. It passes every call on to its own store, and knows the
+// true identity of the letters.
 
 var errStore = errors.New("the store is away")
 
@@ -87,7 +87,7 @@ func (o *office) Look(ctx context.Context, broker, vhost, inbox string) (*deadle
 }
 
 // Receive checks that at most one window is open and that no letter is stored twice. After a broker
-// restart a letter may come back; check counts the rows.
+// restart, a letter may come back and be stored again. check then counts its rows.
 func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "commit"); err != nil {
 		return deadletter.Receipt{}, err
@@ -108,7 +108,8 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 	return r, nil
 }
 
-// RejoinWindow checks that a window is claimed whole, with its own letters and not with lookalikes.
+// RejoinWindow checks that a claim takes a whole window, with the window's own letters and not with
+// letters that only look like them.
 func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	if err := o.fails(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
@@ -153,8 +154,7 @@ func (o *office) book(what string, w deadletter.Window, r deadletter.Receipt) {
 	}
 }
 
-// SettleWindow checks that nothing of the window can come back, unless a broker restart brings it
-// back.
+// SettleWindow checks that no letter of the window can come back, except after a broker restart.
 func (o *office) SettleWindow(ctx context.Context, window int64) error {
 	if err := o.fails(ctx, "settle"); err != nil {
 		return err
@@ -172,9 +172,9 @@ func (o *office) SettleWindow(ctx context.Context, window int64) error {
 // safe reports whether a letter may be acknowledged.
 func (o *office) safe(number int) bool { return o.times[number] > 0 }
 
-// check checks that all letters are out of the queue and in the store, each with one row. If the
-// broker restarted, or its flag proves nothing, a letter may have more rows. All but one of them
-// are suspects.
+// check checks that all letters are out of the queue and in the store, each with one row. A letter
+// may have more rows if the broker restarted or if its flag proves nothing. All but one of these
+// rows are suspects.
 func (o *office) check() {
 	o.t.Helper()
 	letters := o.q.number

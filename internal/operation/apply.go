@@ -14,10 +14,10 @@ import (
 // Waiters reads letters that wait for a retry and records new decisions about them.
 type Waiters interface {
 	// Waiting returns the next waiting letters that match a query, complete and ordered by id. It
-	// returns only letters received before the serial until.
+	// returns only letters that were received before the serial until.
 	Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error)
-	// RecordDecisions records decisions in one transaction and reports which were recorded. Letters
-	// that have changed since they were read are left alone.
+	// RecordDecisions records decisions in one transaction and reports which decisions were
+	// recorded. It skips letters that have changed since they were read.
 	RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error)
 	// Record appends an event to the audit log.
 	Record(ctx context.Context, a deadletter.Act) error
@@ -31,26 +31,26 @@ type Decider interface {
 
 // ApplyRequest requests that the current rules decide again about letters waiting for a retry.
 type ApplyRequest struct {
-	Query  query.Query // among waiting letters; empty = all
+	Query  query.Query // query among waiting letters; empty = all
 	DryRun bool
 	Reason string // for the audit; may be empty
 }
 
-// Applied is what applying the rules changed, or would change.
+// Applied reports the changes that applying the rules made, or would make.
 type Applied struct {
-	Looked    int // waiting letters
+	Looked    int // waiting letters that were examined
 	Unchanged int
-	Left      map[string]int  // letters left alone, by reason
+	Left      map[string]int  // letters that were skipped, by reason
 	Changes   []AppliedChange // most letters first
-	Stopped   bool            // the caller disconnected or dlo stops: the remaining letters are unchanged
+	Stopped   bool            // the caller disconnected or dlo is stopping: the remaining letters are unchanged
 }
 
-// AppliedChange counts letters with the same change. From and To may be equal if the rule's delays
-// or its severity have changed.
+// AppliedChange counts letters with the same change. From and To may be equal. In that case, the
+// delays or the severity of the rule have changed.
 type AppliedChange struct {
 	From, To Decided
 	Letters  int
-	Examples []deadletter.ID // up to 3, the oldest
+	Examples []deadletter.ID // up to 3 letters, the oldest first
 }
 
 // Decided is a rule's decision about a letter.
@@ -61,10 +61,10 @@ type Decided struct {
 
 const appliedExamples = 3
 
-// Apply applies the current rules to letters that wait for a retry and records the new decisions,
-// unless it is a dry run. It leaves alone letters whose due time was chosen by a person and letters
-// released by an operation. Only one call runs at a time. If ctx ends, the result covers the
-// letters processed so far.
+// Apply applies the current rules to letters that wait for a retry. It records the new decisions,
+// unless it is a dry run. It skips letters whose due time a person chose, and letters that an
+// operation released. Only one call runs at a time. If ctx ends, the result covers the letters
+// processed so far.
 func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
 	if len(r.Reason) > maxReason {
 		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
@@ -72,7 +72,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if d.decider == nil {
 		return Applied{}, deadletter.ErrNotFound
 	}
-	if !by.MayToAll(deadletter.VerbReschedule) { // with that right, no need to survey half a million letters
+	if !by.MayToAll(deadletter.VerbReschedule) { // a person with that right needs no survey of half a million letters
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
 			return Applied{}, err
@@ -128,7 +128,7 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 		}
 		after = letters[len(letters)-1].ID
 		for i := range letters {
-			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // for one that arrived since the survey
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // for a letter that arrived since the survey
 				return err
 			}
 		}
@@ -198,7 +198,8 @@ func (a *applying) count(one deadletter.NewDecision) {
 	}
 }
 
-// act returns the audit entry, with the number of letters processed and of decisions changed.
+// act returns the audit entry. It contains the number of letters that were processed and the number
+// of decisions that changed.
 func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.words(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
 	for _, c := range a.Changes {
@@ -207,7 +208,7 @@ func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	return act
 }
 
-// words describes in the audit log what was done.
+// words describes the call for the audit log.
 func (a *applying) words(r *ApplyRequest, failed error) string {
 	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {

@@ -36,7 +36,7 @@ func openRuled(t *testing.T, set *rules.Set) *ruled {
 	return o
 }
 
-// wait stores letters that died in a queue and has them classified a little later.
+// wait stores letters that died in a queue. The letters are classified a little later.
 func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	o.t.Helper()
 	o.waits++
@@ -84,8 +84,8 @@ func set(list ...rules.Rule) *rules.Set {
 
 func queues(names ...string) rules.Match { return rules.Match{Queue: names} }
 
-// Letters wait according to the old rules. A dry run reports exactly what the new rules then do,
-// and a second run changes nothing.
+// Letters wait according to the old rules. A dry run reports exactly the changes that the new rules
+// then make. A second run changes nothing.
 func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -93,7 +93,8 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if a := o.apply("", false); a.Looked != 350 || a.Unchanged != 350 || len(a.Changes) != 0 || len(a.Left) != 0 {
 		t.Fatalf("rules that have not changed: %+v", a)
 	}
-	// A person chose the due time of two, an operation released one, and one is due immediately.
+	// A person chose the due time of two letters, an operation released one letter, and one letter
+	// is due immediately.
 	due := o.at.Add(90 * time.Minute)
 	o.start(operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: sms[:2]}, DueAt: due})
 	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: email[:1]}, Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
@@ -153,8 +154,8 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 }
 
-// A delay that has already passed makes a letter due now, not in the past. The delay of a letter
-// that came back counts from its return.
+// A delay that has already passed makes a letter due now, not in the past. For a letter that came
+// back, the delay counts from its return.
 func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())
@@ -172,7 +173,7 @@ func TestNewDueTimesCountFromTheDeath(t *testing.T) {
 	}
 }
 
-// A query narrows the selection to some of the waiting letters; it cannot widen it.
+// A query limits the selection to some of the waiting letters. It cannot add other letters.
 func TestApplyByQuery(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 )
 
-// A worker that is still broken costs only the canary. After the fix the operation continues with
-// another canary.
+// A worker that is still broken costs only the canary. After the worker is fixed, the operation
+// continues with another canary.
 func TestTheCanaryStopsIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -33,8 +33,8 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
 }
 
-// The operation also stops in the middle if the worker breaks there. Letters that came back before
-// the canary was judged still count.
+// The operation also stops in the middle if the worker breaks at that point. Letters that came back
+// before the canary was judged still count.
 func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)

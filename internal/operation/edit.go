@@ -11,15 +11,16 @@ import (
 
 // Reviser stores a person's edit of one letter.
 type Reviser interface {
-	// Revise makes r the newest revision. It returns ErrConflict if r is not based on the newest
-	// revision or if nobody can act on the letter.
+	// Revise makes r the newest revision. It returns ErrConflict if r is not based on the present
+	// newest revision, or if nobody can act on the letter.
 	Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error)
 }
 
-// Edit stores a person's edit of one letter. From then on its revision is sent instead of the
-// original. With send, the letter is requeued immediately. Repeating the key returns the same
-// revision and the same requeue. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict;
-// an error returned together with a revision says why the edit was stored but not sent.
+// Edit stores a person's edit of one letter. From then on, the revision is sent instead of the
+// original. If send is set, the letter is requeued immediately. If the key is repeated, Edit
+// returns the same revision and the same requeue. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound
+// or ErrConflict. An error that is returned together with a revision says why the edit was stored
+// but not sent.
 func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
 	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Place()); err != nil {
@@ -50,12 +51,12 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	return r, id, err
 }
 
-// maxEdited limits the new bodies per transaction: once their total size in bytes reaches it, no
+// maxEdited limits the new bodies in one transaction. Once their total size in bytes reaches it, no
 // further letters are edited.
 const maxEdited = 16 << 20
 
-// take acts on the next n letters of an operation. Letters of an edit operation are first edited,
-// outside the transaction that releases them.
+// take acts on the next n letters of an operation. Letters of an edit operation are edited first,
+// before the transaction that releases them.
 func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, error) {
 	if op.Action != deadletter.VerbEdit {
 		return d.store.Advance(ctx, op.ID, n, d.targets.Allow)
@@ -68,7 +69,7 @@ func (d *Desk) take(ctx context.Context, op *deadletter.Operation, n int) (int, 
 	size := 0
 	for i := range letters {
 		if size >= maxEdited {
-			break // the rest come next time
+			break // the other letters follow in the next call
 		}
 		if err := ctx.Err(); err != nil {
 			return 0, err

@@ -25,7 +25,7 @@ func patched(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revisi
 }
 
 // An edit is sent like a requeue, with a canary and a verdict. Each letter is edited only once,
-// even if the process ends in the middle and if the edited letter comes back.
+// even if the process ends in the middle or the edited letter comes back.
 func TestAnEditIsSent(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -89,7 +89,7 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 	}
 }
 
-// The right to reveal is checked for the person who started the edit.
+// The right to reveal is the right of the person who started the edit.
 func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -7,14 +7,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Guards stores what holds automatic retries back.
+// Guards stores the guards that hold automatic retries back.
 type Guards interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)
-	// Pause fills in what is known about the queue or the group. It returns ErrNotFound if that
-	// does not exist, and ErrConflict if it is already paused.
+	// Pause fills in the known facts about the queue or the group. It returns ErrNotFound if the
+	// queue or group does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // of whole groups, whatever the scope
-	Resume(ctx context.Context, g deadletter.Guard) error                                       // ErrNotFound, or ErrConflict if nothing holds retries back
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // places of whole groups, whatever the scope
+	Resume(ctx context.Context, g deadletter.Guard) error                                       // returns ErrNotFound, or ErrConflict if nothing holds retries back
 }
 
 // PauseRetries pauses the automatic retries of a queue, or of the group that g names. People can

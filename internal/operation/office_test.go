@@ -16,23 +16,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// office is a store and a desk with one clock, and minimal versions of their surroundings: a
-// dispatcher, a broker and its workers.
+// office is a store and a desk with one clock. It has a minimal version of everything around them:
+// a dispatcher, a broker and its workers.
 type office struct {
 	t      *testing.T
 	at     time.Time
 	store  *store.Store
 	desk   *operation.Desk
-	depth  map[string]int // of queues
+	depth  map[string]int // depth of each queue
 	facts  *deadletter.QueueFacts
 	gone   map[string]bool
-	broken bool                       // the workers reject everything
-	error  func(deadletter.ID) string // what a letter died of
+	broken bool                       // the workers reject every letter
+	error  func(deadletter.ID) string // the error of which a letter died
 	away   string                     // why nothing can be sent
 	retry  bool                       // arriving letters are retried once, immediately
 	window int64
 	sent   []deadletter.Due // in sending order
-	back   []deadletter.Due // died again but not stored yet
+	back   []deadletter.Due // letters that died again but are not stored yet
 }
 
 func open(t *testing.T) *office {
@@ -47,7 +47,7 @@ func open(t *testing.T) *office {
 	return o
 }
 
-// restart creates a new desk, which knows only what is stored.
+// restart creates a new desk, which knows only the stored data.
 func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
@@ -119,8 +119,8 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 	}
 }
 
-// pass lets time pass in steps of at least 100 ms, in which the desk, the dispatcher, the broker
-// and its workers do their work.
+// pass lets time pass in steps of at least 100 ms. In each step, the desk, the dispatcher, the
+// broker and its workers do their work.
 func (o *office) pass(d time.Duration) {
 	o.t.Helper()
 	for end := o.at.Add(d); o.at.Before(end); {
@@ -159,7 +159,7 @@ func (o *office) dispatch() {
 	o.must(o.store.Mark(o.t.Context(), marks, deadletter.Noted{}))
 }
 
-// bringBack stores the letters that the workers rejected again.
+// bringBack stores the letters that the workers rejected once more.
 func (o *office) bringBack() {
 	o.t.Helper()
 	var arrivals []deadletter.Arrival

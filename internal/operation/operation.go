@@ -1,7 +1,7 @@
 // Package operation runs actions on frozen selections of letters. An operation is planned, held for
-// a moment, started with a canary, paced, stopped if letters come back, watched to a verdict, and
-// can be cancelled without loss. This package moves letters between states; the dispatcher
-// publishes them.
+// a moment, started with a canary and paced. It is stopped if letters come back, and watched until
+// there is a verdict. It can be cancelled without loss. This package moves letters between states;
+// the dispatcher publishes them.
 package operation
 
 import (
@@ -33,14 +33,14 @@ type Store interface {
 
 // Selections surveys selections and freezes them.
 type Selections interface {
-	// Survey returns the letters of a selection, grouped into shares of similar letters, and the
-	// number of letters it left out because they changed after sel.Until.
+	// Survey returns the letters of a selection, grouped into shares of similar letters. changed is
+	// the number of letters that it left out because they changed after sel.Until.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
 	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
-	AsOf(now time.Time) time.Time // the as-of time for a selection read next
+	AsOf(now time.Time) time.Time // the as-of time for a selection that is read next
 }
 
 // Desk starts operations and runs them.
@@ -65,21 +65,21 @@ type Desk struct {
 // Options are the parts of a Desk.
 type Options struct {
 	Targets *rules.Targets
-	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // about a queue of a broker
-	Away    func(o deadletter.Origin) string                                     // why nothing can be sent to the broker of o now, "" when it can; nil: not known
+	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // facts about a queue of a broker
+	Away    func(o deadletter.Origin) string                                     // reason why nothing can be sent to the broker of o now, "" = can be sent; nil = not known
 	MaxBody int                                                                  // maximum body size in bytes; 0 = no limit
 	Now     func() time.Time                                                     // nil = time.Now
 	Log     *slog.Logger
 	Crash   func(point string) // called at the named points; nil in production
 	Moved   func()             // called after letters are released; wakes the dispatcher
-	Decider Decider            // for Apply; nil = decisions stay as they are
-	// Edit returns a complete revision of a letter, by applying an RFC 6902 patch to its decoded
-	// body. With reveal it also edits letters that contain masked values. Its error says in words
-	// why the letter cannot be edited. If Edit is nil, no letters can be edited.
+	Decider Decider            // used by Apply; nil = decisions stay as they are
+	// Edit returns a complete revision of a letter, by applying an RFC 6902 patch to the letter's
+	// decoded body. If reveal is set, it also edits letters that contain masked values. Its error
+	// says in words why the letter cannot be edited. If Edit is nil, no letters can be edited.
 	Edit func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error)
 }
 
-// New returns a Desk. Its Run does the work.
+// New returns a Desk. The Run method of the Desk does the work.
 func New(store Store, o Options) *Desk {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
@@ -106,16 +106,16 @@ func New(store Store, o Options) *Desk {
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int                      // number of letters the person was shown; no more are acted on; 0 = not given
+	Expect    int                      // number of letters that the person was shown; a limit on the letters acted on; 0 = not given
 	First     int                      // limit on the number of letters, in sending order; 0 = all
 	To        string                   // queue to requeue to, instead of the origin
 	DueAt     time.Time                // when rescheduled letters are due
-	DueIn     time.Duration            // delay chosen by the person, if given as such, so that two clicks are one request
+	DueIn     time.Duration            // delay, if the person chose a delay rather than a time; two clicks are then one request
 	Reset     bool                     // requeue: letters that come back get all retries again
-	Restored  bool                     // include letters that may have been sent since the restored copy was made; a query for doubt:restored implies it
-	TakesOver []deadletter.OperationID // halted operations to cancel, so that their remaining letters are free
+	Restored  bool                     // include letters that may have been sent after the restored copy was made; a query for doubt:restored implies it
+	TakesOver []deadletter.OperationID // halted operations to cancel, which frees their remaining letters
 	Patch     []byte                   // for an edit: RFC 6902, applied to each decoded body
-	Pace      Pace                     // of a requeue
+	Pace      Pace                     // pace of a requeue
 	Reason    string                   // for the audit; may be empty
 	Key       string                   // Idempotency-Key; "" = every request is an operation of its own
 }
@@ -125,13 +125,13 @@ type Pace struct {
 	Rate       *float64 // letters per second
 	Canary     *int     // letters sent first and watched; 0 = none
 	CanaryWait *time.Duration
-	StopAt     *float64 // per cent of letters that came back; 0 = never stop
-	MaxDepth   *int     // messages in a target queue; 0 = no limit
-	Newest     bool     // newest first by time received, else oldest first
+	StopAt     *float64 // per cent of letters that came back at which it stops; 0 = never
+	MaxDepth   *int     // maximum messages in a target queue; 0 = no limit
+	Newest     bool     // true: newest received first; false: oldest received first
 	Hold       *time.Duration
 }
 
-// The defaults for the pace of a requeue.
+// These are the defaults for the pace of a requeue.
 const (
 	DefaultRate       = 50.0
 	DefaultCanary     = 10
@@ -144,7 +144,7 @@ const (
 	maxReason = 500 // bytes
 	maxKey    = 200 // bytes
 	maxPatch  = 64 << 10
-	maxIDs    = 10_000 // selected by id, and excluded
+	maxIDs    = 10_000 // maximum ids of selected or of excluded letters
 	maxRate   = 1e6    // letters per second
 	maxWait   = 24 * time.Hour
 	maxHold   = time.Hour
@@ -232,9 +232,9 @@ func set[T any](into *T, v *T) {
 	}
 }
 
-// Start freezes an operation and begins it. A principal that repeats a key gets the operation
-// already started with it. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict; in
-// that case nothing was stored.
+// Start freezes an operation and begins it. If a principal repeats a key, it gets the operation
+// that was already started with that key. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or
+// ErrConflict. If there is an error, nothing was stored.
 func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (deadletter.OperationID, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -286,11 +286,11 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// gate checks the caller's rights on every origin of a selection. It also rejects a redirect that
-// is allowed for none of the letters.
+// gate checks the caller's rights on every origin of a selection. It also rejects a redirect to a
+// queue that is allowed for none of the letters.
 func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) error {
 	if by.MayToAll(r.Action) && r.To == "" {
-		return nil // with that right, no need to survey half a million letters
+		return nil // a person with that right needs no survey of half a million letters
 	}
 	shares, _, err := d.store.Survey(ctx, r.Selection, d.maxBody)
 	if err != nil {
@@ -299,8 +299,8 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 	return d.allowed(by, r, shares)
 }
 
-// reveals reports whether the caller may see what is masked in every letter of a selection, so that
-// an edit may replace it.
+// reveals reports whether the caller may see the masked values in every letter of a selection. If
+// so, an edit may replace these values.
 func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
 	if by.MayToAll(deadletter.VerbReveal) || !by.May(deadletter.VerbReveal) {
 		return by.May(deadletter.VerbReveal), nil
@@ -365,8 +365,8 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	return nil
 }
 
-// Cancel stops an operation. Letters that were not sent return to their previous state. It returns
-// ErrConflict if there is nothing to cancel.
+// Cancel stops an operation for good. Letters that were not sent return to their previous state. It
+// returns ErrConflict if there is nothing to cancel.
 func (d *Desk) Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.CancelOperation(ctx, id, by.Name) })
 }
@@ -378,7 +378,7 @@ func (d *Desk) Pause(ctx context.Context, by deadletter.Principal, id deadletter
 }
 
 // Resume continues a paused or stopped operation. An operation that stopped automatically starts
-// again with a canary. It returns ErrConflict if the operation is neither paused nor stopped.
+// again with a canary. Resume returns ErrConflict if the operation is neither paused nor stopped.
 func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	return d.control(ctx, by, id, func() error { return d.store.ResumeOperation(ctx, id, by.Name) })
 }
@@ -391,7 +391,7 @@ func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.
 	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
 }
 
-// control changes a running operation if by may act on each of its queues.
+// control changes a running operation if the principal by may act on each queue of the operation.
 func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, do func() error) error {
 	if err := d.allowedAll(ctx, by, id); err != nil {
 		return err

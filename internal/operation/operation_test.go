@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A requeue is held for a moment, sends its canary, watches it, sends the rest at the given rate,
-// and is done once the verdict on each letter is known.
+// A requeue is held for a moment. It sends its canary, watches the canary, and sends the other
+// letters at the given rate. It is done once the verdict on each letter is known.
 func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -68,7 +68,7 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 		t.Run(string(c.phase), func(t *testing.T) {
 			t.Parallel()
 			o := open(t)
-			o.arrive("sms", 600) // too many for one transaction
+			o.arrive("sms", 600) // too many letters for one transaction
 			dead := o.store
 			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
 			o.pass(c.after)
@@ -129,8 +129,8 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	o.stands(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 }
 
-// A queue that is deleted midway affects only its own letters. They are held and can be sent
-// elsewhere.
+// A queue that is deleted midway affects only its own letters. These letters are held and can be
+// sent elsewhere.
 func TestATargetThatGoesAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -179,7 +179,8 @@ func TestOperationsShareFairly(t *testing.T) {
 	o.stands(large, deadletter.OperationRunning, deadletter.PhaseSending)
 }
 
-// While an operation changes many letters, arriving letters are stored between its chunks.
+// While an operation changes many letters in chunks, arriving letters are stored between two
+// chunks.
 func TestIngestGoesOnBetweenChunks(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -243,8 +244,8 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	o.stands(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 }
 
-// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests what was done with a
-// group before, unless that was undone.
+// TestADiscardThatWasTakenBackIsNoEvidence checks that the digest suggests the action that was last
+// taken on a group, unless that action was undone.
 func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -8,13 +8,13 @@ import (
 
 const (
 	rampTime  = 10 * time.Second // time until the rate is full after a canary
-	rampFrom  = 0.1              // fraction of the rate
+	rampFrom  = 0.1              // fraction of the rate with which a ramp starts
 	lookEvery = time.Second      // interval between checks of the target queues' depth
 	burst     = time.Second      // maximum backlog that a rate may catch up on
 )
 
-// pacer keeps an operation to its rate. Its state is only in memory: a new process begins with no
-// unused allowance.
+// pacer keeps an operation to its rate. The state of the pacer is only in memory, so a new process
+// begins with no unused allowance.
 type pacer struct {
 	tokens    float64
 	at        time.Time // time of the last allowance

@@ -12,15 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Plan is the result of a dry run: what an operation would do.
+// Plan is the result of a dry run. It describes the effects that an operation would have.
 type Plan struct {
 	Action   deadletter.Verb
 	Until    time.Time // the selection is as of this time and excludes later arrivals and changes
 	Total    int       // exact number of selected letters
 	Eligible int
 	First    int         // limit on the eligible letters; 0 = all
-	Queues   []PlanQueue // of the eligible letters, most first
-	Skipped  []PlanSkip  // most first
+	Queues   []PlanQueue // queues of the eligible letters, most letters first
+	Skipped  []PlanSkip  // most letters first
 	Warnings []string    // warnings that do not belong to a single queue
 	To       string
 	Pace     deadletter.Pace
@@ -29,31 +29,31 @@ type Plan struct {
 // PlanQueue is the part of a plan that concerns one origin queue.
 type PlanQueue struct {
 	Broker, VHost, Queue string
-	Target               string // where its letters go: the queue itself or a redirect's target
+	Target               string // where the letters go: the queue itself or the target of a redirect
 	Letters              int
 	CameBack             int                    // letters that people requeued before and that came back
 	Last                 deadletter.OperationID // the last operation after which a letter came back; 0 = none
 	LastAt               time.Time
 	Facts                deadletter.QueueFacts // what the broker reports about the target now
-	Leaves               bool                  // its letters are sent, now or once they are due
-	Away                 string                // why they cannot be sent now; "" = they can
-	Warning              string                // what to think about first; "" = nothing
+	Leaves               bool                  // the letters are sent, now or once they are due
+	Away                 string                // reason why the letters cannot be sent now; "" = they can
+	Warning              string                // point to consider first; "" = none
 }
 
-// PlanSkip is a reason why letters would be left alone.
+// PlanSkip is a reason why letters would be skipped.
 type PlanSkip struct {
 	Reason    string
 	Letters   int
 	Examples  []deadletter.ID           // up to 5
 	Operation deadletter.OperationID    // operation that holds the letters; 0 = none
-	Halted    deadletter.OperationState // of that operation, whose rest can be taken over: paused or stopped; "" = it cannot
+	Halted    deadletter.OperationState // state of that operation if its rest can be taken over: paused or stopped; "" = it cannot
 	HaltedAt  time.Time
 }
 
 const examples = 5
 
-// Plan reports what a request would do with the letters in their current state, and changes
-// nothing. Its counts are exact.
+// Plan reports the effects that a request would have on the letters in their current state. It
+// changes nothing. Its counts are exact.
 func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
 	pace, err := d.check(&r)
 	if err != nil {
@@ -193,19 +193,19 @@ func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 
-// trigger returns what a request does to the letters of a share.
+// trigger returns the trigger that a request applies to the letters of a share.
 func (r *Request) trigger(s *deadletter.Share) deadletter.Trigger {
 	return r.Action.Trigger(s.HeldFrom, s.Origin.Queue == "")
 }
 
-// due reports whether a request lets the retries of a share be sent: letters that are made due, or
-// released to a due state, are sent just like requeued letters.
+// due reports whether a request causes the retries of a share to be sent. Letters that are made
+// due, or released to a due state, are sent just like requeued letters.
 func (r *Request) due(s *deadletter.Share) bool {
 	trigger := r.trigger(s)
 	return trigger == deadletter.Timing || trigger == deadletter.ReleasedDue
 }
 
-// refuse returns the reason why an action would leave letters alone, or "" if it would not.
+// refuse returns the reason why an action would skip letters, or "" if it would act on them.
 func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	if s.InBroker {
 		return deadletter.WhyInBroker
@@ -237,7 +237,7 @@ func (d *Desk) refuse(r *Request, s *deadletter.Share, target string) string {
 	return s.Unpublishable
 }
 
-// warnings returns what to consider before letters are sent to a queue.
+// warnings returns the points to consider before letters are sent to a queue.
 func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 	var list []string
 	f := q.Facts

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// A plan shows the warnings for each target queue, and does not guess what is unknown.
+// A plan shows the warnings for each target queue. It does not guess unknown facts.
 func TestWhatAPlanWarnsOf(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -39,8 +39,8 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysThatTheBrokerIsAway checks that the warning appears once, for every action that
-// sends letters, now or once they are due.
+// TestAPlanSaysThatTheBrokerIsAway checks that the warning appears for every action that sends
+// letters, now or once they are due. It must appear only once.
 func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -66,9 +66,9 @@ func TestAPlanSaysThatTheBrokerIsAway(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhatCameBackOfPeople checks that only a requeue by people that came back is
-// reported, with its operation and time. An automatic retry that came back says nothing about such
-// a requeue.
+// TestAPlanSaysWhatCameBackOfPeople checks that a plan reports requeues by people that came back,
+// with their operation and time. It must report no other returns. An automatic retry that came back
+// says nothing about a requeue by people.
 func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -93,8 +93,8 @@ func TestAPlanSaysWhatCameBackOfPeople(t *testing.T) {
 	}
 }
 
-// Letters that a plan reports as skipped are skipped for the reported reason and stay unchanged.
-// Plan and operation both respect a person's redirect.
+// Letters that a plan reports as skipped are skipped by the operation, for the reported reason, and
+// stay unchanged. Plan and operation both respect a person's redirect.
 func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -125,7 +125,7 @@ func TestAnOperationDoesWhatItsPlanSays(t *testing.T) {
 	}
 }
 
-// A plan that sends letters in doubt again warns that a copy of them may exist.
+// A plan that sends letters in doubt again warns that a copy of these letters may exist.
 func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -151,8 +151,8 @@ func TestAPlanWarnsOfLettersInDoubt(t *testing.T) {
 	}
 }
 
-// In a restored store a plan leaves out exactly what its operation leaves out: letters that would
-// be sent, and nothing else.
+// In a restored store, a plan leaves out exactly the letters that its operation leaves out. These
+// are the letters that would be sent, and no others.
 func TestAPlanOverARestoredStore(t *testing.T) {
 	t.Parallel()
 	for action, skipped := range map[deadletter.Verb]int{
@@ -161,10 +161,10 @@ func TestAPlanOverARestoredStore(t *testing.T) {
 		o := open(t)
 		o.arrive("sms", 1)
 		waits := o.arrive("email", 1)
-		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // it was dead
+		o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: o.arrive("spare", 1)}}) // the held letter was dead
 		o.pass(time.Second)
 		o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: waits}, Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
-		_, _, err := o.desk.Step(t.Context()) // it is about to be sent
+		_, _, err := o.desk.Step(t.Context()) // the letter is about to be sent
 		o.must(err)
 		o.must(o.store.Close())
 		o.store, err = store.Open(t.Context(), o.store.Path(), store.Options{Now: func() time.Time { return o.at }})

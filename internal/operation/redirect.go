@@ -11,14 +11,15 @@ import (
 // Redirects stores the redirects that people save.
 type Redirects interface {
 	Overrides(ctx context.Context) ([]deadletter.Override, error)
-	// AddOverride fills in id and time. It returns ErrConflict if the queue already has a redirect.
+	// AddOverride fills in the id and the time. It returns ErrConflict if the queue already has a
+	// redirect.
 	AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error)
-	RemoveOverride(ctx context.Context, id int64, by string) error // ErrNotFound if there is none
+	RemoveOverride(ctx context.Context, id int64, by string) error // returns ErrNotFound if the redirect does not exist
 }
 
 // Redirect saves a redirect of a queue's letters to another queue of its broker and vhost, and
-// returns it with its id. Errors wrap ErrInvalid (the target may not receive letters, or is the
-// queue itself), ErrForbidden or ErrConflict.
+// returns the redirect with its id. Errors wrap ErrInvalid, ErrForbidden or ErrConflict. ErrInvalid
+// means, for example, that the target may not receive letters or is the queue itself.
 func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
 		return o, err
@@ -47,7 +48,7 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	if !errors.Is(err, deadletter.ErrConflict) {
 		return saved, err
 	}
-	// Repeating a redirect returns the existing one.
+	// A redirect that is saved again returns the existing redirect.
 	list, readErr := d.store.Overrides(ctx)
 	if readErr != nil {
 		return o, readErr

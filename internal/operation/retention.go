@@ -30,7 +30,8 @@ type Keeper struct {
 	warning atomic.Pointer[string]
 }
 
-// NewKeeper returns a Keeper. Its Run does the work. If now is nil, it uses time.Now.
+// NewKeeper returns a Keeper. The Run method of the Keeper does the work. If now is nil, the Keeper
+// uses time.Now.
 func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *slog.Logger) *Keeper {
 	if now == nil {
 		now = time.Now
@@ -41,7 +42,7 @@ func NewKeeper(store RetentionStore, keep Retention, now func() time.Time, log *
 const (
 	keepEvery = time.Minute
 	keepChunk = 200                // letters per transaction
-	warnAhead = 7 * 24 * time.Hour // before an undecided letter is purged
+	warnAhead = 7 * 24 * time.Hour // time from the warning until an undecided letter is purged
 	warnUpTo  = 10_000             // maximum count in a warning
 )
 
@@ -110,8 +111,8 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Warning describes what will be purged soon although nobody decided on it. It returns "" if there
-// is nothing.
+// Warning describes the letters that will be purged soon although nobody decided on them. It
+// returns "" if there are no such letters.
 func (k *Keeper) Warning() string {
 	if text := k.warning.Load(); text != nil {
 		return *text

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDeadLettersThatAreAboutToAgeOut checks that the warning lasts until people decide on the
-// letters, and that it is logged once.
+// letters. The warning must be logged only once.
 func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	t.Parallel()
 	o := open(t)

@@ -21,8 +21,8 @@ type Runs interface {
 	// Advance acts on the next n letters. If allow returns an error for a letter's queue, it skips
 	// the letter with that error.
 	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
-	// PendingLetters returns the next n letters that Advance would act on, complete with their
-	// bodies. Revised acts on letters for which revisions were made.
+	// PendingLetters returns the next n letters on which Advance would act, complete with their
+	// bodies. Revised acts on letters that have new revisions.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
 	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
@@ -37,12 +37,12 @@ type Runs interface {
 const (
 	chunk    = 500 // letters per transaction, so that ingest never waits long
 	inFlight = 1000
-	tick     = 100 * time.Millisecond // while an operation is active
+	tick     = 100 * time.Millisecond // pause while an operation is active
 	idle     = time.Second
-	judged   = 10 // sent letters needed to judge the share that came back, except for a canary
+	judged   = 10 // sent letters from which the share that came back is judged, except for a canary
 )
 
-// Run advances the active operations in turn, one chunk each, until ctx ends. These include
+// Run advances the active operations in turn, one chunk each, until ctx ends. This includes
 // operations that an earlier process started.
 func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
@@ -66,8 +66,8 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step advances each active operation by one chunk. It returns busy if one of them has more to do
-// immediately, and active if any of them may have more to do soon.
+// Step advances each active operation by one chunk. busy reports whether an operation has more to
+// do immediately. active reports whether an operation may have more to do soon.
 func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 	list, err := d.store.ActiveOperations(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 		op := &list[i]
 		known[op.ID] = true
 		more, err := d.step(ctx, op)
-		if err != nil { // the others continue
+		if err != nil { // the other operations continue
 			failed = append(failed, fmt.Errorf("%s: %w", op.ID, err))
 			continue
 		}
@@ -136,7 +136,7 @@ func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, e
 	return false, nil
 }
 
-// canary sends the first letters. Once the broker has responded for all of them, they are watched,
+// canary sends the first letters. Once the broker has responded to all of them, they are watched
 // and then judged together.
 func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Time) (bool, error) {
 	c := op.Counts
@@ -150,14 +150,14 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	return false, d.store.EnterPhase(ctx, op.ID, op.Phase, deadletter.PhaseWaiting, now.Add(op.Pace.CanaryWait), "")
 }
 
-// quiet reports whether the verdict on each sent letter is known, so that a canary need not be
+// quiet reports whether the verdict on each sent letter is known. If so, a canary need not be
 // watched any longer.
 func quiet(op *deadletter.Operation) bool {
 	return op.Counts[deadletter.ResultConfirmed] == 0 && op.Counts[deadletter.ResultReleased] == 0
 }
 
 // judge stops an operation if too many of its letters came back. It counts the letters sent since
-// the last canary began, and needs at least atLeast of them.
+// the last canary began. It stops the operation only if at least atLeast letters were sent.
 func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int) (stopped bool, err error) {
 	sent, back := op.Sent()-op.Base.Sent, op.Counts[deadletter.ResultCameBack]-op.Base.CameBack
 	if op.Pace.StopAt <= 0 || back <= 0 || sent < atLeast || float64(back)*100 <= op.Pace.StopAt*float64(sent) {
@@ -169,8 +169,8 @@ func (d *Desk) judge(ctx context.Context, op *deadletter.Operation, atLeast int)
 	return true, d.store.StopOperation(ctx, op.ID, why)
 }
 
-// send releases at most n letters, and no more than the rate allows, unless a target queue is too
-// deep.
+// send releases at most n letters, and no more than the rate allows. If a target queue is too deep,
+// it releases none.
 func (d *Desk) send(ctx context.Context, op *deadletter.Operation, n int, now time.Time) (bool, error) {
 	p := d.pacer(op)
 	if why := d.deep(ctx, op, p, now); why != op.Why {
@@ -203,7 +203,7 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 }
 
 // deep describes which target queue of an operation is too deep for more letters. It returns "" if
-// none is known to be.
+// no queue is known to be too deep.
 func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why

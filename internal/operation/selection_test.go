@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A letter belongs to one operation. The second operation learns which one holds the letter.
+// A letter belongs to one operation. A second operation on the letter reports which operation has
+// it.
 func TestOverlappingOperations(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -41,8 +42,8 @@ func TestOverlappingOperations(t *testing.T) {
 	}
 }
 
-// Letters that arrive or change after the plan was shown are not in the operation, which reports
-// them. The operation never has more letters than were shown.
+// Letters that arrive or change after the plan was shown are not in the operation. The operation
+// reports them, but never acts on more letters than were shown.
 func TestASelectionNeverWidens(t *testing.T) {
 	t.Parallel()
 	o := open(t)
@@ -64,7 +65,7 @@ func TestASelectionNeverWidens(t *testing.T) {
 	o.stands(back, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 1)
 	id := o.start(operation.Request{Action: deadletter.VerbHold, Selection: sel, Expect: plan.Total})
 	o.pass(time.Second)
-	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored one and five new ones
+	if op := o.stands(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, 8); op.Changed != 6 { // the restored letter and five new ones
 		t.Errorf("%d letters changed", op.Changed)
 	}
 	_, err = o.desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRelease, Selection: selection(t, "state:held"), Expect: 7})

@@ -14,8 +14,8 @@ type Copies interface {
 	HoldCopy(ctx context.Context, by string) error
 }
 
-// AcceptStore records that the store is current, if no proof of that was left. Due letters are then
-// sent again. Errors wrap ErrForbidden, or ErrConflict if the question is not open.
+// AcceptStore records that the store is current, although no proof of that was left. Due letters
+// are then sent again. Errors wrap ErrForbidden, or ErrConflict if the question is not open.
 func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err
@@ -23,8 +23,8 @@ func (d *Desk) AcceptStore(ctx context.Context, by deadletter.Principal) error {
 	return d.store.Accept(ctx, by.Name)
 }
 
-// HoldCopy records that the store is an older copy. Letters that may have been sent since then are
-// held. It returns the same errors as AcceptStore.
+// HoldCopy records that the store is an older copy. Letters that may have been sent since the copy
+// was made are held. It returns the same errors as AcceptStore.
 func (d *Desk) HoldCopy(ctx context.Context, by deadletter.Principal) error {
 	if err := d.asked(ctx, by); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// configured changes an office's configuration: the broker main is removed, or has another vhost.
+// configured changes the configuration of an office: the broker main is removed or has another
+// vhost.
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})
@@ -33,7 +34,7 @@ func (o *ruled) steps() {
 }
 
 // TestNobodyPromisesWhatNobodyCanSend checks letters whose broker is no longer configured, or is
-// configured with another vhost. A plan rejects every action that would send them, and the
+// configured with another vhost. A plan rejects every action that would send these letters, and the
 // operation skips them for the same reason. All other actions work.
 func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
@@ -92,8 +93,8 @@ func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 	}
 }
 
-// TestWhatIsReleasedToDeadNeedsNoBroker checks that such a letter can be released, as it is not
-// sent anywhere.
+// TestWhatIsReleasedToDeadNeedsNoBroker checks a letter that was dead before it was held. It can be
+// released without a broker, because it is not sent anywhere.
 func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set(rules.Rule{Name: "never", Retry: &rules.Retry{}}))
@@ -110,8 +111,8 @@ func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	}
 }
 
-// TestNewRulesLeaveWhatNobodyCanSend checks that such letters are left alone, because a retry
-// promised by a new rule could not be sent either.
+// TestNewRulesLeaveWhatNobodyCanSend checks that new rules skip letters without a configured
+// broker, because a retry by a new rule could not be sent either.
 func TestNewRulesLeaveWhatNobodyCanSend(t *testing.T) {
 	t.Parallel()
 	o := openRuled(t, set())

@@ -11,22 +11,22 @@ type TendStore interface {
 	Tend(ctx context.Context) (changed int, err error)
 }
 
-// Tender updates groups over time: snoozes end, floods escalate and calm down, and groups that need
-// nobody any more are closed.
+// Tender updates groups over time. Snoozes end, floods escalate and calm down, and groups that no
+// longer need anybody are closed.
 type Tender struct {
 	store TendStore
 	log   *slog.Logger
-	woken func() // called when something changed
+	woken func() // called when a group has changed
 }
 
-// NewTender returns a Tender. Its Run does the work.
+// NewTender returns a Tender. The Run method of the Tender does the work.
 func NewTender(store TendStore, log *slog.Logger, woken func()) *Tender {
 	return &Tender{store, log, woken}
 }
 
 const tendEvery = 20 * time.Second
 
-// Run tends until ctx ends.
+// Run tends the groups until ctx ends.
 func (t *Tender) Run(ctx context.Context) error {
 	for {
 		changed, err := t.store.Tend(ctx)

@@ -12,32 +12,34 @@ import (
 )
 
 // Breaker configures when automatic retries stop, so that a dependency that is down does not use up
-// their attempts. Retries stop when, of the last Of letters with a known outcome, CameBack per cent
-// came back, all sent within Window. A letter counts once, however often it was sent. Retries stop
-// for one group of a queue, or for the whole queue once mostGroups of its groups have stopped. The
-// group or queue then rests and is probed with Probe letters. If most of them come back, it rests
-// for twice as long; otherwise its letters are sent at a rising rate.
+// the attempts of letters. Retries stop when CameBack per cent of the last Of letters with a known
+// outcome came back. All of these letters were sent within Window. A letter counts once, however
+// often it was sent.
+//
+// Retries stop for one group of a queue. Once mostGroups groups of a queue have stopped, they stop
+// for the whole queue. The group or queue then rests and is probed with Probe letters. If most of
+// them come back, it rests for twice as long. Otherwise its letters are sent at a rising rate.
 type Breaker struct {
 	CameBack float64 // per cent; 0 = never
 	Of       int     // letters
 	Window   time.Duration
 	Probe    int
-	GiveUp   time.Duration // after a notice about a letter that it holds back, the letter dies; 0 = never
+	GiveUp   time.Duration // a letter that is held back dies this long after a notice about it; 0 = never
 }
 
 const (
-	restFirst  = time.Minute      // before the first probe; like later rests at most Window
-	probeQuiet = 30 * time.Second // a probe without a return for this long stays quiet: minimum; the maximum is the watch window
+	restFirst  = time.Minute      // rest before the first probe; like later rests at most Window
+	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the maximum is the watch window
 	rampFirst  = 1.0              // letters per second after a probe that stayed quiet
-	rampSteps  = 60               // the rate doubles this often in a window: every 10 s in one of 10 minutes
+	rampSteps  = 60               // doublings of the rate in one window: every 10 s in a window of 10 minutes
 	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
-	rampOf     = 10               // letters whose outcome decides while the rate rises
+	rampOf     = 10               // number of letters whose outcome decides while the rate rises
 	mostTries  = 20_000           // letters of a circuit with an open outcome; the oldest are forgotten
-	mostGroups = 5                // tripped groups of a queue that mean that the whole queue fails
+	mostGroups = 5                // number of tripped groups of a queue from which the whole queue counts as failing
 )
 
-// breakers holds the breakers of one broker. Their states are recorded; their counts are not, so a
-// new process starts counting again.
+// breakers holds the breakers of one broker. The states of the breakers are recorded. The counts
+// are not, so a new process starts counting again.
 type breakers struct {
 	o      Breaker
 	broker string
@@ -50,7 +52,7 @@ type breakers struct {
 	changes  []change // not recorded yet
 }
 
-// circuit is the breaker of one group of a queue, or of the whole queue; State "" = closed.
+// circuit is the breaker of one group of a queue, or of the whole queue. State "" means closed.
 type circuit struct {
 	deadletter.Breaker
 	tries   []try
@@ -64,10 +66,10 @@ type try struct {
 	id   deadletter.ID
 	at   time.Time
 	back bool
-	void bool // it did not reach the queue, or the same letter was sent again
+	void bool // the letter did not reach the queue, or the same letter was sent again
 }
 
-// spot locates the count of a letter that was sent last.
+// spot locates the newest entry of a letter among the counted letters.
 type spot struct {
 	circuit *circuit
 	number  int
@@ -96,7 +98,7 @@ func (b *breakers) circuit(queue string, group deadletter.GroupID) *circuit {
 	return c
 }
 
-// forget removes a circuit. It then counts as closed, with nothing counted.
+// forget removes a circuit. The circuit then counts as closed, with no letters counted.
 func (b *breakers) forget(c *circuit) {
 	for _, t := range c.tries {
 		if b.where[t.id].circuit == c {
@@ -109,8 +111,9 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in order. It returns none
-// while the breaker of the whole queue is not closed, because that breaker decides for them.
+// guarded returns the groups of a queue whose breakers are not closed, in order. While the breaker
+// of the whole queue is not closed, guarded returns no groups, because that breaker decides for
+// them.
 func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,8 +132,8 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 }
 
 // allow returns the limits for a group, or for the whole queue. probe is the number of letters that
-// may be sent as a probe, 0 for none at all, or -1 if only the rate limits them. The rate may be
-// infinite.
+// may be sent as a probe. It is 0 if no letters may be sent, and -1 if only the rate limits them.
+// The rate may be infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,8 +154,8 @@ func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent. at is the time when it reaches its queue: now, or
-// when it leaves its wait queue.
+// sent counts a letter that is about to be sent. at is the time when the letter reaches its queue:
+// either now or when it leaves its wait queue.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
@@ -173,7 +176,7 @@ func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID
 	b.where[id] = spot{c, c.base + len(c.tries)}
 	c.tries = append(c.tries, try{id: id, at: at})
 	switch {
-	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // it tripped just now
+	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // the breaker tripped just now
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
@@ -200,7 +203,7 @@ func (b *breakers) drop(c *circuit) {
 	c.base++
 }
 
-// void uncounts a letter that did not reach its queue.
+// void removes a letter that did not reach its queue from the count.
 func (b *breakers) void(id deadletter.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,7 +224,7 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// back counts letters that came back, and trips a breaker if almost all letters do.
+// back counts letters that came back. It trips a breaker if almost all of its letters came back.
 func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -247,17 +250,17 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if almost all of the last letters up to the newest returned one came back.
-// A queue is first in, first out: letters sent before that one have most likely met their worker as
-// well.
+// judge trips a breaker if almost all recent letters came back. It looks at the last letters up to
+// the newest letter that came back. A queue is first in, first out, so letters sent before that
+// letter have most likely reached a worker as well.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
 		t := c.tries[n]
-		if t.at.Before(c.Since) { // before it tripped
+		if t.at.Before(c.Since) { // sent before the breaker tripped
 			break
 		}
-		if t.void || t.at.After(now) { // it waits in the broker
+		if t.void || t.at.After(now) { // the letter waits in the broker
 			continue
 		}
 		if now.Sub(t.at) > b.o.Window {
@@ -295,8 +298,8 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 }
 
 // tripQueue trips the breaker of a whole queue when mostGroups of its groups have tripped, because
-// then the queue itself fails. The breakers of its groups are closed, so that the queue is reported
-// once.
+// then the queue itself fails. The breakers of its groups are closed, so that there is one report
+// for the queue.
 func (b *breakers) tripQueue(queue string, now time.Time) {
 	var open []*circuit
 	tripped := 0
@@ -323,7 +326,7 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
 
 // recovered reports whether enough letters were sent since the rate began to rise and stayed away
-// for long enough. It also returns true if there were no letters to send for a whole window.
+// for long enough. It also returns true if there were no letters to send during a whole window.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
@@ -355,8 +358,8 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 	}
 }
 
-// tick ends probes that stayed quiet, and ramps that reached the full rate; full returns the rate
-// of a queue. It returns the changes to record.
+// tick ends probes that stayed quiet and ramps that reached the full rate. It returns the changes
+// to record. full returns the full rate of a queue.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -370,7 +373,7 @@ func (b *breakers) tick(now time.Time, full func(queue string) float64) []change
 	return changes
 }
 
-// tend is tick for one circuit; full is the rate of its queue.
+// tend is tick for one circuit. full is the full rate of its queue.
 func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now
@@ -382,7 +385,7 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 		}
 	case deadletter.GuardProbing:
 		b.probed(c, now)
-	case deadletter.GuardTripped: // whatever the clock does
+	case deadletter.GuardTripped: // limits the rest, whatever the clock does
 		if latest := now.Add(b.o.Window); c.Until.After(latest) {
 			c.Until = latest
 		}
@@ -393,7 +396,7 @@ func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	}
 }
 
-// close lets all letters be sent again.
+// close closes a breaker, so that all letters can be sent again.
 func (b *breakers) close(c *circuit, why string) {
 	c.State, c.Why = "", why
 	b.changes = append(b.changes, change{breaker: c.Breaker})
@@ -407,9 +410,9 @@ func (b *breakers) again(changes []change) {
 	b.changes = append(changes, b.changes...)
 }
 
-// adopt takes over the recorded states: at startup, and when a person has resumed retries. It does
-// nothing while changes wait to be recorded. If a breaker holds back no letters any more when its
-// probe is due, it is closed.
+// adopt takes over the recorded states at startup, and after a person has resumed retries. It does
+// nothing while changes wait to be recorded. A breaker that no longer holds back any letters is
+// closed when its probe is due.
 func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -421,7 +424,7 @@ func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 		c := b.circuit(r.Origin.Queue, r.Group)
 		seen[c] = true
 		switch {
-		case c.State == "" && r.State == deadletter.GuardProbing: // from another process: the outcome of its probe is unknown
+		case c.State == "" && r.State == deadletter.GuardProbing: // probe of another process: its outcome is unknown
 			c.Breaker = r
 			c.State, c.Until = deadletter.GuardTripped, r.Since.Add(r.Wait)
 		case c.State == "", r.State == deadletter.GuardRamping && c.State != deadletter.GuardRamping:

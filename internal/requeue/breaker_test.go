@@ -51,8 +51,8 @@ func (l *lab) want(s deadletter.GuardState) {
 	}
 }
 
-// A breaker trips when almost all of the recent letters came back, and not before it has seen
-// enough letters.
+// A breaker trips when almost all of the recent letters came back, but only once it has seen enough
+// letters.
 func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestABreakerTripsWhenAlmostAllComeBack(t *testing.T) {
 	}
 }
 
-// Letters sent after the newest one that came back do not count, because they have not reached
-// their worker yet.
+// Letters sent after the newest letter that came back do not count, because they have not reached a
+// worker yet.
 func TestLettersOnTheirWaySayNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -110,8 +110,8 @@ func TestOldAndUnsentLettersAreNotCounted(t *testing.T) {
 	l.want("")
 }
 
-// A dependency is down for eight hours at night. The queue is probed less and less often, one
-// notice is sent, and in the morning the rate rises.
+// A dependency is down for eight hours at night. The queue is probed less and less often. One
+// notice is sent. In the morning, the rate rises.
 func TestANightWithADeadDependency(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -134,7 +134,7 @@ func TestANightWithADeadDependency(t *testing.T) {
 			l.want(deadletter.GuardTripped)
 		}
 	}
-	if probes < 45 || probes > 55 { // after 1, 2, 4 and 8 minutes, then every 10
+	if probes < 45 || probes > 55 { // probes after 1, 2, 4 and 8 minutes, then every 10 minutes
 		t.Errorf("%d probes in a night", probes)
 	}
 	for n := 0; n <= 0; {
@@ -196,8 +196,8 @@ func TestARelapseTripsSooner(t *testing.T) {
 	}
 }
 
-// A new process takes over the recorded state. A probe whose letters it does not know does not
-// count. After a person's resume, a tripped queue's rate rises slowly.
+// A new process takes over the recorded state. A probe whose letters the new process does not know
+// does not count. After a person resumes a tripped queue, the rate of the queue rises slowly.
 func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -246,8 +246,8 @@ func TestABreakerCanBeOff(t *testing.T) {
 	l.want("")
 }
 
-// Time alone does not close a breaker: letters must be sent and must not come back, unless a whole
-// window passes without any letters.
+// Time alone does not close a breaker. Letters must be sent and must not come back, unless there
+// are no letters for a whole window.
 func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	t.Parallel()
 	ramp := func() *lab {
@@ -271,12 +271,12 @@ func TestARampEndsWithLettersThatStayAway(t *testing.T) {
 	l.want(deadletter.GuardRamping)
 	l.tick(10 * time.Second)
 	l.want("")
-	// Letters that came back before it closed no longer count.
+	// Letters that came back before the breaker closed no longer count.
 	l.b.back(l.send(1, false), l.now)
 	l.want("")
 }
 
-// A letter that waits in the broker does not count as one that stayed away.
+// A letter that waits in the broker does not count as a letter that stayed away.
 func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -288,8 +288,8 @@ func TestABreakerDoesNotCountWhatWaitsInTheBroker(t *testing.T) {
 	l.want(deadletter.GuardTripped)
 }
 
-// A letter counts once, however often it was sent and came back. A few letters keep their exact
-// schedule.
+// A letter counts once, however often it was sent and came back. If there are only a few letters,
+// they therefore keep their exact schedule.
 func TestABreakerCountsLetters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -360,8 +360,8 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 	}
 }
 
-// A breaker that no longer holds back any letter is closed when its probe is due. Otherwise it
-// waits for the probe.
+// A breaker that no longer holds back any letter is closed when its probe is due. A breaker that
+// holds back letters waits for the probe.
 func TestABreakerOfNothingCloses(t *testing.T) {
 	t.Parallel()
 	for waits, want := range []deadletter.GuardState{"", deadletter.GuardTripped} {

@@ -9,15 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// clerk is one process: the store and broker of its dispatcher. After its death, nothing it does
-// has any effect.
+// clerk is one dlo process: the store and the broker of its dispatcher. After the death of the
+// process, nothing that it does has any effect.
 type clerk struct {
 	requeue.Store
 	*desk
 	dispatcher *requeue.Dispatcher
 	stop       context.CancelFunc
 	dead       bool
-	failed     bool // to record the outcomes of letters
+	failed     bool // the outcomes of letters could not be recorded
 	out        int  // messages without a response
 }
 
@@ -26,7 +26,7 @@ var (
 	errStore = errors.New("the store is away")
 )
 
-// die ends the process as kill -9 would.
+// die kills the process like kill -9.
 func (c *clerk) die() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *clerk) die() {
 	c.stop()
 }
 
-// drop releases everything that an ended process holds.
+// drop releases everything that a stopped process holds.
 func (c *clerk) drop() {
 	for n, who := range c.hands {
 		if who == c {
@@ -77,8 +77,8 @@ func (c *clerk) fails(ctx context.Context, what string) error {
 	return ctx.Err() // The caller no longer waits for the store.
 }
 
-// ClaimDue checks that no process holds a claimed letter and that its retries were not paused by a
-// person.
+// ClaimDue checks that no process already holds a claimed letter, and that no person has paused the
+// retries of the letter.
 func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	if err := c.fails(ctx, "claim"); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func (c *clerk) took(claimed []deadletter.Due) {
 
 // Publish checks that at most in_flight messages of a process have no response, and that the broker
 // has a mark of each message's claim. It also checks that a copy of a message that may have arrived
-// is sent alone and under its token, and that a letter gets another token only if no copy under the
-// last one can have arrived.
+// is sent alone and under the token of that message. A letter may get another token only if no copy
+// under its last token can have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {
@@ -154,7 +154,7 @@ func (c *clerk) sends(p *deadletter.Publishing) {
 	}
 	before := c.wire.of(last)
 	switch {
-	case before.arrived == 0 && !before.doubted: // a rejected or unsent message may go as if for the first time
+	case before.arrived == 0 && !before.doubted: // a message that was rejected or not sent may be sent as if for the first time
 	case p.Token == last && !p.Alone:
 		c.t.Errorf("letter %d is sent again, and not alone", n)
 	case p.Token != last:

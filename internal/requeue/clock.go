@@ -9,13 +9,14 @@ import (
 type clock struct {
 	wall   time.Time
 	steady time.Time
-	began  bool // it was compared with the store's last time
-	back   bool // it was set back, and waiting letters were not moved forward yet
+	began  bool // the clock was compared with the last time in the store
+	back   bool // the clock was set back, and waiting letters were not moved forward yet
 }
 
 const jump = time.Minute // a smaller change is not a jump
 
-// jumped returns by how much the clock was set since the last call.
+// jumped returns by how much the clock was set since the last call. It returns 0 if the change is
+// too small to be a jump.
 func (c *clock) jumped(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c
@@ -30,9 +31,9 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime shortens waits after the clock was set back, now or while dlo was down. Without it,
-// letters would wait for longer than any rule says. All of these letters are sent at the rate of
-// their queue, as after any downtime.
+// OnTime shortens waits after the clock was set back, now or while dlo was down. Without OnTime,
+// letters would wait for longer than any rule allows. The letters are sent at the rate of their
+// queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumped(now)

@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// desk is a store and a broker, and the dlo processes that run between them one after the other. It
-// records what they do and checks it against docs/reliability.md (clerk_test.go).
+// desk is a store and a broker, with the dlo processes that run between them one after the other.
+// It records what the processes do and checks it against docs/reliability.md (clerk_test.go).
 type desk struct {
 	t       *testing.T
 	books   books
@@ -24,13 +24,13 @@ type desk struct {
 	options requeue.Options
 	rules   rules.Set
 	began   time.Time
-	fate    func(point string) bool // reports whether a point's accident happens now
+	fate    func(point string) bool // reports whether the accident of a point happens now
 
 	mu      sync.Mutex
 	now     *clerk // the running process
 	numbers map[deadletter.ID]int
-	letters []*item        // by number, from 1
-	hands   map[int]*clerk // the process that holds a letter
+	letters []*item        // letters by number, from 1
+	hands   map[int]*clerk // the process that holds each letter
 	tokens  map[int][]deadletter.Token
 	claims  map[int]int64   // the claim that last took each letter
 	used    map[int]int     // confirmed attempts
@@ -47,7 +47,7 @@ type books interface {
 	look(i *item) (state deadletter.State, attempts int)
 }
 
-// newDesk returns a desk with a store in memory and letters that become due one after the other.
+// newDesk returns a desk with a store in memory. The letters become due one after the other.
 func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{
@@ -92,7 +92,7 @@ func (d *desk) note(format string, args ...any) {
 	d.log = append(d.log, fmt.Sprintf(format, args...))
 }
 
-// course returns what happened since the last call.
+// course returns the log of everything since the last call.
 func (d *desk) course() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *desk) open() *clerk {
 	return c
 }
 
-// doubt makes a process die while it has sent all letters.
+// doubt starts a process and kills it after it has sent all letters.
 func (d *desk) doubt() {
 	c := d.open()
 	ctx, stop := context.WithCancel(d.t.Context())
@@ -141,7 +141,7 @@ func (d *desk) run(ctx context.Context) {
 	c.drop()
 }
 
-// kill ends the running process.
+// kill kills the running process.
 func (d *desk) kill() {
 	d.mu.Lock()
 	c := d.now
@@ -172,7 +172,7 @@ func (d *desk) done() bool {
 }
 
 // check checks that each letter is requeued or held. A requeued letter must have arrived, under one
-// token only, and its attempts must be the confirmed ones.
+// token only. The attempts of a letter must be its confirmed attempts.
 func (d *desk) check() {
 	for _, i := range d.letters {
 		state, attempts := d.books.look(i)

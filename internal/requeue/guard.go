@@ -9,10 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CameBack informs the breakers about letters that came back.
+// CameBack reports to the breakers that letters came back.
 func (d *Dispatcher) CameBack(ids []deadletter.ID) { d.breakers.back(ids, d.o.Now()) }
 
-// Guard records the state changes of the breakers, and adopts what a person decided about them.
+// Guard records the state changes of the breakers, and adopts the decisions of people about them.
 func (d *Dispatcher) Guard(ctx context.Context) error {
 	changes := d.breakers.tick(d.o.Now(), d.highest)
 	for i, c := range changes {

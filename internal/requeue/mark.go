@@ -17,8 +17,8 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	}
 	switch {
 	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
-		// This copy did not arrive, and the fate of the copy before it is unknown: the next copy
-		// has the same token.
+		// This copy did not arrive, and the fate of the copy before it is unknown. The next copy
+		// therefore has the same token.
 		m.Outcome, m.Resend, m.DueAt = deadletter.OutcomeInDoubt, true, now.Add(d.o.Nack.delay(due.Attempt.Sends-1))
 		if o.Kind == deadletter.OutcomeUnsent {
 			m.DueAt = now.Add(unsentAgain)
@@ -63,7 +63,7 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		}
 	case deadletter.OutcomeInDoubt:
 		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
-			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never replies is tried ever less often
+			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never replies is tried less and less often
 		} else {
 			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
 		}
@@ -73,13 +73,14 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	return m
 }
 
-// watching returns how long a letter is watched, according to its rule or else the configuration.
+// watching returns how long a letter is watched. The rule of the letter decides, and otherwise the
+// configuration does.
 func (d *Dispatcher) watching(rule string) time.Duration {
 	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 
-// inDoubt returns how to treat lost replies, according to the letter's rule or else the
-// configuration.
+// inDoubt returns how to treat a letter whose reply was lost. The rule of the letter decides, and
+// otherwise the configuration does.
 func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
 	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
 }

@@ -10,15 +10,15 @@ import (
 )
 
 // A message identifies its letter and attempt. Harmful properties are left out, and the history
-// says so. If a person edited the properties, the expiration stays too.
+// lists them. If a person edited the properties, the expiration is not left out.
 func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
 	deaths := []any{deadletter.Table{"queue": "sms", "reason": "rejected", "count": int64(2), "exchange": "events", "routing-keys": []any{"k"}}}
 	for _, c := range []struct {
 		name       string
-		attempts   int // before
+		attempts   int // number of earlier attempts
 		revision   int
-		mirror     bool // as the rule says
+		mirror     bool // whether the rule requires it
 		expiration string
 		deaths     []any
 		detail     string

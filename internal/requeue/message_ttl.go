@@ -9,8 +9,8 @@ import (
 )
 
 // messageTTL uses one queue, dlo.wait.ttl, in which each letter has its own expiration. The broker
-// only checks the head of the queue, so a letter behind one that waits longer is delayed until that
-// one leaves (3.10.8, 4.0.5, 4.3.6).
+// checks only the head of the queue. A letter behind another letter that waits longer is therefore
+// delayed until the other letter leaves (3.10.8, 4.0.5, 4.3.6).
 type messageTTL struct{}
 
 func (messageTTL) place(time.Duration) deadletter.Wait {

@@ -21,8 +21,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts an attempt on a letter that died in queue. A letter that never left, for lack of a
-// connection, does not count.
+// count counts an attempt on a letter that died in queue. An attempt that was never sent, because
+// there was no connection, does not count.
 func (m *Metrics) count(queue string, outcome deadletter.OutcomeKind) {
 	switch outcome {
 	case deadletter.OutcomeUnsent:

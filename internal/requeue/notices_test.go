@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// People are notified of a letter that its queue has rejected three times in a row, and of a queue
-// that has rejected everything for an hour. Once the queue accepts a letter, its hour starts again.
+// People are notified of a letter that its queue has rejected three times in a row. They are also
+// notified of a queue that has rejected every letter for an hour. Once the queue accepts a letter,
+// its hour starts again.
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,8 +42,8 @@ func TestRefusalsAreTold(t *testing.T) {
 			}
 			got = append(got, told)
 		}
-		// At 0, 20, 40, 60 and 80 minutes. Letter 2 is accepted after 90 minutes, and the rest
-		// follow later.
+		// The first five are the notices after 0, 20, 40, 60 and 80 minutes. Letter 2 is accepted
+		// after 90 minutes, and the other attempts follow later.
 		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)

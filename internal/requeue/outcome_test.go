@@ -12,23 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// end is what becomes of a letter.
+// end is the fate of a letter.
 type end struct {
 	State    deadletter.State
-	In       time.Duration // time until it is due, sent again, or no longer watched
-	Attempts int           // used
+	In       time.Duration // time until the letter is due, is sent again, or is no longer watched
+	Attempts int           // attempts used
 	Nacks    int
 }
 
-// A broker's response affects a letter as the table in docs/reliability.md says.
+// The effect of a broker's response on a letter is the one in the table in docs/reliability.md.
 func TestWhatAnAnswerDoes(t *testing.T) {
 	t.Parallel()
 	const first, second, most = 10 * time.Second, 20 * time.Second, time.Minute // back-off delays
 	for _, c := range []struct {
 		name   string
 		rule   rules.Rule
-		hold   bool // hold letters in doubt
-		nacks  int  // before
+		hold   bool // letters in doubt are held
+		nacks  int  // number of earlier rejections
 		doubt  bool // an earlier copy is in doubt
 		answer deadletter.OutcomeKind
 		mark   deadletter.Mark

@@ -9,7 +9,8 @@ import (
 )
 
 // The running dispatcher gives up letters that a breaker has held back for too long, in
-// transactions of 500. It gives up none if the breaker is off or is configured not to.
+// transactions of 500. It gives up no letters if the breaker is off or if the configuration forbids
+// it.
 func TestTheDispatcherGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,19 +10,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Automatic retries leave a queue at its rate, with bursts of a fifth of a second's letters. A time
-// without letters does not accumulate allowance. A rule may have its own rate. Requeues by people,
-// and letters sent again because they are in doubt, are not held back.
+// Automatic retries leave a queue at its rate, in bursts of at most the letters of a fifth of a
+// second. A time without letters does not allow a larger burst. A rule may have its own rate. The
+// rate does not hold back letters that people requeue, or letters that are sent again because they
+// are in doubt.
 func TestTheRateOfAQueue(t *testing.T) {
 	t.Parallel()
 	ten := 10.0
 	for _, c := range []struct {
 		name    string
 		rate    float64
-		rule    *float64 // rate of every other letter's rule
+		rule    *float64 // rate of the rule that every other letter has
 		people  int      // people requeue one of every n letters; 0 = none
 		doubted bool
-		sent    string // immediately, after 0.1 s, after 1 s, after 10 s
+		sent    string // letters sent immediately, after 0.1 s, after 1 s, after 10 s
 	}{
 		{"ten a second", 10, nil, 0, false, "2 1 2 2"},
 		{"one in two seconds", 0.5, nil, 0, false, "1 0 0 1"},

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A pause holds back the automatic retries of a queue or group until it is lifted. Requeues by
-// people still go out, and letters already being sent when the pause began are finished.
+// A pause holds back the automatic retries of a queue or group until people resume them. Letters
+// that people requeue are still sent. Letters that were already being sent when the pause began are
+// finished.
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,23 +8,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// proof is the evidence that the store is not an older copy of itself, so that it may send: the
-// broker's mark of the store, and the note beside its file. It is checked again for each
-// connection, because the connection may lead to another broker.
+// proof is the evidence that the store is not an older copy of itself and may therefore send. It
+// consists of the broker's mark of the store and the note beside the store's file. It is checked
+// again for each connection, because the connection may lead to another broker.
 type proof struct {
 	mu       sync.Mutex
 	session  int64     // broker session whose mark was read and proves that the store may send
 	judged   bool      // the store may send, as shown over some connection
-	trouble  int64     // session whose mark cannot be read or written
-	since    time.Time // start of the failures, over this connection and those before it
+	trouble  int64     // broker session over which the mark cannot be read or written
+	since    time.Time // start of the failures, over this connection and earlier ones
 	next     time.Time // time of the next try
 	problems map[deadletter.ProblemKind]deadletter.Problem
 }
 
 const (
-	markWait  = 30 * time.Second // without a mark; then only the note beside the store decides
+	markWait  = 30 * time.Second // time without a mark, after which only the note beside the store decides
 	markAsk   = 5 * time.Second  // timeout of one request
-	markAgain = 30 * time.Second // between two tries, once letters are sent without a mark
+	markAgain = 30 * time.Second // time between two tries, once letters are sent without a mark
 )
 
 // verdict is what a mark and a note reveal about a store.
@@ -32,16 +32,16 @@ type verdict int
 
 const (
 	proven   verdict = iota // the store is as new as the recorded progress
-	restored                // the store is older
+	restored                // the store is older than the recorded progress
 	replaced                // the broker is older than the store, or a different one
 	unproved                // nothing is left to compare with
 )
 
-// judge compares a store's memory with the mark of a broker, nil for none, following the table in
-// docs/reliability.md.
+// judge compares the memory of a store with the mark of a broker, following the table in
+// docs/reliability.md. A nil mark means that the broker has none.
 func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	if mark != nil && mark.Store != m.Store {
-		mark = nil // another store wrote it
+		mark = nil // another store wrote the mark
 	}
 	switch {
 	case mark != nil && mark.Claims > m.Claims:
@@ -51,7 +51,7 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	case m.Unproved: // the note beside the store was written since
 		return unproved
 	case mark == nil && m.Marked < 0:
-		return proven // nothing was recorded there yet
+		return proven // nothing was recorded in the broker yet
 	case m.Beside:
 		return replaced
 	}
@@ -121,7 +121,7 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 	return true, nil
 }
 
-// asked asks people whether the store is current, and checks every second whether they have
+// asked asks people whether the store is current. It then checks every second whether they have
 // replied.
 func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error {
 	now := d.o.Now()
@@ -134,8 +134,8 @@ func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error 
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 
-// afterProof waits until the store was judged: before that, the fate of letters that it considers
-// requeued is unknown.
+// afterProof waits until the store was judged. Before that, the fate of letters that the store
+// considers requeued is unknown.
 func (d *Dispatcher) afterProof(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.proof.mu.Lock()
@@ -151,7 +151,7 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 	}
 }
 
-// fails records that the mark cannot be read or written over a connection.
+// fails records that the mark could not be read or written over a connection.
 func (p *proof) fails(session int64, now time.Time) {
 	if p.trouble == 0 {
 		p.since = now

@@ -65,9 +65,9 @@ func (s *station) opened(file, note []byte) {
 	s.start()
 }
 
-// TestARestoredStoreNeverSendsSilently copies a store, continues, and then restores the copy or
-// removes the notes, following the table in docs/reliability.md. A letter released by people is
-// sent under the token of its first copy.
+// TestARestoredStoreNeverSendsSilently copies a store and lets it continue. It then restores the
+// copy or removes the notes, following the table in docs/reliability.md. A letter that people
+// release from the copy is sent under the token of its first attempt.
 func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	t.Parallel()
 	const (
@@ -147,7 +147,7 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 	}
 }
 
-// answered answers the question whether a store of unknown age is a copy.
+// answered makes a person answer the question whether a store of unknown age is a copy.
 func (s *station) answered(copied bool) {
 	s.t.Helper()
 	before := len(s.broker.ids)
@@ -171,8 +171,8 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy. Of these, the given number had been sent, the first ten
-// before the copy was made.
+// released releases all letters of a copy. before is the number of these letters that had already
+// been sent. The first ten of them were sent before the copy was made.
 func (s *station) released(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -192,7 +192,7 @@ func (s *station) released(before int) {
 	for i, id := range s.broker.ids[before:] {
 		under, was := s.broker.under[before+i], first[id]
 		switch {
-		case slices.Contains(s.broker.ids[:10], id): // the copy knows that attempt, so this is the next one
+		case slices.Contains(s.broker.ids[:10], id): // the copy knows the attempt on this letter, so this is the next attempt
 			if under == was {
 				s.t.Errorf("letter %s is sent once more under the token of an attempt that was confirmed", id.Short())
 			}
@@ -208,9 +208,9 @@ func (s *station) released(before int) {
 	}
 }
 
-// TestLettersWaitForTheirMark checks that nothing is sent before a connection's mark was read, and
-// no letter before the mark covers its claim. After half a minute without a response, the note
-// beside the store decides, if it exists.
+// TestLettersWaitForTheirMark checks that nothing is sent before the mark was read over a
+// connection, and that no letter is sent before the mark covers its claim. After half a minute
+// without a response, the note beside the store decides, if it exists.
 func TestLettersWaitForTheirMark(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -229,7 +229,7 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	if len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
 		t.Errorf("problems: %+v", list)
 	}
-	s.broker.session++ // a new connection is asked for the mark again
+	s.broker.session++ // the mark is requested again over a new connection
 	asked := s.broker.asked
 	s.run(10 * time.Second)
 	if n := len(s.broker.ids); n != 55 || s.broker.asked == asked {
@@ -245,8 +245,8 @@ func TestLettersWaitForTheirMark(t *testing.T) {
 	}
 }
 
-// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks that nothing is sent and that
-// people are asked.
+// TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside checks a store whose mark cannot be
+// read and which has no note beside it. Nothing is sent, and people are asked.
 func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Whatever happens to dlo, its store and its broker, in whatever order: each letter arrives or is
-// held for a person, and the clerk (clerk_test.go) sees no rule for sending violated.
+// Accidents happen to dlo, its store and its broker, in any order. Whatever happens, each letter
+// arrives or is held for a person, and the clerk (clerk_test.go) sees no violation of the rules for
+// sending.
 func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t, 1000) {
@@ -52,7 +53,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.below(3)]
 	d.fate = dice.luck(dice.below(12))
 	d.wire.takes = waits
-	pauses := newDice(seed) // a separate source: workers are alike, so their order of drawing does not matter
+	pauses := newDice(seed) // a separate source: workers are alike, so the order in which they draw does not matter
 	d.wire.ready = func() time.Duration { return pauses.within(time.Millisecond) }
 	d.wire.latency = func() time.Duration { return dice.within(time.Second) }
 	d.wire.answer = func(*deadletter.Publishing) answer { return anyAnswer(dice) }
@@ -100,7 +101,7 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	return course
 }
 
-// anyAnswer picks a random response to a message. Two in three are confirms.
+// anyAnswer picks a random response to a message. Two in three responses are confirms.
 func anyAnswer(dice *dice) answer {
 	kinds := []deadletter.OutcomeKind{
 		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,

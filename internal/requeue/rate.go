@@ -21,8 +21,9 @@ type bucket struct {
 // burst is the fraction of one second's letters that may leave in one burst.
 const burst = 0.2
 
-// lane is a queue, or the letters in it whose rule has its own rate ("" = all others), or the
-// letters of a group whose breaker lets the rate rise.
+// lane is the set of letters that share one rate. It consists of the letters of a queue whose rule
+// has no rate of its own (rule ""), or of the letters in the queue whose rule has its own rate.
+// While a breaker lets the rate rise, its letters also share a lane.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
@@ -42,8 +43,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries a lane may send now, and whether they are a breaker's
-// probe.
+// allow returns how many automatic retries a lane may send now. probe reports whether they are the
+// probe of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
@@ -52,8 +53,8 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// shares returns how many letters the breakers of a queue's groups allow now. Other groups have no
-// share and no limit.
+// shares returns how many letters the breakers of a queue's groups allow now. A group without a
+// share has no limit.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
 	for _, group := range d.breakers.guarded(queue) {
@@ -67,8 +68,8 @@ func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare
 	return shares
 }
 
-// ramping replaces the rule's name in the lane that all lanes of a queue, or all letters of a
-// group, share while their breaker lets the rate rise.
+// ramping takes the place of the rule's name in a lane while a breaker lets the rate rise. All
+// lanes of the queue, or all letters of the group, share this lane.
 const ramping = "\x00"
 
 // fill returns how many letters the bucket of a lane allows now.
@@ -112,7 +113,7 @@ func (d *Dispatcher) highest(queue string) float64 {
 	return rate
 }
 
-// nacking remembers since when a queue has rejected every letter.
+// nacking records since when a queue has rejected every letter.
 type nacking struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -149,8 +150,8 @@ type depth struct {
 const depthAge = 5 * time.Second
 
 // of returns how many messages were ready in a queue within the last seconds, or nil if that is
-// unknown. The request runs outside the publishing path, which never waits for it: the first
-// letters of a burst may have no depth.
+// unknown. The request runs outside the publishing path, which never waits for it. The first
+// letters of a burst may therefore have no depth.
 func (d *depths) of(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

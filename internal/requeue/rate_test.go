@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// A lane that had no limit for a while has no backlog when it gets one again. All lanes of a queue
-// share the rate of a breaker that is ramping up. The default rule may have its own rate.
+// A lane that had no limit for a while has no backlog when it gets a limit again. All lanes of a
+// queue share the rate of a breaker that is ramping up. The default rule may have its own rate.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	five, fast := 5.0, 200.0
@@ -47,7 +47,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// silent is a broker without any information.
+// silent is a broker that gives no information.
 type silent struct{}
 
 func (*silent) Ready(ctx context.Context) error { return ctx.Err() }

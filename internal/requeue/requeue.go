@@ -1,7 +1,7 @@
 // Package requeue is the only publishing path. An automatic retry, a click and a bulk action all
 // become scheduled letters. The dispatcher claims these letters, publishes them to the tail of
-// their origin queue and marks them. The intent is committed before anything is sent, and a letter
-// is requeued only after the broker's confirm.
+// their origin queue and marks them. It commits the intent before it sends anything. A letter is
+// requeued only after the broker's confirm.
 package requeue
 
 import (
@@ -42,33 +42,33 @@ type Store interface {
 	Unproved(ctx context.Context, broker, vhost string, unproved bool) error
 }
 
-// Broker publishes.
+// Broker publishes messages to a RabbitMQ broker.
 type Broker interface {
 	Ready(ctx context.Context) error // waits until the broker is connected and accepts messages
 	Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome
 	Facts(ctx context.Context, queue string) deadletter.QueueFacts
-	Takes(places ...deadletter.Wait) bool // letters can wait there now
+	Takes(places ...deadletter.Wait) bool // reports whether letters can wait in these places now
 	Status() deadletter.BrokerStatus
 
 	Session() int64 // number of the connection that Publish uses; 0 = none
-	// ReadMark returns nil if there is no mark. It looks more than once for an expected mark.
+	// ReadMark returns nil if there is no mark. If a mark is expected, it looks more than once.
 	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
-	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // confirmed
+	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // returns nil once the broker has confirmed the mark
 }
 
 // InDoubt is the treatment of a letter whose reply was lost.
 type InDoubt string
 
 const (
-	Republish InDoubt = "republish" // with the same token: at least once
-	Hold      InDoubt = "hold"      // never automatically twice: a person decides
+	Republish InDoubt = "republish" // sent again with the same token, so at least once
+	Hold      InDoubt = "hold"      // never sent twice automatically; a person decides
 )
 
 // Nack is the back-off of letters that their queue rejects. The attempt is not used up.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int           // rejections of one letter in a row that cause a notice
-	NoticeAge   time.Duration // a queue rejects every letter for this long: a notice; 0 = none
+	NoticeAge   time.Duration // time for which a queue rejects every letter until a notice is sent; 0 = no notice
 }
 
 // Options are the settings of a Dispatcher.
@@ -78,8 +78,8 @@ type Options struct {
 	InFlight int
 	Rate     float64       // automatic retries per second and queue, unless Rates or a rule says otherwise; 0 = no limit
 	Rates    []rules.Rate  // by queue; the first match applies
-	Watch    time.Duration // unless a rule says otherwise
-	InDoubt  InDoubt       // unless a rule says otherwise
+	Watch    time.Duration // watch window, unless a rule says otherwise
+	InDoubt  InDoubt       // treatment, unless a rule says otherwise
 	MaxBody  int
 	Nack     Nack
 	Breaker  Breaker
@@ -138,15 +138,15 @@ func (d *Dispatcher) Wake() {
 
 const (
 	doubtful = 16                     // doubtful letters that are sent together, each alone on a channel
-	workers  = 2                      // one commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick     = 200 * time.Millisecond // between two checks for due letters
-	soonest  = 25 * time.Millisecond  // if something is known to be due sooner
+	workers  = 2                      // one worker commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
+	tick     = 200 * time.Millisecond // time between two checks for due letters
+	soonest  = 25 * time.Millisecond  // time until the next check, if something is known to be due sooner
 	trouble  = time.Second            // pause after a store error
 )
 
 // Run publishes until ctx ends, and then waits for the letters in flight.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	for d.Guard(ctx) != nil { // nothing leaves before it is known which queues are held back
+	for d.Guard(ctx) != nil { // no letter leaves before it is known which queues are held back
 		select {
 		case <-time.After(trouble):
 		case <-ctx.Done():
@@ -193,7 +193,7 @@ func (d *Dispatcher) work(ctx context.Context) {
 	}
 }
 
-// rest returns how long nothing will be due.
+// rest returns how long no letter will be due.
 func (d *Dispatcher) rest(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)

@@ -91,8 +91,8 @@ func TestAStopWithoutAnswers(t *testing.T) {
 	})
 }
 
-// While the broker is unavailable nothing is claimed. Letters without a response at the time of the
-// failure are sent again, alone and under the same token, and the attempt is used only once.
+// While the broker is unavailable, nothing is claimed. Letters without a response at the time of
+// the failure are sent again, alone and under the same token. The attempt is used only once.
 func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,8 +116,9 @@ func TestTheBrokerGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// An unavailable store is tried again every second. Nothing is sent before it has reported which
-// queues must not be sent to. A watch begins with the response, not when it is recorded.
+// An unavailable store is tried again every second. Nothing is sent before the store has reported
+// which queues must not be sent to. A watch begins when the response arrives, not when the response
+// is recorded.
 func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

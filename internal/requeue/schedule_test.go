@@ -26,10 +26,10 @@ type broker struct {
 	ids   []deadletter.ID
 	under []deadletter.Token
 
-	session int64 // further connections
+	session int64 // number of further connections
 	mark    *deadletter.Progress
 	noMarks error // if set, marks cannot be read or written
-	asked   int   // how often its mark was requested
+	asked   int   // how often the mark was requested
 }
 
 func (b *broker) Ready(ctx context.Context) error { return ctx.Err() }
@@ -63,7 +63,8 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows sets what the broker reports about every queue, and whether it is unavailable.
+// shows sets the facts that the broker reports about every queue, and whether the broker is
+// unavailable.
 func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,8 +120,8 @@ func (s *station) start() {
 	})
 }
 
-// wait stores letters that become due one after the other: the first after begin, the others at
-// intervals of step.
+// wait stores letters that become due one after the other. The first becomes due when the time
+// begin has passed, and the others follow at intervals of step.
 func (s *station) wait(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -177,7 +178,8 @@ func (s *station) run(d time.Duration) {
 	}
 }
 
-// spread checks the sent letters against the rate: no second exceeds the rate plus its burst.
+// spread checks the sent letters against the rate. In no second may there be more letters than the
+// rate plus its burst.
 func (s *station) spread() {
 	s.t.Helper()
 	from := 0
@@ -191,8 +193,8 @@ func (s *station) spread() {
 	}
 }
 
-// After any downtime, overdue letters leave at their queue's rate, in the order in which they were
-// due, and not in one burst.
+// After any downtime, overdue letters leave at the rate of their queue, in the order in which they
+// were due. They do not leave in one burst.
 func TestOverdueLettersAreSpread(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -206,9 +208,9 @@ func TestOverdueLettersAreSpread(t *testing.T) {
 	s.spread()
 }
 
-// If the clock is set forward by a year, everything becomes due, and letters still leave no faster
-// than the rate allows. If it is set back by an hour, nothing waits longer than the longest
-// back-off.
+// If the clock is set forward by a year, all letters become due, but they still leave no faster
+// than the rate allows. If the clock is set back by an hour, no letter waits longer than the
+// longest back-off.
 func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("forward", func(t *testing.T) {
@@ -227,7 +229,7 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 	})
 	t.Run("back", func(t *testing.T) {
 		s := newStation(t)
-		s.wait(300, time.Second, 2*time.Second) // all within the longest back-off
+		s.wait(300, time.Second, 2*time.Second) // all letters are due within the longest back-off
 		if err := s.d.OnTime(t.Context()); err != nil {
 			t.Fatal(err)
 		}

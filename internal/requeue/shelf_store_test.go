@@ -15,9 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// The schedules run on a store in memory, because a thousand of them take too long on the real one.
-// This test runs some of them on both and compares the outcomes: the shelf decides as the store
-// does.
+// The schedules run on a store in memory, because a thousand of them take too long on the real
+// store. This test runs some of them on both stores and compares the outcomes. It shows that the
+// shelf decides as the real store does.
 func TestTheShelfDecidesAsTheStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "empty.db")
@@ -119,7 +119,7 @@ func (f *file) pause(queue string, group int, on bool) {
 	} else {
 		err = f.Resume(f.t.Context(), g)
 	}
-	if !errors.Is(err, deadletter.ErrConflict) { // It is already in that state.
+	if !errors.Is(err, deadletter.ErrConflict) { // The retries are already in that state.
 		f.try(err)
 	}
 }

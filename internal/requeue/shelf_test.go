@@ -11,31 +11,31 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shelf is a store in memory for the letters of one broker. It decides as internal/store does;
-// TestTheShelfDecidesAsTheStore checks that.
+// shelf is a store in memory for the letters of one broker. It decides as internal/store does.
+// TestTheShelfDecidesAsTheStore checks this.
 type shelf struct {
 	mu      sync.Mutex
-	epoch   int     // of the process that has the store open
-	letters []*item // by number, from 1
+	epoch   int     // epoch of the process that has the store open
+	letters []*item // letters by number, from 1
 	paused  map[string]bool
 	stopped map[int]bool // groups whose retries are paused
 	marks   []deadletter.Mark
 	now     deadletter.Progress
-	marked  int64           // claims
-	beside  int64           // commits noted beside the store
+	marked  int64           // number of claims that the broker confirmed as noted
+	beside  int64           // number of commits noted beside the store
 	overdue int             // letters held back for too long by a breaker
 	givenUp []time.Duration // the limit passed to each transaction that gave up letters
 	began   int             // the queue with which the last claim began, numbered from 1 in order of arrival
 }
 
-// item is a letter: how it was classified, and what became of it.
+// item is a letter, with its classification and its fate.
 type item struct {
 	number     int
 	queue      string
 	rule       string
 	group      int
 	due        time.Time // scheduled: due time; requeued: end of the watch
-	waiter     string    // in the broker
+	waiter     string    // waiter in the broker
 	wait       time.Duration
 	operation  deadletter.OperationID
 	revision   int
@@ -46,8 +46,8 @@ type item struct {
 	attempts int
 	nacks    int
 	waitsIn  string
-	epoch    int       // of the process that holds it; 0 = none
-	again    time.Time // publishing and not held: when it is sent again
+	epoch    int       // epoch of the process that holds the letter; 0 = none
+	again    time.Time // if the letter is publishing and not held: when it is sent again
 	tries    []*try
 }
 
@@ -90,7 +90,7 @@ func (s *shelf) of(id deadletter.ID) *item {
 	return s.letters[number-1]
 }
 
-// ms converts a time to a store's precision.
+// ms rounds a time to the precision of a store, which is a millisecond.
 func ms(at time.Time) time.Time { return time.UnixMilli(at.UnixMilli()).UTC() }
 
 // scheduled returns the letters that wait in the store, ordered by due time.
@@ -254,7 +254,7 @@ func (s *shelf) ClaimDoubtful(_ context.Context, _ string, now time.Time, n int)
 			break
 		}
 		t := i.tries[len(i.tries)-1]
-		if !t.until.After(now) { // its wait is over
+		if !t.until.After(now) { // the wait of the letter is over
 			t.waiter = ""
 		} else if late(t.waiter, i.wait, t.until, now) {
 			i.epoch, i.again = 0, t.until
@@ -289,7 +289,8 @@ func (s *shelf) Mark(_ context.Context, marks []deadletter.Mark, noted deadlette
 	return nil
 }
 
-// lineUp keeps a letter with its own expiration behind the letters ahead of it in its queue.
+// lineUp keeps a letter with its own expiration behind the letters that are in front of it in the
+// wait queue.
 func (s *shelf) lineUp(i *item) {
 	for _, other := range s.letters {
 		if i.waitsIn == deadletter.WaitTTL && other.waitsIn == i.waitsIn && other.due.After(i.due) {
@@ -368,8 +369,8 @@ func (s *shelf) Overdue(context.Context, string, time.Time, func(string) []strin
 	return 0, nil
 }
 
-// GiveUp gives up letters that have been overdue for longer than after. The shelf knows only their
-// number.
+// GiveUp gives up letters that have been overdue for longer than the time after. The shelf stores
+// only the number of such letters.
 func (s *shelf) GiveUp(_ context.Context, _ string, after time.Duration, n int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	lookAgain = 10 * time.Second // a second look has to confirm the first: management API figures are up to 6 s old
-	lookedFor = 10 * time.Minute // a look that was not confirmed is forgotten
+	lookAgain = 10 * time.Second // time until a second look may confirm the first: management API figures are up to 6 s old
+	lookedFor = 10 * time.Minute // time after which a look that was not confirmed is forgotten
 )
 
-// sights holds, by name, the queues in which the fate of letters cannot be observed, and since
-// when.
+// sights holds the queues in which the fate of letters cannot be observed, by name, and since when
+// this is so.
 type sights map[string]deadletter.Unseen
 
-// look explains why the fate of letters in a queue cannot be observed; Why is "" if it can. again
-// reports whether an earlier look, at least lookAgain ago, had the same result and no look since
-// had another one. The result then applies to letters that were in the queue at that earlier look.
+// look explains why the fate of letters in a queue cannot be observed. Why is "" if it can be
+// observed. again reports whether an earlier look, at least lookAgain ago, had the same result and
+// no look since then had another one. The result then applies to letters that were in the queue at
+// the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now
@@ -47,8 +48,9 @@ func (s sights) forget(now time.Time) {
 	}
 }
 
-// unseen evaluates what the facts of a queue reveal about letters that are or were in it and did
-// not come back.
+// unseen explains why the fate of letters in a queue cannot be observed, according to the facts of
+// the queue. Why is "" if it can be observed. The letters are or were in the queue and did not come
+// back.
 func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
@@ -58,7 +60,7 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with everything in it, and it is unknown whether this letter was handled before", queue)}
 	case f.Stream:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled", queue), SettlesRedirected: true}
-	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has no figures for a queue a few seconds old
+	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has no figures for a queue that is only a few seconds old
 		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue), Settles: true}
 	case empty && f.TTL > 0:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}

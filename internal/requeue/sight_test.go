@@ -8,7 +8,8 @@ import (
 )
 
 // TestADelayQueueIsNeverQuiet checks letters that people sent to a queue in which messages expire.
-// Such a letter counts as settled if it ends there, and never if the queue only passes it on.
+// If the queue leads nowhere, such a letter counts as settled. If the queue only passes the letter
+// on, the letter never counts as settled.
 func TestADelayQueueIsNeverQuiet(t *testing.T) {
 	t.Parallel()
 	empty := deadletter.QueueFacts{Known: true, Exists: true, TTL: time.Second}

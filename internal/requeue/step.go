@@ -11,7 +11,7 @@ import (
 )
 
 // Step claims one batch, publishes it and marks it. It returns the number of letters in the batch.
-// A claimed batch is finished even if ctx ends meanwhile.
+// A claimed batch is finished even if ctx ends before that.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	return len(claimed), nil
 }
 
-// send records the progress of the store, and publishes.
+// send records the progress of the store and then publishes the batch.
 func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
 	noted, err := d.note(context.WithoutCancel(ctx))
 	if err != nil {
@@ -91,13 +91,13 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 	return outcomes, noted
 }
 
-// record commits marks, however long the store takes to have room: the outcome of a published
-// letter must not be forgotten. Nothing more is claimed until then.
+// record commits marks. It waits as long as the store takes to have room, because the outcome of a
+// published letter must not be forgotten. Until then, the worker claims nothing more.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
 		if err == nil || ctx.Err() != nil {
-			return err // marks not recorded when the process ends are in doubt at its next start
+			return err // marks that are not recorded when the process ends are in doubt at its next start
 		}
 		d.o.Log.Error("outcomes are not recorded yet", "letters", len(marks), "err", err)
 		select {
@@ -107,13 +107,13 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 	}
 }
 
-// unsentAgain is the delay before a letter that did not leave is due again. Without a connection
+// unsentAgain is the delay before a letter that did not leave is due again. Without a connection,
 // nothing is claimed anyway.
 const unsentAgain = time.Second
 
-// claim takes doubtful letters first, a few at a time and by one worker only. Doubtful letters that
-// never get a reply then leave the second worker free for all others. The caller must call done
-// after processing the letters.
+// claim takes doubtful letters first, a few at a time and by one worker only. If doubtful letters
+// never get a reply, the second worker is still free for all other letters. The caller must call
+// done after processing the letters.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,7 +131,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	claimed, err = d.store.ClaimDue(ctx, d.o.Broker, now, n, deadletter.Allowance{
 		Rules: own, Waiters: d.taking(set),
 		Allow: func(o deadletter.Origin, rule string) (int, bool) {
-			if d.o.Targets.Observed(o) { // it was scheduled before its queue was only observed
+			if d.o.Targets.Observed(o) { // the letter was scheduled before its queue became one that is only observed
 				return 0, false
 			}
 			return d.allow(o.Queue, rule, now)
@@ -157,8 +157,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare builds the message for an attempt. The error explains why the message cannot be
-// published. changed names the properties that were left out.
+// prepare builds the message for an attempt. changed names the properties that were left out. The
+// error gives the reason why the message cannot be published.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {

@@ -35,9 +35,9 @@ func TestAStepTakesItsShare(t *testing.T) {
 	}
 }
 
-// Letters that an earlier process was sending go first, one at a time, under their old tokens. At
-// most sixteen are taken at a time, by a single worker. The other worker sends due letters in the
-// meantime.
+// Letters that an earlier process was sending go first, one at a time, under their old tokens. A
+// single worker takes them, at most sixteen at a time. The other worker sends due letters during
+// that time.
 func TestWhatIsInDoubtGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestAStopInAStep(t *testing.T) {
 	}
 }
 
-// A batch that is not sent, because its mark cannot be written, reaches none of the named points
-// for sending. A test that waits at such a point therefore waits for letters that were sent.
+// A batch is not sent if its mark cannot be written. Such a batch reaches none of the named points
+// for sending. A test that waits at such a point can therefore rely on letters having been sent.
 func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTheCourseOfABatchThatIsNotSent(t *testing.T) {
 	})
 }
 
-// A letter that cannot be published is held with the reason and blocks no others.
+// A letter that cannot be published is held with the reason and blocks no other letters.
 func TestWhatCannotBePublished(t *testing.T) {
 	t.Parallel()
 	deep := deadletter.Table{}

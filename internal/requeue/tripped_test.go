@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/requeue"
 )
 
-// If almost all letters of a queue come back, its breaker lets only a probe leave, after a minute.
-// Other queues and requeues by people are not affected.
+// If almost all letters of a queue come back, its breaker lets nothing leave for a minute, and then
+// only a probe. Other queues and requeues by people are not affected.
 func TestATrippedQueueSendsAProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestATrippedQueueSendsAProbe(t *testing.T) {
 	})
 }
 
-// Letters that reached their queue, or may have reached it, trip its breaker when they come back.
-// Unsent letters say nothing about the queue.
+// Letters that reached their queue, or may have reached it, trip the breaker of the queue when they
+// come back. Unsent letters say nothing about the queue.
 func TestWhatTripsAQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,26 +10,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// waiter lets letters wait in the broker for their retry. They are claimed before they are due,
-// published through the usual path to the waiter's place, and routed to their queue by the default
-// exchange. A letter that no waiter accepts stays in the store and becomes due there.
+// waiter lets letters wait in the broker for their retry. The letters are claimed before they are
+// due and published through the usual path to the waiter's place. The default exchange then routes
+// them to their queue. A letter that no waiter accepts stays in the store and becomes due there.
 type waiter interface {
-	// place returns where letters with a delay wait.
+	// place returns the place in which letters with a delay wait.
 	place(delay time.Duration) deadletter.Wait
-	// address makes a message wait for the rest of its delay. It returns how long the message is in
-	// its place.
+	// address makes a message wait for the rest of its delay. It returns for how long the message
+	// stays in its place.
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 
 var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
 
-// places caches where the letters of the active rules wait in the broker.
+// places caches the places in the broker where the letters of the active rules wait.
 type places struct {
 	of  *rules.Set
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// taking returns the waiters that active rules request and that the broker has.
+// taking returns the waiters that the active rules request and that exist in the broker.
 func (d *Dispatcher) taking(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
@@ -56,21 +56,21 @@ func (d *Dispatcher) taking(set *rules.Set) []string {
 func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	w := waiters[rules.Waiter(due.Waiter)]
 	rest := due.Letter.DueAt.Sub(d.o.Now())
-	if w == nil || rest < time.Millisecond { // the broker's time unit
+	if w == nil || rest < time.Millisecond { // a millisecond is the broker's time unit
 		return
 	}
 	place := w.place(due.Wait)
-	p.Properties.Expiration = "" // from a revision: it would end the wait, and the broker removes it when it passes the message on
+	p.Properties.Expiration = "" // an expiration from a revision would end the wait, and the broker removes it when it passes the message on
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 
 const waitEndChunk = 500
 
 // EndWaits advances the letters whose time in the broker is over. The broker passes them on without
-// a confirm: it drops a letter whose queue no longer exists or has no room, and loses letters that
-// it is passing on when it is killed. So their arrival counts as verified only if the management
-// API knows both queues, the target queue has no length limit, and the connection was never
-// interrupted.
+// a confirm. It drops a letter whose queue no longer exists or has no room. If the broker is
+// killed, it loses the letters that it is passing on. The arrival of letters therefore counts as
+// verified only if the management API knows both queues, the target queue has no length limit, and
+// the connection was never interrupted.
 func (d *Dispatcher) EndWaits(ctx context.Context) error {
 	for {
 		now := d.o.Now()

@@ -22,8 +22,8 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	}
 }
 
-// TestEveryWaiterHasAPlace checks every waiter except the store. The dispatcher asks for the places
-// of all waiters that the rules name.
+// TestEveryWaiterHasAPlace checks every waiter except the store. The dispatcher asks the broker for
+// the places of all waiters that the rules name.
 func TestEveryWaiterHasAPlace(t *testing.T) {
 	t.Parallel()
 	for _, name := range rules.Waiters {

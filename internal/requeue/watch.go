@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch runs one check repeatedly: requeued letters, breakers, or the clock. The checks do not wait
-// for each other.
+// watch runs one check repeatedly, for example of requeued letters, breakers or the clock. The
+// checks do not wait for each other.
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -28,7 +28,7 @@ const (
 	watchMore   = 30 * time.Second // extra watch time if the queue is known not to be drained
 )
 
-// EndWatches ends the watch over requeued letters when their watch window is over. They are
+// EndWatches ends the watch over requeued letters when their watch window is over. The letters are
 // settled, unless their queue is known to have no consumers or to be deeper than when they were
 // sent. If the fate of letters in a queue can no longer be observed, they are held with the reason.
 func (d *Dispatcher) EndWatches(ctx context.Context) error {

@@ -19,7 +19,7 @@ func (s *station) watch(d time.Duration) {
 	}
 }
 
-// requeued sends a letter and returns its id at the end of its watch.
+// requeued sends a letter, lets its watch window pass, and returns the letter's id.
 func (s *station) requeued() deadletter.ID {
 	s.t.Helper()
 	s.wait(1, 0, time.Second)
@@ -42,8 +42,8 @@ var (
 	consumed = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}
 )
 
-// TestTheEndOfAWatch checks what becomes of a letter that did not come back, depending on what two
-// looks at its queue show.
+// TestTheEndOfAWatch checks the fate of a letter that did not come back. The fate depends on the
+// results of two looks at the letter's queue.
 func TestTheEndOfAWatch(t *testing.T) {
 	t.Parallel()
 	exists := func(change func(f *deadletter.QueueFacts)) deadletter.QueueFacts {
@@ -57,7 +57,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 		name        string
 		first, then deadletter.QueueFacts
 		want        deadletter.State
-		why         string // of a held letter
+		why         string // reason why the letter is held
 		unverified  bool
 	}{
 		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
@@ -110,7 +110,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}
 }
 
-// TestABrokerThatIsAwayShowsNoQueue checks that letters are not held because a starting broker does
+// TestABrokerThatIsAwayShowsNoQueue checks that letters are not held while a starting broker does
 // not show their queue yet.
 func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,8 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 }
 
-// TestALookIsOfWhatWasInTheQueueThen checks that a look says nothing about letters sent after it.
+// TestALookIsOfWhatWasInTheQueueThen checks that a look says nothing about letters that are sent
+// after the look.
 func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	t.Parallel()
 	s := newStation(t)
@@ -148,13 +149,13 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	}
 }
 
-const lookAgain = 10 * time.Second // between two looks that count
+const lookAgain = 10 * time.Second // time between two looks that count
 
-// TestAQueueThatIsGoneIsTold checks that all letters of a deleted queue are held, that their group
-// is notified, and that each can be sent again.
+// TestAQueueThatIsGoneIsTold checks that all letters of a deleted queue are held, that people are
+// notified of their group, and that each letter can be sent again.
 func TestAQueueThatIsGoneIsTold(t *testing.T) {
 	t.Parallel()
-	const letters = 1100 // more than one transaction handles
+	const letters = 1100 // more letters than one transaction handles
 	s := newStation(t)
 	s.wait(letters, 0, 0)
 	s.run(40 * time.Second)

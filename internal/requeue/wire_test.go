@@ -10,25 +10,25 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// wire is a broker to which rabbitmq.Link would publish. It knows what arrived, whatever it
-// responded.
+// wire is a broker to which rabbitmq.Link would publish. It records which messages arrived,
+// whatever it responded.
 type wire struct {
 	answer  func(p *deadletter.Publishing) answer
 	latency func() time.Duration // time until the responses
-	ready   func() time.Duration // time until it reports that it is ready
-	takes   bool                 // letters can wait in it
+	ready   func() time.Duration // time until the broker reports that it is ready
+	takes   bool                 // letters can wait in the broker
 
 	mu      sync.Mutex
 	changed chan struct{} // closed by the next change
 	down    bool
-	calls   int // of Publish
+	calls   int // number of calls of Publish
 	session int64
 	mark    *deadletter.Progress
 	sent    map[deadletter.Token]*sent
 }
 
-// answer is a broker's response to a message. arrives says whether the message arrived if there is
-// no response.
+// answer is a broker's response to a message. If there is no response, arrives reports whether the
+// message arrived.
 type answer struct {
 	kind    deadletter.OutcomeKind
 	arrives bool
@@ -166,7 +166,7 @@ func (w *wire) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// answered waits for the responses and reports whether they came.
+// answered waits for the responses and reports whether they arrived.
 func (w *wire) answered(ctx context.Context, lost <-chan struct{}) bool {
 	late, stopping := time.After(w.latency()), ctx.Done()
 	var over <-chan time.Time

@@ -18,9 +18,9 @@ type actor struct {
 	by             string
 	target, reason string
 	due            int64                            // due time of released or rescheduled letters
-	allow          func(to deadletter.Origin) error // error: not allowed as target; nil = all allowed
-	restored       bool                             // includes letters that may have been sent since the backup that was restored
-	edited         *deadletter.Edited               // of an edit: the edited letter
+	allow          func(to deadletter.Origin) error // error: the target is not allowed; nil = all are allowed
+	restored       bool                             // includes letters that may have been sent after the restored backup was made
+	edited         *deadletter.Edited               // the edited letter, if the operation is an edit
 }
 
 // act applies an operation to one letter, or skips the letter with a reason.
@@ -38,7 +38,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
-	case trigger == deadletter.Purging && r.changedAt > do.until: // irreversible: a letter that came back since is not what was shown
+	case trigger == deadletter.Purging && r.changedAt > do.until: // irreversible: a letter that came back since the selection is not what was shown
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
@@ -111,8 +111,8 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a letter without a verdict, so that the operation that sent it can
-// finish.
+// unwatch ends the watch over a letter without a verdict. The operation that sent the letter can
+// then finish.
 func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
@@ -164,8 +164,8 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 	return err
 }
 
-// erase deletes the contents of a letter, here and in the index of words, and returns a description
-// of the erased body. The letter's row and history stay.
+// erase deletes the contents of a letter from the store and from the index of words, and returns a
+// description of the erased body. The letter's row and history stay.
 func (t *tx) erase(serial int64) (string, error) {
 	var body []byte
 	var text string
@@ -197,8 +197,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
-		// A patch may contain values from the letter. Its operation keeps the patch only while it
-		// needs it.
+		// A patch may contain values from the letter. An operation needs its patch only until it is
+		// over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {

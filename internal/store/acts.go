@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act to the audit, such as the start of a drain. The act gets the time of the
-// transaction and the way stored in ctx.
+// Record appends an act to the audit, such as the start of a drain. The act's time is that of the
+// transaction, and its way is the one stored in ctx.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
 		return fmt.Errorf("record %s: %w", a.Kind, err)
@@ -18,7 +18,8 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 }
 
 // audit appends an act to the audit. The act appears in the history of each group that it concerns.
-// A letter also records it as an event in its own history, next to millions of other letter events.
+// An act on a letter is also an event in that letter's own history, among millions of other letter
+// events.
 func (t *tx) audit(a deadletter.Act) error {
 	way := deadletter.WayOf(t.ctx)
 	if a.Actor == deadletter.Service.Name {
@@ -47,7 +48,8 @@ func (t *tx) audit(a deadletter.Act) error {
 	return nil
 }
 
-// counted converts a number of an act for the database. NULL means that it was not recorded.
+// counted converts a number of an act for the database. NULL means that the number was not
+// recorded.
 func counted(n int) any {
 	if n == deadletter.Unrecorded {
 		return nil

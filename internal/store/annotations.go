@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	annotatedAtOnce = 100 // annotations, and
-	joinedAtOnce    = 500 // letters joined to them, in one transaction: ingest waits for it
+	annotatedAtOnce = 100 // annotations stored in one transaction
+	joinedAtOnce    = 500 // letters joined to annotations in one transaction: ingest waits for it
 	candidates      = 8   // annotations per key that the classifier chooses from; any others are joined in the transaction of the verdict
 	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
 	prunedAtOnce    = 5000 // rows in one transaction
@@ -24,9 +24,9 @@ const (
 
 // Annotate stores consumers' reports on rejected messages. It joins each report to stored letters
 // of the same death and lists these letters to be read again. A report repeated within
-// deadletter.AnnotationWindow is stored as one annotation, so a sender that does not know whether
-// its report was stored can send it again. Annotations finds reports that arrive before their
-// letters. Annotate returns ErrUnavailable if the disk is full.
+// deadletter.AnnotationWindow is stored as one annotation. A sender that does not know whether its
+// report was stored can therefore send it again. A report that arrives before its letter is found
+// later, by Annotations. Annotate returns ErrUnavailable if the disk is full.
 func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	var sum deadletter.Annotated
 	if s.space != nil {
@@ -69,7 +69,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 	return sum, nil
 }
 
-// annotation stores an annotation or finds the stored one, and returns its row id.
+// annotation stores an annotation, or finds it if it is already stored, and returns its row id.
 func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (int64, error) {
 	said := *a
 	said.Broker, said.By = t.s.place(a.Broker), ""
@@ -108,7 +108,7 @@ func (s *Store) place(broker string) string { return s.known.firstName(s.known.e
 // deathKey is one value that identifies a death.
 type deathKey struct{ kind, value string }
 
-// strongest returns the key by which an annotation is found.
+// strongest returns the most reliable key of an annotation. The annotation is found by this key.
 func strongest(a *deadletter.Annotation) deathKey {
 	switch {
 	case a.Token != "":
@@ -140,9 +140,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// joinLetters joins an annotation to stored letters of its death, first received first, at most
-// room letters. It returns how many it joined. An annotation that names no queue can join many
-// letters; any other joins one letter per report.
+// joinLetters joins an annotation to stored letters of its death, in the order in which they were
+// received. It joins at most room letters and returns how many it joined. An annotation that names
+// no queue can join many letters. Any other annotation joins one letter per report.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -155,8 +155,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
-	// A letter that is being sent, or is in its queue, is with the consumer again. A new report
-	// then describes the next death, unless it contains the token of the last attempt.
+	// The consumer has a letter again while the letter is being sent or is in its queue. A new
+	// report then describes the next death, unless it contains the token of the last attempt.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
@@ -182,8 +182,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that match an annotation with this key and, if also is
-// set, with that key too.
+// unexplained returns the letters of a slot that match an annotation and have the given key. If
+// also is set, the letters must have that second key too.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -205,7 +205,7 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 			return err
 		}
 		o.Queue = t.s.names.origin(origin).Queue
-		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // it has died again since
+		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // the letter has died again since
 		if a.Token == "" && (out || !a.From(o)) || a.Token != "" && other {
 			return nil
 		}
@@ -220,14 +220,14 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	return found, err
 }
 
-// explainLate makes an annotation the failure of a letter that was classified without it. The
-// letter is then read again.
+// explainLate makes an annotation the failure of a letter that was classified without the
+// annotation. The letter is then read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.explained(letter, annotation); err != nil {
 		return err
 	}
-	// A reading that has already started does not include the annotation. The changed time makes it
-	// stale, so the letter stays listed.
+	// A reading that has already started does not include the annotation. The new changed_at makes
+	// that reading stale, so the letter stays listed.
 	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ const becauseAnnotated = "annotations of consumers"
 func (t *tx) explained(letter, annotation int64) error {
 	var by string
 	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
-	if errors.Is(err, sql.ErrNoRows) { // the window ended at the same moment
+	if errors.Is(err, sql.ErrNoRows) { // the annotation's window ended at the same moment
 		return nil
 	}
 	if err != nil {
@@ -272,8 +272,8 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget is unexplain for a letter that is erased: it also deletes the annotation, unless another
-// letter uses it.
+// forget is unexplain for a letter that is erased. It also deletes the annotation, unless another
+// letter uses the annotation.
 func (t *tx) forget(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
@@ -286,8 +286,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// explains records what a verdict knows about the reason of a death: the annotation that gives it,
-// or that nothing does. It also joins an annotation that arrived while the verdict was being made.
+// explains records the annotation that gives the reason of a death, or that no annotation does. It
+// also joins an annotation that arrived while the verdict was being made.
 func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.explained(letter, c.Annotation)
@@ -319,23 +319,23 @@ func (t *tx) recent() (yes bool, err error) {
 	return yes, err
 }
 
-// waits records, in one statement, the letters for which explains found no annotation. One
-// statement per key took three times as long as the verdict itself; this takes a third of that
-// time.
+// waits records, in one statement, the letters for which explains found no annotation. With one
+// statement per key, recording took three times as long as the verdict itself. With a single
+// statement it takes a third of that time.
 func (t *tx) waits() error {
 	if len(t.wait) == 0 {
 		return nil
 	}
 	list, _ := json.Marshal(t.wait) // numbers always encode
-	// The condition separates ON CONFLICT from a join's ON.
+	// The condition keeps SQLite from taking ON CONFLICT for the ON of a join.
 	_, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) SELECT $1, value ->> 0, value ->> 1, $2 FROM json_each($3) WHERE true ON CONFLICT DO UPDATE SET at = excluded.at`,
 		t.now/slotMillis, t.now, string(list))
 	return err
 }
 
-// Annotations returns the annotations that may describe the deaths of letters being classified. For
-// each letter they are sorted by the most reliable key first, then newest first, at most 8 per key.
-// If no annotation arrived lately, the call costs one index lookup.
+// Annotations returns the annotations that may describe the deaths of letters being classified. The
+// annotations of each letter are sorted by the most reliable key first, then newest first, with at
+// most 8 per key. If no annotation arrived lately, the call costs one index lookup.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
@@ -387,9 +387,9 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
 // reported returns the annotations with one of keys that may describe a death of the letter in
-// queue, by the most reliable key first, then newest first. An annotation that was reported before
-// the letter was last sent does not describe this death, unless it contains the token of that
-// attempt.
+// queue. They are sorted by the most reliable key first, then newest first. An annotation that was
+// reported before the letter was last sent does not describe this death, unless the annotation
+// contains the token of that attempt.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -409,8 +409,8 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated fills in the annotations of letters. of holds the id of the annotation of each letter;
-// 0 = none.
+// annotated fills in the annotations of the letters in list. The other list contains the id of each
+// letter's annotation; 0 = none.
 func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
 	for i, id := range of {
 		if id == 0 {
@@ -434,7 +434,7 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 }
 
 // PruneAnnotations deletes expired rows: annotations that joined no letter within the window, and
-// the keys of letters that no annotation named. It returns the number of deleted rows.
+// the keys of letters for which no annotation arrived. It returns the number of deleted rows.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

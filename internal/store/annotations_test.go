@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judge classifies received letters as the classifier does: with an annotation if one exists. A
-// letter without one waits for it.
+// judge classifies received letters as the classifier does. It uses an annotation if one exists; a
+// letter without an annotation waits for one.
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -84,7 +84,7 @@ func annotate(t testing.TB, s *store.Store, list ...deadletter.Annotation) deadl
 	return sum
 }
 
-// saidOf returns what is known about the failure of a letter: its error and its consumer's message.
+// saidOf returns the error of a letter and its consumer's message.
 func saidOf(t testing.TB, s *store.Store, id deadletter.ID) string {
 	t.Helper()
 	l := letter(t, s, id)
@@ -175,8 +175,8 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}
 }
 
-// An annotation that is stored after the classifier's lookup but before its verdict is joined with
-// the verdict.
+// An annotation may be stored after the classifier's lookup but before its verdict. The verdict
+// then joins the annotation to the letter.
 func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -326,7 +326,8 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 	}
 }
 
-// A repeated report is one annotation. It applies to one death, and to none twice.
+// A report that is repeated is stored as one annotation. The annotation applies to one death, and
+// never to a second one.
 func TestTheSameSaidAgain(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -404,7 +405,7 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	has("second", "first|first") // with identical text
 
 	send()
-	annotate(t, s, with(said, "third", "")) // while the consumer has it
+	annotate(t, s, with(said, "third", "")) // reported while the consumer has the letter
 	has("second", "first|first")
 	comeBack()
 	has("third", "third|third")
@@ -412,7 +413,7 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	send()
 	comeBack()
 	late := with(said, "fourth", string(sent.Attempt.Token))
-	send() // once more, before any report on the fourth death: the token identifies the death
+	send() // sent once more before any report on the fourth death: the token identifies the death
 	annotate(t, s, late)
 	has("fourth", "fourth|fourth")
 	comeBack()
@@ -430,8 +431,8 @@ func with(a deadletter.Annotation, message, token string) deadletter.Annotation 
 	return a
 }
 
-// A consumer's report is erased with its letter or, if it applies to several, with the last of
-// them.
+// A consumer's report is erased with its letter. A report that applies to several letters is erased
+// with the last of them.
 func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -454,8 +455,8 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// Annotations for a flood of one message without a queue are joined in transactions that do not
-// delay ingest for long, and no letter is left out.
+// Many letters of one message are annotated by a report that names no queue. They are joined in
+// transactions that do not delay ingest for long, and no letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -517,8 +518,8 @@ func BenchmarkAnnotate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(list)), "us/annotation")
 }
 
-// A flood of one message, each time with a different text, costs no more per letter than a flood of
-// different messages. Without the index of usable annotations it would be quadratic.
+// A flood of one message with a different text each time costs no more per letter than a flood of
+// different messages. Without the index of usable annotations, the cost would be quadratic.
 func BenchmarkAnnotateOneMessage(b *testing.B) {
 	s, err := store.Open(context.Background(), b.TempDir()+"/dlo.db", store.Options{})
 	if err != nil {

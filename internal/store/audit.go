@@ -14,16 +14,17 @@ import (
 )
 
 // actThrough is the SQL expression for the way of an act e of an operation o. Acts of older
-// versions have no recorded way: an act by dlo itself was automatic, and the start of an operation
-// takes the operation's way.
+// versions have no recorded way. Of these, an act by dlo itself counts as automatic, and the start
+// of an operation takes the operation's way.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
 // actDone is the SQL expression for the number of letters, groups or things that an act completed.
-// For the start of an operation it is the number so far.
+// For the start of an operation, it is the number that the operation has completed so far.
 const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
 
 // Audit returns up to limit acts that match an audit query, newest first, and the cursor of the
-// next page. The cursor is "" on the last page. Events of single letters are in their histories.
+// next page. The cursor is "" on the last page. Events of single letters are not in the audit, but
+// in the histories of the letters.
 func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
@@ -49,7 +50,8 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 	return list, next, s.targets(ctx, list)
 }
 
-// ActsAfter returns up to limit acts that were recorded after the act with an id, oldest first.
+// ActsAfter returns up to limit acts that were recorded after the act with the given id, oldest
+// first.
 func (s *Store) ActsAfter(ctx context.Context, id int64, limit int) ([]deadletter.Act, error) {
 	list, err := s.actList(ctx, clause{"e.letter IS NULL AND e.id > ?", []any{id}}, "ASC", limit)
 	if err != nil || len(list) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Selected body fields have facets, within a query, until their letters are purged or the masks
-// change.
+// Selected body fields have facets, also within a query, until their letters are purged or the
+// masks change.
 func TestFacetsOfBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestPropertiesThatCannotBeReadStopNoOtherLetter checks that a letter with unreadable properties
-// is classified, shown and claimed with the others. It is then reported as unpublishable, with the
-// reason.
+// is classified, shown and claimed with the others. The letter is then reported as unpublishable,
+// with the reason.
 func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -43,8 +43,8 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	}
 }
 
-// TestALetterWithoutContentsIsNotSentEmpty checks that such a letter is claimed with the others and
-// then reported as unpublishable, with the reason.
+// TestALetterWithoutContentsIsNotSentEmpty checks that a letter whose contents are missing is
+// claimed with the others and then reported as unpublishable, with the reason.
 func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

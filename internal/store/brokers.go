@@ -6,18 +6,18 @@ import "cmp"
 type Broker struct {
 	Name string
 	Was  []string // its earlier names
-	Same string   // the name of the entry that comes first of those that lead to its broker and vhost; "" = its own
+	Same string   // name of the first entry that leads to the same broker and vhost; "" = its own
 }
 
 // brokers maps between the names of brokers. In the file, a broker always keeps the name under
-// which the store first knew it. When it is renamed, its rows, its groups and everything else
-// therefore stay its own. Everywhere else it has its present name.
+// which the store first knew it. A renamed broker therefore keeps its rows, its groups and
+// everything else. Everywhere outside the file, a broker has its present name.
 type brokers struct {
 	list  []Broker
 	first map[string]string   // each name, present or earlier -> the name in the file
 	now   map[string]string   // each name -> the present one
 	all   map[string][]string // present name -> all its names
-	same  map[string]string   // present name -> that of the first entry for its broker and vhost
+	same  map[string]string   // present name -> present name of the first entry for its broker and vhost
 }
 
 func brokersOf(list []Broker) brokers {
@@ -33,15 +33,15 @@ func brokersOf(list []Broker) brokers {
 	return b
 }
 
-// call records the name of a broker in the file.
+// call sets the name that a broker has in the file.
 func (b *brokers) call(one *Broker, first string) {
 	for _, name := range b.all[one.Name] {
 		b.first[name] = first
 	}
 }
 
-// firstName returns a broker's name in the file. An unknown name is returned unchanged, as in the
-// methods below.
+// firstName returns a broker's name in the file. This method and those below return an unknown name
+// unchanged.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
 // present returns a broker's present name.

@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CancelOperation cancels an operation that is not over. Letters that it released but that were not
-// sent immediately return to their previous state. Sweep frees the letters it has not touched, in
-// chunks. Letters that are being sent finish normally. CancelOperation returns ErrConflict if there
-// is nothing to cancel.
+// CancelOperation cancels an operation that is not over. Letters that the operation released but
+// that were not sent yet return immediately to their previous state. Sweep frees the letters that
+// the operation has not touched, in chunks. Letters that are being sent finish normally.
+// CancelOperation returns ErrConflict if there is nothing to cancel.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
@@ -30,8 +30,8 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// takeOver cancels the rest of a halted operation in the transaction that freezes another
-// operation. That operation receives the letters of both when its selection is laid out.
+// takeOver cancels the rest of a halted operation in the transaction that freezes a new operation.
+// When the selection of the new operation is laid out, it receives the letters of both operations.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {
@@ -73,7 +73,7 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 		if err != nil {
 			return err
 		}
-		if r.state != deadletter.StateScheduled { // being sent
+		if r.state != deadletter.StateScheduled { // the letter is being sent
 			continue
 		}
 		t.moved(r, func() { r.state = l.was })

@@ -11,17 +11,17 @@ import (
 )
 
 // ClaimReceived returns up to n received letters with their bodies, oldest first. Reading records
-// each letter while it is being read. Letters with crashes are returned only if there are no
-// others, one at a time. If the process dies of such a letter again, no other verdict is lost. If
-// it dies for another reason, it is unlikely to do so while it reads one of them. Only one
-// classifier may claim at a time.
+// each letter while it is being read. Letters with crashes are returned one at a time, and only if
+// there are no other letters. If the process dies of such a letter again, no other verdict is lost.
+// If it dies for another reason, it is unlikely to be reading such a letter at that moment. Only
+// one classifier may claim at a time.
 func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
 // innocentFirst returns up to n letters with their bodies. The SQL clauses from and order select
-// and sort them. It returns letters without crashes or, if there are none, a single letter with
-// crashes.
+// and sort the letters. It returns letters without crashes or, if there are none, a single letter
+// with crashes.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -38,8 +38,8 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 // alone.
 const maxRead = 32 << 20
 
-// serials returns the first column of a query, up to the row at which the sizes in the second
-// column exceed the limit of a batch.
+// serials returns the first column of as many rows of a query as fit into one batch. The second
+// column contains the sizes. The first row always fits.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -162,8 +162,8 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.explains(c, serial, recent)
 }
 
-// diedAt returns when a letter died. ok is false for an imported letter, and for a letter that is
-// only decided again and whose time of death is unknown.
+// diedAt returns when a letter died. ok is false for an imported letter. It is also false for a
+// letter whose time of death is unknown and that is only decided again.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil
@@ -188,13 +188,13 @@ func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 type grouped struct {
 	id, first, last int64
 	died            []time.Time             // when its letters died
-	deaths          []deadletter.GroupDeath // for those that need people
+	deaths          []deadletter.GroupDeath // deaths of the letters that need people
 	from            int64                   // group that the letters left; 0 = none
-	own             bool                    // notify about this group, as the group they left was not notified yet
+	own             bool                    // notify about this group, as the notice about the group that the letters left was not sent yet
 }
 
-// join returns the group of a verdict, for a letter received at receivedAt. The letter of a trial
-// joins no group.
+// join returns the group of a verdict for a letter received at receivedAt. A letter that dlo made
+// for a trial joins no group.
 func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
 	if c.Tried {
 		return &grouped{}, nil
@@ -212,8 +212,8 @@ func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin
 	return g, nil
 }
 
-// growGroup extends a group's time range to the letters that joined it, and adds the deaths of
-// those that need people.
+// growGroup extends a group's time range to the letters that joined the group. It also adds the
+// deaths of those letters that need people.
 func (t *tx) growGroup(g *grouped) error {
 	if err := t.beat(g); err != nil {
 		return err
@@ -226,16 +226,16 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 	var id, was int64
 	var text, reason string
 	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
-	if err == nil && was == 0 && typ != 0 { // created before type names from frameworks counted as types
-		named := text == "" && c.Error == "" // then all its letters have this type
+	if err == nil && was == 0 && typ != 0 { // the group was created before type names from frameworks counted as types
+		named := text == "" && c.Error == "" // if so, all letters of the group have this type
 		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
 			was = typ
 		}
 	}
-	if err == nil && text == "" && c.Error != "" { // all its earlier letters were purged
+	if err == nil && text == "" && c.Error != "" { // all earlier letters of the group were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
 	}
-	if err == nil && (was != typ || reason != c.Reason) { // a rule has grouped letters that differ
+	if err == nil && (was != typ || reason != c.Reason) { // a rule has grouped letters that differ in type or reason
 		_, err = t.exec(`UPDATE groups SET mixed = 1 WHERE id = $1 AND mixed = 0`, id)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {

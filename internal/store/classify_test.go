@@ -62,7 +62,7 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// reading records that a letter is being read; "" = none.
+// reading records which letter is being read; "" = none.
 func (p *process) reading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {
@@ -70,9 +70,9 @@ func (p *process) reading(t *testing.T, id deadletter.ID) {
 	}
 }
 
-// A letter that kills the classifier is charged with a crash and tried once more, alone and after
-// all others. If it kills the classifier again, it counts as undecodable. Its neighbours are not
-// charged.
+// A letter that kills the classifier is charged with a crash. It is tried once more, alone and
+// after all other letters. If it kills the classifier again, it counts as undecodable. Its
+// neighbours are not charged.
 func TestALetterThatKillsTheClassifier(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -111,8 +111,9 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTwoReadingsChargesNobody checks that a batch is not charged for being claimed, or
-// even read, when dlo died.
+// TestAKillBetweenTwoReadingsChargesNobody checks that no letter of a batch is charged when dlo
+// dies between two readings. A letter that was only claimed is not charged, nor is one that was
+// already read.
 func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -136,7 +137,7 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
-	p.dead(t, p.claim(t, 10)...) // the other one
+	p.dead(t, p.claim(t, 10)...) // the other letter
 	p.reading(t, ids[0])
 	p.dead(t, p.claim(t, 10)...)
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
@@ -148,8 +149,8 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	}
 }
 
-// Received letters are claimed oldest first. A letter with crashes is claimed alone, when there are
-// no others.
+// Received letters are claimed oldest first. A letter with crashes is claimed alone, once there are
+// no other letters.
 func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// LastSeen returns the latest time recorded in the store. If the clock shows an earlier time, it
-// was set back.
+// LastSeen returns the latest time recorded in the store. A clock that shows an earlier time was
+// set back.
 func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	var event, letter int64
 	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
@@ -14,7 +14,7 @@ func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 }
 
 // DrawNear moves automatic retries that are due after latest forward to latest, and returns how
-// many it moved. After the clock was set back, no letter then waits longer than the longest
+// many it moved. A clock that was set back therefore makes no letter wait longer than the longest
 // back-off. Due times chosen by a person do not change.
 func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	done := 0

@@ -17,8 +17,8 @@ var (
 )
 
 // Collector returns the gauges dlo_letters, dlo_classify_backlog, dlo_groups, dlo_letters_overdue
-// and dlo_schedule_lag_seconds. Each scrape reads them from counters and an index, so that no
-// letters have to be counted.
+// and dlo_schedule_lag_seconds. Each scrape reads them from counters and an index, without counting
+// letters.
 func (s *Store) Collector() prometheus.Collector { return collector{s, &deadletter.Labels{}} }
 
 type collector struct {
@@ -90,7 +90,8 @@ type standing struct {
 }
 
 // inboxGroups counts the groups in the inbox by status and severity, including combinations with no
-// groups. A group without a severity, with held letters but no dead one yet, counts as digest.
+// groups. A group that has held letters but no dead letter yet has no severity. It counts as
+// digest.
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}
 	for _, status := range deadletter.GroupStatuses {

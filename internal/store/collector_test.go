@@ -66,7 +66,7 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 	}
 }
 
-// Letters that wait for their due time, or because of a pause, are not late.
+// Letters that wait for their due time, or that a pause keeps back, are not late.
 func TestTheLagOfTheSchedule(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

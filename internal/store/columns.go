@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// column is a column of a SELECT and the variable its value is read into.
+// column is a column of a SELECT, with the variable into which its value is read.
 type column struct {
 	text string // in SQL
 	into any    // for sql.Rows.Scan
 }
 
-// columns are built once per query, for a struct that every row is read into. Both the list of the
-// SELECT and the scan of its rows use them, so the two cannot differ.
+// columns are the columns of a query, built once, with the struct into which each row is read. The
+// list of the SELECT and the scan of its rows both use them, so the two cannot differ.
 type columns []column
 
 // list returns the column list for a SELECT.

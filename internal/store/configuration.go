@@ -15,11 +15,11 @@ import (
 
 const (
 	configurationKey = "configuration"
-	changesNamed     = 20 // in one act
+	changesNamed     = 20 // changes named in one act
 )
 
-// Configured records in the audit what has changed in the configuration since the last call, by the
-// paths of its keys. A value that begins with # stands for one that is not shown. The first call
+// Configured records in the audit which keys of the configuration have changed since the last call,
+// by their paths. A value that begins with # replaces a value that is not shown. The first call
 // records nothing.
 func (s *Store) Configured(ctx context.Context, outline map[string]string) error {
 	text, _ := json.Marshal(outline) // texts always encode

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestChangesOfTheConfiguration checks what the audit says of a changed configuration.
+// TestChangesOfTheConfiguration checks the acts that record a changed configuration.
 func TestChangesOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -38,8 +38,8 @@ type moves struct {
 	shares  map[share]int64
 	read    map[reading]int64
 	learned map[learned]int64
-	runs    map[int64]run   // by origin
-	overdue map[int64]int64 // by group
+	runs    map[int64]run   // runs by origin
+	overdue map[int64]int64 // changes by group
 }
 
 // reading is an additional key by which letters that still have a body are counted.
@@ -145,8 +145,8 @@ func (m *moves) flush(t *tx) error {
 	return nil
 }
 
-// record is a letter as the write methods of this package see it: the values by which it is
-// counted, and its current state.
+// record is a letter as the write methods of this package see it. It contains the values by which
+// the letter is counted, and the letter's current state.
 type record struct {
 	id         int64
 	state      deadletter.State
@@ -159,21 +159,21 @@ type record struct {
 	severity   string
 	receivedAt int64
 	attempts   int
-	publishes  int // publishes so far: n of the newest attempt
+	publishes  int // number of publishes so far: n of the newest attempt
 	operation  sql.NullInt64
 	nacks      int
 	random     int64
 	dueAt      sql.NullInt64
 	epoch      sql.NullInt64
-	heldFrom   deadletter.State // of a held letter
-	target     sql.NullInt64    // origin it was last sent to instead of its own
+	heldFrom   deadletter.State // state from which a held letter was held
+	target     sql.NullInt64    // origin that the letter was last sent to, if not its own
 	changedAt  int64
 	rule       string
-	waiter     string // the broker waiter that it is to wait behind
+	waiter     string // broker waiter in which the letter is to wait
 	wait       int64  // milliseconds
 	waitsIn    sql.NullString
-	toldBy     sql.NullInt64 // when people are notified that it still waits
-	overdue    bool          // they were
+	toldBy     sql.NullInt64 // when people are notified that the letter still waits
+	overdue    bool          // people were notified
 	suspect    int           // 0, or the position in deadletter.Doubts, counted from 1
 }
 
@@ -187,17 +187,18 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits reports whether the broker has the letter until its retry, so that no one can act on it.
+// waits reports whether the letter is in the broker until its retry, so that no one can act on it.
 func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// live reports whether the newest copy of a letter is being sent or in its queue.
+// live reports whether the newest copy of a letter is being sent, is in its queue, or waits in the
+// broker.
 func (r *record) live() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }
 
-// record reads a letter. It returns sql.ErrNoRows if the letter does not exist.
+// record reads a letter from the database. It returns sql.ErrNoRows if the letter does not exist.
 func (t *tx) record(id int64) (*record, error) {
 	var r record
 	err := t.row(`SELECT `+recordColumns+` FROM letters l WHERE l.id = $1`, []any{id}, r.dest()...)

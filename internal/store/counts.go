@@ -66,8 +66,8 @@ const sampled = 1000
 // Facets returns the values of each field among the letters that match q, with the number of
 // letters for each value, most first. A field's own terms do not narrow its facet, so that more of
 // its values can be chosen. If the counters cannot answer q, the newest letters serve as a sample,
-// and Sampled contains their number. This always applies to body fields, which are named by their
-// paths.
+// and Sampled contains their number. Body fields, which are named by their paths, always use such a
+// sample.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -148,7 +148,7 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 // bodyFacet counts the values of a body field among the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
-	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value tells of the content
+	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value reveals content
 		return facetOf(field, nil), 0, nil
 	}
 	p, err := s.plan(ctx, q.With(query.Field(field)))
@@ -181,7 +181,7 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 	return facetOf(field, counts), len(serials), nil
 }
 
-// sample returns the newest letters of a plan.
+// sample returns the newest letters that match a plan.
 func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
 	serials, err := s.newest(ctx, s.read, p, 0, false, sampled)
 	if err != nil {
@@ -243,7 +243,8 @@ const rollupStep = rollupMillis * time.Millisecond
 
 // Histogram returns the number of letters that match q by time of receipt, in at most bars
 // intervals between from and to. If both times are zero, it covers the whole time with letters. If
-// the rollups cannot answer q, it samples the newest letters, and Sampled contains their number.
+// the rollups cannot answer q, the newest letters serve as a sample, and Sampled contains their
+// number.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(ctx, q)
@@ -311,7 +312,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	if !from.IsZero() {
 		first = from.UnixMilli() / rollupMillis
 	} else {
-		first = min(first, last-int64(bars)+1) // a single first bar would look like the whole history
+		first = min(first, last-int64(bars)+1) // if there were only one bar, it would look like the whole history
 	}
 	if !to.IsZero() {
 		last = to.UnixMilli() / rollupMillis
@@ -329,9 +330,9 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled converts a plan into a condition on rollups r, if the rollups can answer it. All letters
-// of a group have one origin and, unless it is mixed, one type and reason. Letters without a group
-// have none.
+// rolled converts a plan into a condition on rollups r, if the rollups can answer the plan. All
+// letters of a group have one origin. Unless the group is mixed, they also have one type and one
+// reason. Letters without a group have no origin, type or reason.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false
@@ -344,7 +345,7 @@ func rolled(p *plan) (clause, bool) {
 		case query.Group, query.Owner, query.Status:
 			list = append(list, clause{strings.ReplaceAll(d.text, "l.grp", "r.grp"), d.args})
 		case query.Severity:
-			return clause{}, false // a rule may have changed between two letters of a group
+			return clause{}, false // letters of one group may differ, as a rule may have changed between them
 		default:
 			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
 		}

@@ -22,7 +22,7 @@ func (s *Store) Damaged() error {
 	return nil
 }
 
-// met is called with every error that SQLite returns, from writes and from reads.
+// met is called with the error of every SQLite call, for writes and for reads.
 func (s *Store) met(err error) {
 	if !isDamage(err) || !s.damage.CompareAndSwap(nil, &err) {
 		return
@@ -52,7 +52,7 @@ func damaged(err error) error {
 type connector struct {
 	driver.Connector
 	met    func(error)
-	scoped func(ctx context.Context, query string) string // nil: what is read has no scope
+	scoped func(ctx context.Context, query string) string // nil: reads are not limited to a scope
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -70,7 +70,7 @@ func (s *Store) database(mode string) (*sql.DB, error) {
 		return nil, err
 	}
 	scoped := s.scoped
-	if mode == "rw" { // what a transaction does is checked before it begins
+	if mode == "rw" { // the scope of a transaction is checked before the transaction begins
 		scoped = nil
 	}
 	return sql.OpenDB(connector{c, s.met, scoped}), nil
@@ -134,7 +134,7 @@ func (c metConn) QueryContext(ctx context.Context, query string, args []driver.N
 type metStmt struct {
 	sqliteStmt
 	met      func(error)
-	prepared func(ctx context.Context) bool // for the scope of the context
+	prepared func(ctx context.Context) bool // reports whether the statement was prepared for the scope of ctx
 }
 
 var errOtherScope = errors.New("a query was prepared for another scope")

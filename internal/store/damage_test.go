@@ -53,8 +53,8 @@ func classified(t *testing.T) (content []byte, bodies map[deadletter.ID][]byte, 
 }
 
 // TestAFlippedBitIsNeverWrittenOn flips a bit in the structure of a table or an index. The store
-// must either fail to open or keep serving. Once damage has been found, nothing more is written. A
-// letter whose write succeeded can be read unchanged or not at all.
+// must either fail to open or keep serving. Once the store has found damage, it writes nothing
+// more. A letter whose write succeeded can be read unchanged or not at all.
 func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	t.Parallel()
 	good, bodies, roots := classified(t)
@@ -133,8 +133,8 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 	return stored
 }
 
-// writesNothing checks that every write is rejected, and that no byte of the store changes, not
-// even when it is closed.
+// writesNothing checks that every write is rejected and that no byte of the store changes, not even
+// when the store is closed.
 func writesNothing(t *testing.T, s *store.Store, path string, seed uint64) {
 	t.Helper()
 	files := func() [][]byte { return [][]byte{contents(t, path), contents(t, path+"-wal")} }

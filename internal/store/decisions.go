@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// choice is everything that people choose for a group: a decision changes it and undo restores it.
+// choice is everything that people choose for a group. A decision changes the choice, and an undo
+// restores it.
 type choice struct {
 	Status   deadletter.GroupStatus `json:"status"`
 	Severity deadletter.Severity    `json:"severity,omitempty"`
@@ -26,7 +27,7 @@ type choice struct {
 	Head     int64                  `json:"head,omitempty"`
 }
 
-// choices are the choices for a group, and its life.
+// choices are the choices for a group, together with the life of the group.
 type choices struct {
 	life                *deadletter.GroupLife
 	owner, ticket, note string
@@ -107,8 +108,8 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 	return out, err
 }
 
-// unchanged checks that a group was last changed at a time; zero = whenever. The error wraps
-// ErrChanged.
+// unchanged checks that a group was last changed at the given time. A zero time matches any change.
+// The error wraps ErrChanged.
 func (t *tx) unchanged(id deadletter.GroupID, at time.Time) error {
 	var changed int64
 	if at.IsZero() {
@@ -132,8 +133,8 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	return t.audit(a)
 }
 
-// decide applies a decision to one group. why explains why the decision does not apply to the
-// group.
+// decide applies a decision to one group. If the decision does not apply to the group, why gives
+// the reason.
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.json(), c.life
 	var told []*deadletter.Notice
@@ -170,7 +171,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		}
 		g.Status, g.Snooze, g.Resolved = deadletter.GroupOpen, deadletter.Snooze{}, deadletter.Resolution{}
 	}
-	if g.Status == deadletter.GroupNew { // a person has looked at it
+	if g.Status == deadletter.GroupNew { // a person has looked at the group
 		g.Status = deadletter.GroupOpen
 	}
 	if d.Owner != nil {
@@ -200,8 +201,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.notices(told)
 }
 
-// merge merges a group into another group. why explains a refusal: for example, a group with others
-// merged into it cannot be merged.
+// merge merges a group into another group. why gives the reason for a refusal. For example, a group
+// with others merged into it cannot be merged.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
@@ -235,8 +236,8 @@ func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	return g.Severity, err
 }
 
-// Undo reverses a decision for those of its groups that have not changed since. It skips the
-// others. It returns ErrConflict if none is left or if the decision was undone already.
+// Undo reverses a decision in each of its groups that has not changed since. It skips the other
+// groups. It returns ErrConflict if every group has changed or if the decision was undone already.
 func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
 	var out deadletter.Decided
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -299,7 +300,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore restores the earlier choices for a group. why explains why it cannot.
+// restore restores the earlier choices for a group. If they cannot be restored, why gives the
+// reason.
 func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
@@ -344,9 +346,9 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	return "", t.notices(told)
 }
 
-// tellAgain withdraws the notice that a group no longer needs people. If the notice was not
-// delivered yet, it is never sent. If it was, people are notified of the group again. If the
-// group's incident continued without it, the group rejoins that incident.
+// tellAgain withdraws the notice that a group no longer needs people. A notice that was not
+// delivered yet is never sent. If the notice was delivered, people are notified of the group again.
+// If the group's incident continued without the group, the group rejoins that incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {
 		return nil, err
@@ -377,11 +379,11 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
-// decidedNotice selects the newest notice of a group that its last decision wrote.
+// decidedNotice selects the newest notice that the last decision about a group wrote.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle withdraws the machine notice that a group no longer needs people, unless it was
-// delivered. Machines are notified again when the group next needs nobody.
+// unsettle withdraws the machine notice that a group no longer needs people, unless the notice was
+// delivered. When the group next needs nobody, machines are notified again.
 func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {

@@ -92,8 +92,8 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// An undo corrects what people were told. If they have not been told yet that a group is over, they
-// never are. If they have, the group begins again for them.
+// An undo corrects the notices to people. If no notice has reported yet that a group is over, none
+// is sent. If one has, people are notified of the group again.
 func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -134,7 +134,7 @@ func TestUndoAndWhatPeopleWereTold(t *testing.T) {
 	}
 }
 
-// An undo never merges a group into a group that is merged itself.
+// An undo never merges a group into a group that is itself merged into another.
 func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Declare records things that dlo declares on brokers, and an act unless its kind is "". A thing
-// that is recorded already keeps its time.
+// Declare records things that dlo declares on brokers. It also records act, unless its kind is "".
+// A thing that is already recorded keeps its time.
 func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range things {
@@ -26,7 +26,8 @@ func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act d
 	return nil
 }
 
-// Undeclare forgets things that dlo removed from brokers, and records an act unless its kind is "".
+// Undeclare removes the records of things that dlo removed from brokers. It also records act,
+// unless its kind is "".
 func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, id := range ids {

@@ -32,7 +32,7 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 }
 
 // Digest returns the letters that died in a window of time and still need people, by group, with at
-// most lines groups. It counts by the minute in which a letter came to need people.
+// most lines groups. A letter counts in the minute in which it came to need people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -92,8 +92,8 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 // forgottenAfter is how long a pause may last before the digest mentions it.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten returns the pauses that had lasted for a long time at the given time and keep letters
-// back.
+// forgotten returns the pauses that keep letters back and that had already lasted for a long time
+// at the given time.
 func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
@@ -121,7 +121,7 @@ type digestedGroup struct {
 	letters int
 }
 
-// rank sorts regressed and escalating groups first, then new ones.
+// rank sorts regressed and escalating groups first, then new groups.
 func (g *digestedGroup) rank() int {
 	switch {
 	case g.status == deadletter.GroupRegressed, g.status == deadletter.GroupEscalating:
@@ -132,8 +132,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// SettledByPeople counts the letters received between two times that an operation sent, so that
-// they did not recover on their own.
+// SettledByPeople counts the letters received between two times that an operation sent. These
+// letters did not recover on their own.
 func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
 	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
 	if err != nil {
@@ -204,9 +204,9 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	return byID, nil
 }
 
-// suggestion describes what was last done with the letters of a group, and how many times in a row.
-// It returns "" if nothing was done. A discard does not count if letters of the group were restored
-// afterwards.
+// suggestion describes the last action on the letters of a group, and how many times in a row it
+// was taken. It returns "" if there was no action. A discard does not count if letters of the group
+// were restored afterwards.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
 	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
 	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
@@ -232,7 +232,7 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 }
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
-// changes or SendDigest is called again; sent reports whether this call wrote it. by names the
+// changes or SendDigest is called again. sent reports whether this call wrote the digest. by is the
 // person who requested it, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
@@ -266,8 +266,8 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 	return sent, nil
 }
 
-// LastDigest returns the newest digest that was sent on schedule. It returns ErrNotFound before the
-// first.
+// LastDigest returns the newest digest that was sent on schedule. It returns ErrNotFound if none
+// was sent yet.
 func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
 	var content string
 	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)

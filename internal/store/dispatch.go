@@ -12,15 +12,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxClaim limits the total size of the bodies in one claim, in bytes. They stay in memory until
-// their confirms are recorded. A single larger body is claimed alone.
+// maxClaim limits the total size of the bodies in one claim, in bytes. The bodies stay in memory
+// until their confirms are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
 // ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them:
-// state publishing, an attempt with its token, and this process. a limits how many automatic
-// retries may leave now. Letters of paused queues and groups stay; the limits do not apply to
-// letters released by an operation. Letters that are to wait in the broker are claimed before they
-// are due, for one of a.Waiters.
+// state publishing, an attempt with its token, and the epoch of this process. a limits how many
+// automatic retries may leave now, but does not limit letters released by an operation. Letters of
+// paused queues and groups stay. Letters that are to wait in the broker are claimed before they are
+// due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -135,8 +135,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
-// turns remembers the origin with which the last claim of each broker began. If one queue always
-// came first and always had due letters, no other queue would be claimed from.
+// turns remembers the origin with which the last claim of each broker began. Without turns, a queue
+// that always came first and always had due letters would keep all other queues waiting.
 type turns struct {
 	mu    sync.Mutex
 	began map[string]int64
@@ -160,18 +160,19 @@ func (t *turns) next(broker string, origins []int64) []int64 {
 
 // taking describes how a letter is claimed.
 type taking struct {
-	probe bool // of a breaker
-	early bool // before it is due, for its waiter
+	probe bool // claimed as a probe of a breaker
+	early bool // claimed for its waiter, before it is due
 }
 
-// late reports whether a letter is too late for a queue with one fixed delay, which would keep it
-// for that whole delay. The letter then waits in the store. wait and due are in milliseconds.
+// late reports whether a letter is too late for a queue with one fixed delay, because the queue
+// would keep the letter for that whole delay. The letter then waits in the store. wait and due are
+// in milliseconds.
 func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
-// notPaused is the SQL condition for letters l of an origin whose group is not paused. A pause of
-// the whole queue is checked elsewhere.
+// notPaused is the SQL condition for those letters l of an origin whose group is not paused. A
+// pause of the whole queue is checked elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
 // dueLetters selects the letters l of origin $1 whose automatic retry is due at $2.
@@ -193,7 +194,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
 	// Select the distinct origins first. The counters have one row per group. When SQLite joined
-	// them directly, it read all due letters of the origin for each row (modernc.org/sqlite
+	// the counters directly, it read all due letters of the origin for each row (modernc.org/sqlite
 	// v1.60.1; 800 groups and 2,500 letters took 2 s).
 	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
@@ -219,7 +220,7 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 }
 
 // NextDue returns when the next scheduled letter becomes due after now, even if something will keep
-// it back then. It returns the zero time if there is none.
+// that letter back then. It returns the zero time if there is no such letter.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
 	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
@@ -267,8 +268,8 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	return d, err
 }
 
-// redirect sets the target of a letter that no operation redirects: the target of a saved redirect,
-// or else the letter's origin.
+// redirect sets the target of a letter that no operation redirects. The target is that of a saved
+// redirect, if there is one, and otherwise the letter's origin.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -288,8 +289,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter, with the broker that the letter is sent to, and the target
-// queue.
+// route returns the origin of a letter and the target queue. The broker and vhost of the returned
+// origin are those that the letter is sent to.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -300,9 +301,9 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 }
 
 // contents reads the contents of claimed letters, each in the revision of its newest attempt, and
-// how they died. It runs in the transaction of the claim, so that no letter stays claimed that
-// could not be read. A letter whose contents are lost cannot be published, and its properties give
-// the reason.
+// how the letters died. It runs in the transaction of the claim. A letter that could not be read
+// therefore does not stay claimed. A letter whose contents are lost cannot be published, and its
+// properties give the reason.
 func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -334,10 +335,10 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt an earlier process left unfinished,
-// or that this process freed for another try after Mark.DueAt (Mark.Resend). They keep their
-// attempt and token, and may already have been sent. It never takes letters that this process is
-// still publishing, however long that takes.
+// ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished: an earlier process
+// left it so, or this process freed the letter for another try after Mark.DueAt (Mark.Resend). The
+// letters keep their attempt and token, and may already have been sent. ClaimDoubtful never takes
+// letters that this process is still publishing, however long that takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,
@@ -374,8 +375,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. If the attempt's wait has not ended but is too
-// short for its wait queue, wait is true: the attempt is resumed when the wait has ended.
+// claimAgain resumes the newest attempt of a letter. wait is true if the rest of the attempt's wait
+// is too short for its wait queue. The attempt is then resumed when the wait has ended.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
@@ -393,7 +394,7 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
-	if until.Int64 > now.UnixMilli() { // otherwise it is due and goes to its queue
+	if until.Int64 > now.UnixMilli() { // otherwise the letter is due and goes to its queue
 		d.Waiter, d.Wait, d.Letter.DueAt = waiter, time.Duration(r.wait)*time.Millisecond, timeOf(until)
 		if late(waiter, r.wait, until.Int64, now) {
 			_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, r.id, until.Int64)

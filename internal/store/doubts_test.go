@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestDoubtfulTwinsAreSettledAtOnce checks that letters that a broker restart may have brought back
-// are found by their doubt until people have decided. One operation decides about all of them.
+// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have brought back.
+// They are found by their doubt until people have decided. One operation decides about all of them.
 func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -59,7 +59,7 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 }
 
 // TestACutOffWindowIsSettledInOneStep checks that one operation on doubt:cut-off settles a whole
-// window whose letters may be copies, and leaves the letters that they may be copies of.
+// window whose letters may be copies. It does not touch the letters that may have been copied.
 func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	t.Parallel()
 	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {
@@ -68,7 +68,7 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 			s, _ := open(t)
 			ctx := t.Context()
 			w := copies(t, 1, 1, false, "x", "x", "x")
-			w.GivesBack = true // so that nothing can tell whether the window came back
+			w.GivesBack = true // nothing can then show whether the window came back
 			if _, err := s.Receive(ctx, w); err != nil {
 				t.Fatal(err)
 			}
@@ -112,8 +112,8 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfTheVersionBefore checks that letters held as doubtful twins by an older version are
-// found by their doubt.
+// TestDoubtsOfTheVersionBefore checks that letters which an older version held as doubtful twins
+// are found by their doubt.
 func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 10)

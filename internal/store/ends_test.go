@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A letter that is purged while it is watched does not keep the operation that sent it from ending.
-// If it comes back, it becomes a new letter.
+// A watched letter is purged. The operation that sent the letter can still end. If the letter comes
+// back, it becomes a new letter.
 func TestAWatchedLetterIsPurged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -32,8 +32,9 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer one is in its queue. That copy is still live,
-// so the letter is not sent again, and the operation that sent it gets its verdict.
+// An older attempt in doubt comes back while the copy of a newer attempt is in its queue. The newer
+// copy is still live, so the letter is not sent again. The operation that sent the older attempt
+// gets its verdict.
 func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -61,11 +62,11 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 	}
 }
 
-// A held letter whose operation was cancelled and whose queue rejected it is held again for its
-// original reason.
+// A held letter is released, its operation is cancelled, and its queue rejects it. The letter is
+// then held again for its original reason.
 func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} { // the queue rejects it after the operation was cancelled
+	for _, late := range []bool{false, true} { // true: the queue rejects the letter after the operation was cancelled
 		s, c := open(t)
 		ctx := context.Background()
 		guarded := receive(t, s, window(t, 1, "sms", 1)).New[0]
@@ -96,8 +97,9 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 	}
 }
 
-// A letter without an origin was sent to another queue and held because that queue no longer
-// exists. When released, it is decided again. Nothing could send it automatically.
+// A letter without an origin was sent to another queue, and was then held because that queue no
+// longer exists. When the letter is released, it is decided again, as nothing could send it
+// automatically.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -120,8 +122,8 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	}
 }
 
-// A purge applies to what was selected. It spares a letter that came back while the purge could
-// still be undone.
+// A purge applies to the letters as they were selected. It spares a letter that came back while the
+// purge could still be undone.
 func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -156,8 +158,8 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	}
 }
 
-// A letter that came back and was decided again while the indexer read it is read once more, so
-// that search finds its current state.
+// A letter comes back and is decided again while the indexer reads it. The indexer reads it once
+// more, so that search finds its current state.
 func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -229,7 +231,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 
 	op, due = requeue(t, s, c, due[0].Letter.ID)
 	s = reopen(s)
-	again(s) // and sent again
+	again(s) // the letter is sent again
 	s = reopen(s)
 	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // in_doubt is now hold
 	if got := operation(t, s, op); got.Twice != 1 || attempts(t, s, due[0].Letter.ID)[1].Sends != 2 {
@@ -240,8 +242,8 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	}
 }
 
-// A selection made while a write is running does not include what that write changes, because a
-// reader cannot see it yet.
+// A selection made while a write is running does not include the changes of that write, because a
+// reader cannot see them yet.
 func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -252,7 +254,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	q := parse(t, "queue:sms -state:scheduled")
 	var until time.Time
 	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
-		c.at = c.at.Add(time.Second) // the write takes time; meanwhile a person reads
+		c.at = c.at.Add(time.Second) // a person reads while the write is running
 		until = s.AsOf(c.now())
 		if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
 			t.Error(n, err)
@@ -310,8 +312,8 @@ func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 	}
 }
 
-// A queue that nobody consumes may hold very many letters. Ingest gets its turn while their watches
-// are extended.
+// A queue without consumers may hold very many letters. Ingest gets its turn while the watches over
+// these letters are extended.
 func TestManyLettersAreWatchedOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -340,8 +342,8 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 }
 
-// When the masks change, search immediately stops confirming what it found before, even before
-// everything is indexed again.
+// When the masks change, search must no longer confirm text that is masked now. This applies
+// immediately, before everything is indexed again.
 func TestSearchForgetsWhatIsMaskedNow(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

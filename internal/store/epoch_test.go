@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// copies returns a window of deliveries with the given bodies, all flagged as redelivered or not. A
-// body that begins with "m" is also the delivery's message id.
+// copies returns a window of deliveries with the given bodies. Either all of them are flagged as
+// redelivered or none is. A body that begins with "m" is also the delivery's message id.
 func copies(t testing.TB, session, number int64, redelivered bool, bodies ...string) deadletter.Window {
 	t.Helper()
 	w := window(t, number, "sms", len(bodies))
@@ -42,8 +42,8 @@ func restarted(t testing.TB, s *store.Store) {
 	}
 }
 
-// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged.
-// A flag alone never suppresses a row.
+// After a restart of the broker, letters of earlier sessions may come back one by one, all flagged
+// as redelivered. A flag alone never suppresses a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 		after  []string // session 2
 		change func(w *deadletter.Window)
 		want   shape
-		twin   int // the earlier letter that the first new row is a twin of, from 1; 0 = none
+		twin   int // number of the earlier letter whose twin the first new row is, from 1; 0 = none
 	}{
 		{name: "equal with a message id: merged", before: []string{"m1"}, after: []string{"m1"}, want: shape{Merged: 1}},
 		{name: "equal without: a suspect, linked", before: []string{"x"}, after: []string{"x"}, want: shape{New: 1, Suspects: 1}, twin: 1},
@@ -117,7 +117,7 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 	}
 }
 
-// A row claimed by one window after a restart cannot be claimed by the next window.
+// After a restart, a row claimed by one window cannot be claimed by the next window.
 func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"m1", "x"} {
@@ -140,8 +140,8 @@ func TestARowIsClaimedOnceAcrossWindows(t *testing.T) {
 	}
 }
 
-// A second restart may also undo the acks after the first. The letter comes back once more and
-// still matches its row.
+// A second restart may also undo the acks that followed the first restart. The letter comes back
+// once more and still matches its row.
 func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -152,7 +152,7 @@ func TestASecondRestartBringsBackTheSameLetter(t *testing.T) {
 		restarted(t, s)
 		w := copies(t, session, 1, true, "m2", "m1", "m1")
 		w.Restarted = true
-		w.Arrivals = w.Arrivals[:2+session/4] // one more the last time
+		w.Arrivals = w.Arrivals[:2+session/4] // the last session has one delivery more
 		want := shape{Merged: 2}
 		if session == 4 {
 			want.New = 1
@@ -171,8 +171,8 @@ func TestTheHorizonBoundsTheLook(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		age   time.Duration // of the first session when the restart is detected
-		later time.Duration // time until the letter comes back, after the restart
+		age   time.Duration // age of the first session when the restart is detected
+		later time.Duration // time from the restart until the letter comes back
 		rows  int
 		want  shape
 	}{
@@ -218,7 +218,7 @@ func TestSessionsOfAnInbox(t *testing.T) {
 	}
 	var got []deadletter.InboxSession
 	got = append(got, begin())
-	reached(map[[2]string]bool{}) // it has only tried
+	reached(map[[2]string]bool{}) // the session has only tried to connect
 	if err := s.Calm(ctx, "main", "/", "dlo.letters", "dlo.epoch.1"); err != nil {
 		t.Fatal(err)
 	}
@@ -236,14 +236,14 @@ func TestSessionsOfAnInbox(t *testing.T) {
 	}
 }
 
-// A session that finds an open window takes it back completely or not at all.
+// A session that finds an open window takes back either the whole window or none of it.
 func TestClaimOfAnOpenWindow(t *testing.T) {
 	t.Parallel()
 	count := func(n ...int64) []int64 { return n } // x-delivery-count of each delivery; -1 = absent
 	for _, c := range []struct {
 		name         string
 		bodies       []string
-		earlier      []string // settled before
+		earlier      []string // bodies of a window that was settled before
 		first, again []int64
 		looks        int  // earlier sessions that ended without a decision
 		givesBack    bool // letters behind the window are given back with its session
@@ -367,7 +367,8 @@ func counts(t testing.TB, w *deadletter.Window, n []int64) {
 	print(t, w)
 }
 
-// A claim can be interrupted too. The window then stays open, and the next session claims it again.
+// A claim of a window can also be cut off. The window then stays open, and the next session claims
+// it again.
 func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -389,8 +390,8 @@ func TestAClaimThatIsCutOffIsClaimedAgain(t *testing.T) {
 	}
 }
 
-// A doubtful window stays doubtful: letters given back by an earlier session may still be behind
-// it.
+// A doubtful window stays doubtful, because letters given back by an earlier session may still be
+// behind it.
 func TestADoubtfulClaimThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -430,7 +431,7 @@ func TestAClaimOfAnotherSizeIsRefused(t *testing.T) {
 	}
 }
 
-// The journal keeps what lies within the horizon, and no more.
+// The journal keeps exactly the windows within the horizon.
 func TestTheJournalIsPruned(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

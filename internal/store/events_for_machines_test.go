@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Machines are notified when a group is quiet and when it no longer needs people, and when an
-// operation ends. These notices use their own channels and do not wait for other notices there.
+// Machines are notified when a group is quiet, when a group no longer needs people, and when an
+// operation ends. These notices use their own channels, where they do not wait for other notices.
 func TestMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -20,7 +20,7 @@ func TestMachinesAreTold(t *testing.T) {
 	g.hears("hook") // no notices yet
 	g.Machines("hook")
 	g.die("sms", 2, 1)
-	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for it
+	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for this group
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
 	g.hears("hook")
@@ -49,8 +49,8 @@ func TestMachinesAreTold(t *testing.T) {
 	g.hears("oncall")
 }
 
-// However many machine notices are queued, a notice to people on the same channel does not wait for
-// them.
+// A notice to people does not wait for machine notices on the same channel, however many are
+// queued.
 func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -66,7 +66,7 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	}
 }
 
-// A machine notice about a group never overtakes a notice about the group to everyone.
+// A machine notice about a group never overtakes a notice to everyone about that group.
 func TestMachinesAreToldInOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

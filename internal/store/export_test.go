@@ -9,7 +9,7 @@ import (
 // Reader returns the reading connections.
 func (s *Store) Reader() *sql.DB { return s.read }
 
-// ReadThrough replaces the reading connections with those of another driver.
+// ReadThrough replaces the reading connections with connections of another driver.
 func (s *Store) ReadThrough(driver string) error {
 	db, err := sql.Open(driver, dsn(s.path, "ro"))
 	if err != nil {
@@ -33,10 +33,10 @@ func (s *Store) ReadBack(ctx context.Context) error { return s.readBack(ctx) }
 // IsRefused reports whether the file system rejected a write.
 func IsRefused(err error) bool { return isRefused(err) }
 
-// Refuse records the error of a write.
+// Refuse records that a write failed with err.
 func (s *Space) Refuse(err error) bool { return s.refuse(err) }
 
-// HasScope reports whether a table is in the lists of a request with a scope.
+// HasScope reports whether a table is in one of the lists that limit a request with a scope.
 func HasScope(table string) bool {
 	_, seen := seenTables[table]
 	return seen || slices.Contains(hiddenTables, table)

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// families knows which groups are merged into which.
+// families records which groups are merged into which.
 type families struct {
 	loading sync.Mutex // held while loading, so that an older result never replaces a newer one
 	mu      sync.RWMutex
@@ -18,7 +18,7 @@ type families struct {
 func (f *families) load(ctx context.Context, db reader) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
-	ctx = deadletter.Within(ctx, deadletter.Scope{}) // all families, whoever merges two groups
+	ctx = deadletter.Within(ctx, deadletter.Scope{}) // loads all families, whatever the scope of the request that merges two groups
 	rows, err := db.QueryContext(ctx, `SELECT head, id FROM groups WHERE head IS NOT NULL ORDER BY id`)
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Merged groups act as one group. Their letters are counted and found together, a letter that dies
-// in either belongs to both, and a split separates them again.
+// Merged groups act as one group. Their letters are counted and found together. A letter that dies
+// in either group belongs to both. A split separates the groups again.
 func TestMergedGroupsAreOne(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -49,7 +49,7 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	if one := g.one(1); one.Status != deadletter.GroupSnoozed {
 		t.Errorf("a letter of a queue of its own ended its snooze: %s", one.Status)
 	}
-	g.die("d", 2+0x80, 1) // the cause of the merged group, in another queue
+	g.die("d", 2+0x80, 1) // the cause of the merged group appears in another queue
 	if one := g.one(1); one.Status != deadletter.GroupOpen {
 		t.Errorf("another queue has it: %s", one.Status)
 	}
@@ -65,7 +65,7 @@ func TestMergedGroupsAreOne(t *testing.T) {
 	}
 }
 
-// Groups merged into a head stay with it when letters leave the head for another group.
+// A head keeps the groups merged into it when its own letters leave it for another group.
 func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -78,7 +78,8 @@ func TestARegroupedHeadKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// If letters of a merged group turn out to belong to its head, no group is merged into itself.
+// Letters of a merged group may turn out to belong to its head. No group is then merged into
+// itself.
 func TestLettersThatBelongToTheHead(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

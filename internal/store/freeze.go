@@ -19,10 +19,10 @@ const (
 )
 
 // Freeze stores an operation and its selection in one transaction, before any letter is changed. It
-// fills in what the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed. If first > 0,
-// it takes at most that many letters, in the order of sending. It never creates a second operation
-// with the same principal and key: it sets op.ID to the existing operation, or returns ErrConflict
-// if that one came from a different request.
+// fills in the fields that the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed. If
+// first > 0, it takes at most that many letters, in the order of sending. It never creates a second
+// operation with the same principal and key. If one exists, it sets op.ID to that operation, or
+// returns ErrConflict if that operation came from a different request.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
 	err := s.freeze(ctx, op, sel, first)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 	}
 	return s.tx(ctx, bulk, func(t *tx) error {
-		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been faster
+		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been stored first
 			return err
 		}
 		var key any
@@ -127,8 +127,8 @@ func changedSince(n int) string {
 }
 
 // sameRequest reports whether an operation with the same principal and key exists. It returns
-// ErrConflict if that operation came from a different request. Otherwise reusing a key for
-// something else would look as if that had been done.
+// ErrConflict if that operation came from a different request. Otherwise a key used again for
+// another request would make it look as if that request had been carried out.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

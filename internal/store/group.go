@@ -19,7 +19,7 @@ const (
 )
 
 // Group returns a group with all its details, or ErrNotFound if no group has that id. A merged
-// group is returned on its own, with the id of its head.
+// group is returned separately, with the id of its head.
 func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g, err := s.group(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if len(all) == 0 {
 		return g, deadletter.NoSuch("group %s", id)
 	}
-	alone := all[:1] // the group with its merged ones
+	alone := all[:1] // the group, including the groups merged into it
 	if err := s.lately(ctx, alone); err != nil {
 		return g, err
 	}
@@ -184,8 +184,8 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around a group. The last deploy shortly before the group began or came
-// back is its suspect.
+// suspect finds the deploys around a group. If a deploy came shortly before the group began or came
+// back, the last such deploy is the suspect of the group.
 func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {

@@ -35,8 +35,8 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 	return err
 }
 
-// died records deaths of letters in a group, or in its head if it is merged, and writes the notices
-// for people.
+// died records deaths of letters in a group and writes the notices for people. If the group is
+// merged, it records the deaths in the head of the group.
 func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 || group == 0 { // no notices for trials
 		return nil
@@ -57,7 +57,7 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	was, told := g.Status, g.Told > 0
-	var needy bool // before this transaction, whose counts are written at its end
+	var needy bool // state before this transaction, whose counts are written at its end
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held') AND k.n > 0)`, []any{group}, &needy); err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	return t.keep(g)
 }
 
-// caused ends snoozes that last until the same error appears in another queue. The error of a group
-// merged into the snoozed one counts too.
+// caused ends snoozes that last until the same error appears in another queue. For a snoozed group
+// with merged groups, the errors of the merged groups count too.
 func (t *tx) caused(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
@@ -126,11 +126,12 @@ func (t *tx) caused(origin int64, cause []byte) error {
 	return nil
 }
 
-// inherits is called when letters of group from turn out to belong to group to. If nothing has
-// happened in to yet, to continues from: it takes over the notes, the owner and the notices. If the
-// notice about from has not been sent yet, people will be notified about to instead, and the deaths
-// count for to; own reports this case. If other groups are merged into from, it stays as it is, and
-// to is merged into it too.
+// inherits is called when letters of an old group (from) turn out to belong to a new group (to). If
+// nothing has happened in the new group yet, it continues the old group: it takes over the notes,
+// the owner and the notices. If other groups are merged into the old group, the old group stays as
+// it is, and the new group is merged into it too. own is true if the notice about the old group has
+// not been sent yet. People will then be notified about the new group instead, and the deaths count
+// for the new group.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
@@ -162,7 +163,7 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 			return false, err
 		}
 		// Some letters may stay in their group. A digest never counts more deaths of a group than
-		// it has letters that need people.
+		// the group has letters that need people.
 		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}

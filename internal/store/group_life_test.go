@@ -10,7 +10,7 @@ import (
 )
 
 // A resolved group comes back when a letter dies after the resolution. A letter that died before
-// and arrives later does not bring it back.
+// the resolution but arrives later does not bring the group back.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -37,7 +37,7 @@ func TestRegression(t *testing.T) {
 }
 
 // TestAGroupStaysAsLoudAsItsLettersAre checks that a letter of a quieter rule does not lower the
-// severity of a group with louder letters. Once none of these needs people, the next letter sets
+// severity of a group with louder letters. Once no louder letter needs people, the next letter sets
 // the severity again.
 func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,8 @@ func TestAGroupStaysAsLoudAsItsLettersAre(t *testing.T) {
 	severity("after it was resolved", deadletter.SeverityDigest)
 }
 
-// If a group is resolved in a version, consumers of an older version may continue to fail.
+// A group may be resolved in a version. Consumers of an older version may then continue to fail
+// without bringing the group back.
 func TestRegressionByVersion(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -118,7 +119,7 @@ func TestSnoozes(t *testing.T) {
 		t.Errorf("%s are not snoozed any more", got)
 	}
 	g.die("q1", 2, 1)
-	g.die("other", 3+0x80, 1) // cause of group 3, in another queue
+	g.die("other", 3+0x80, 1) // the cause of group 3 appears in another queue
 	g.pass(time.Hour)
 	g.tend()
 	if got := ids(g.list("-queue:other", deadletter.GroupPage{Order: deadletter.ByFirst})); got != "G-1 G-2 G-3" {
@@ -135,8 +136,8 @@ func TestSnoozes(t *testing.T) {
 	}
 }
 
-// A letter held by the dispatcher needs people too. Its queue no longer exists, so its group comes
-// back and people are notified.
+// A letter held by the dispatcher needs people too. This letter is held because its queue no longer
+// exists. Its group comes back, and people are notified.
 func TestAHeldLetterIsADeath(t *testing.T) {
 	t.Parallel()
 	oncall := []string{"oncall"}
@@ -178,7 +179,7 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	}
 }
 
-// A group notifies with the severity that a person chose.
+// Notices about a group have the severity that a person chose.
 func TestAChosenSeverityCounts(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -199,8 +200,8 @@ func TestAChosenSeverityCounts(t *testing.T) {
 	}
 }
 
-// A group escalates when an hour brings far more letters than its own history, and later calms
-// down. A young group has no history.
+// A group escalates when an hour brings far more letters than earlier hours did. Later it calms
+// down. A young group has no earlier hours to compare with.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -8,9 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPlaces returns where the letters of groups died, and of the groups that are merged with
-// them. It returns ErrNotFound if the scope of the request does not include one of the groups. The
-// places are those of the whole groups, because a decision changes all of a merged group.
+// GroupPlaces returns the places where letters died, for the given groups and for the groups that
+// are merged with them. It includes every place of these groups, even outside the scope of the
+// request, because a decision changes all of a merged group. It returns ErrNotFound if the scope of
+// the request does not include one of the given groups.
 func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) {
 	for _, id := range groups {
 		if _, err := s.GroupTitle(ctx, id); err != nil {

@@ -28,8 +28,8 @@ func encodePulse(p deadletter.Pulse) []byte {
 	return b
 }
 
-// beat extends a group's time range to the letters that joined it, and records their times of
-// death. A broker whose clock is ahead cannot put a death in the future.
+// beat extends a group's time range to the letters that joined the group, and records when they
+// died. A broker whose clock is ahead cannot put a death in the future.
 func (t *tx) beat(g *grouped) error {
 	var old []byte
 	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
@@ -50,27 +50,28 @@ func (t *tx) beat(g *grouped) error {
 	return err
 }
 
-// failing is the condition on groups g that are failing: letters of the group, or of one merged
-// into it, are dying now, or its retries are overdue.
+// failing is the SQL condition on groups g that are failing. A group is failing if its letters are
+// dying now, or if its retries are overdue. The letters and retries of groups merged into it count
+// too.
 func (s *Store) failing() string { return failingAt(s.millis()) }
 
-// failingAt is failing at the time now, an SQL expression in milliseconds.
+// failingAt is failing at a given time. now is an SQL expression in milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
 }
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dying is the condition on a single group whose last letter died recently, compared with its usual
-// gap.
+// dying is the SQL condition on a single group whose last letter died recently, compared with the
+// usual gap between its deaths.
 func dying(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// status is the condition on groups g with one of the given statuses. The values failing and quiet
-// select groups in the inbox by whether they are failing now.
+// status is the SQL condition on groups g with one of the given statuses. The values failing and
+// quiet select groups in the inbox that are failing now, or are not.
 func (s *Store) status(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
@@ -90,7 +91,7 @@ func (s *Store) status(values []query.Value) clause {
 	return some(list...)
 }
 
-// pulses fills in when each group's last letter died, and whether the group is failing.
+// pulses fills in the time of each group's last death, and whether the group is failing.
 func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 	at := map[int64]int{} // group -> its index in list
 	ids := make([]any, len(list))
@@ -110,7 +111,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 			if err := rows.Scan(&group, &last, &failing); err != nil {
 				return err
 			}
-			if i, ok := at[group]; ok { // not for a merged group that was requested on its own
+			if i, ok := at[group]; ok { // false for a merged group that was requested on its own
 				list[i].LastAt = time.UnixMilli(last).UTC()
 				list[i].Failing = failing || list[i].Overdue > 0
 			}

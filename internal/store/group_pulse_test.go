@@ -8,7 +8,7 @@ import (
 )
 
 // TestFailingAndQuiet checks that a group is failing for five minutes after a death, or for three
-// of its usual gaps, and quiet after that. Lists by status agree.
+// of its usual gaps. After that, the group is quiet. Lists by status agree.
 func TestFailingAndQuiet(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -34,7 +34,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	check(true, 1)
 	g.pass(time.Second)
 	check(false, 1)
-	for range 4 { // every half an hour
+	for range 4 { // one death every half an hour
 		g.pass(30 * time.Minute)
 		g.die("sms", 1, 1)
 	}
@@ -47,7 +47,7 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 
 	g.pass(24 * time.Hour)
-	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // it dies and is retried
+	g.die("sms", 1, 1, to(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and is retried
 	check(true, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
 		t.Errorf("%+v %v", s, err)
@@ -58,8 +58,8 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 }
 
-// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if only a group merged
-// into it is.
+// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if the only failing
+// letters are those of a group merged into it.
 func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -95,8 +95,8 @@ func TestADeathIsOfItsOwnTime(t *testing.T) {
 	}
 }
 
-// TestTheFixOfAGroup checks which deploys are named: one between the last death and now as the fix,
-// and one within ten minutes before the first death as the cause.
+// TestTheFixOfAGroup checks which deploys are named. A deploy between the last death and now is the
+// fix. A deploy within ten minutes before the first death is the cause.
 func TestTheFixOfAGroup(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

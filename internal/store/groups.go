@@ -22,7 +22,8 @@ const (
 // family selects the ids of a group g and of the groups merged into it.
 const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
-// Letters of a group g and the groups merged into it: dead or held letters, and waiting letters.
+// These are the numbers of letters of a group g and the groups merged into it: dead or held
+// letters, and waiting letters.
 const (
 	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
@@ -32,8 +33,8 @@ const (
 const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
 
 // needy is a table of the listed groups with letters that need people. Its columns are id, dead
-// (letters that are dead or held), overdue, and their sum as needs. Put it first in a join;
-// otherwise SQLite scans all of it for each group.
+// (letters that are dead or held), overdue, and needs, the sum of dead and overdue. Put needy first
+// in a join. Otherwise SQLite scans all of it for each group.
 const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
@@ -72,8 +73,8 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted returns the columns of a group with its numbers of letters: dead or held, waiting, and
-// overdue.
+// counted returns the columns of a group, including its numbers of dead or held, waiting, and
+// overdue letters.
 func (g *listedGroup) counted(dead, overdue string) columns {
 	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
@@ -86,14 +87,14 @@ func (g *listedGroup) row(n *names) deadletter.GroupRow {
 	return row
 }
 
-// Ranks of severities and statuses, most urgent first.
+// These are the ranks of severities and statuses, most urgent first.
 const (
 	severityRank = `CASE g.severity WHEN 'page' THEN 0 WHEN 'notify' THEN 1 ELSE 2 END`
 	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
 )
 
-// groupOrders lists the sort keys of lists of groups, ascending, the id last. Each key is a whole
-// number.
+// groupOrders lists the sort keys for each order of groups. All keys sort in ascending order, and
+// the id is the last one. Each key is a whole number.
 var groupOrders = map[deadletter.GroupOrder][]string{
 	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
 	deadletter.ByLetters: {`-needs`, `g.id`},
@@ -102,7 +103,7 @@ var groupOrders = map[deadletter.GroupOrder][]string{
 	"resolved":           {`-coalesce(g.resolved_at, 0)`, `g.id`},
 }
 
-// groupTabs are the conditions of the tabs.
+// groupTabs are the SQL conditions of the tabs.
 var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved')`,
 	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
@@ -110,9 +111,10 @@ var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabAll:      `1`,
 }
 
-// Groups returns a page of the groups that match q and the cursor of the next page, or "" if there
-// is none. Counts come from the counters and hourly numbers from the rollups, so that no letter is
-// read. Fields that only letters have, such as attempts or headers, return ErrInvalid.
+// Groups returns a page of the groups that match q and the cursor of the next page. The cursor is
+// "" on the last page. Counts come from the counters, and hourly numbers come from the rollups, so
+// that no letter is read. A field that only letters have, such as attempts or headers, returns
+// ErrInvalid.
 func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
@@ -200,7 +202,7 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 }
 
 // groupFilter compiles a query to a condition on groups g. Terms about where and why letters died
-// also match merged groups; they then select the head.
+// also match merged groups. Such a match selects the head of the merged group.
 func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
@@ -221,7 +223,7 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 			c = clause{`g.last_at >= ?`, []any{v.Time.UnixMilli()}}
 		case query.Before:
 			c = clause{`g.last_at < ?`, []any{v.Time.UnixMilli()}}
-		case query.Age: // of the group, since its first letter
+		case query.Age: // age of the group, since its first letter
 			compare := map[query.Compare]string{query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "="}[v.Compare]
 			c = clause{`g.first_at ` + compare + ` ?`, []any{v.Time.UnixMilli()}}
 		case query.Words:
@@ -246,7 +248,8 @@ func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
 	return s.spark(ctx, list)
 }
 
-// spark fills in the hourly numbers of groups. They end with the current quarter of an hour.
+// spark fills in the hourly numbers of groups. The last number ends with the current quarter of an
+// hour.
 func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
 	from := end - sparkHours*bucketsPerHour
@@ -276,8 +279,8 @@ func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	return nil
 }
 
-// GroupCounts counts the groups in each tab. For the inbox it also counts the groups of an owner
-// and of each severity.
+// GroupCounts counts the groups in each tab. For the inbox, it also counts the groups of the given
+// owner and the groups of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
 	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needy+` c CROSS JOIN groups g ON g.id = c.id
@@ -310,8 +313,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group and its number of letters in any state. If head is set, it returns the
-// head of a merged group instead.
+// groupNow returns a group and its number of letters in any state. If head is set and the group is
+// merged, it returns the head of the group instead.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`
 	if head {

@@ -28,7 +28,7 @@ func withGroups(t *testing.T) *groups {
 }
 
 // die makes n letters of a queue need people, in the group with the given key. The set functions
-// change their verdicts.
+// change the verdicts of the letters.
 func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Classified)) []deadletter.ID {
 	g.t.Helper()
 	g.window++
@@ -80,7 +80,7 @@ func (g *groups) one(id deadletter.GroupID) deadletter.Group {
 	return one
 }
 
-// readAs reads letters again, into the group with the given key.
+// readAs reads letters again and moves them into the group with the given key.
 func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	g.t.Helper()
 	for _, id := range letters {
@@ -103,7 +103,7 @@ func (g *groups) decide(d deadletter.Decision) deadletter.Decided {
 	return out
 }
 
-// told delivers the due notices of a channel and returns each as "kind key".
+// told delivers the due notices of a channel and returns each notice as "kind key".
 func (g *groups) told(channel string) []string {
 	g.t.Helper()
 	var list []string
@@ -200,7 +200,7 @@ func TestListsOfGroups(t *testing.T) {
 	g.die("d", 4, 9, severity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
 	owner := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Owner: &owner})
-	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // severity page first, then new ones
+	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // groups with severity page first, then new groups
 		t.Error(got)
 	}
 	for _, order := range append(deadletter.GroupOrders, "") {
@@ -240,7 +240,7 @@ func TestListsOfGroups(t *testing.T) {
 	}
 }
 
-// A deploy shortly before a group began is its suspect.
+// A deploy shortly before a group began is the suspect of the group.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -268,9 +268,9 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// TestGroupsOfOneErrorInOneQueueAreAlike checks that groups with the same error in the same queue,
-// but another type, are alike. A group of another queue or error, or one that is merged already, is
-// not.
+// TestGroupsOfOneErrorInOneQueueAreAlike checks that groups with the same error in the same queue
+// are alike, even if their types differ. A group with another queue or error is not alike, nor is a
+// group that is merged already.
 func TestGroupsOfOneErrorInOneQueueAreAlike(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -11,8 +11,8 @@ import (
 )
 
 // Pause holds back the automatic retries of a queue, or of one group in it, until Resume. It
-// returns ErrConflict if they are paused already. It returns ErrNotFound if no letter died in the
-// queue or the group does not exist.
+// returns ErrConflict if the retries are paused already. It returns ErrNotFound if no letter died
+// in the queue or if the group does not exist.
 func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error) {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -32,8 +32,9 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume continues the automatic retries of a queue, or of one group in it. If a breaker is not
-// closed, the retries ramp up slowly. Resume returns ErrConflict if nothing holds them back.
+// Resume continues the automatic retries of a queue, or of one group in it. Retries that a breaker
+// stopped ramp up slowly. Resume returns ErrConflict if neither a pause nor a breaker holds the
+// retries back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -101,8 +102,8 @@ func guardedWord(g deadletter.Guard) string {
 	return word
 }
 
-// Guards returns the guards that hold back automatic retries now, sorted by queue and group, with a
-// pause before a breaker.
+// Guards returns the guards that hold back automatic retries now. They are sorted by queue and
+// group. For the same queue or group, a pause comes before a breaker.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
 		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)
@@ -122,8 +123,8 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return list, err
 }
 
-// Queues returns the queues in which letters died, with the number of letters in each state. They
-// are sorted by broker, vhost and name.
+// Queues returns the queues in which letters died, with the number of letters in each state. The
+// queues are sorted by broker, vhost and name.
 func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
 	if err != nil {

@@ -120,7 +120,7 @@ func TestPauseAGroup(t *testing.T) {
 	if _, err := s.Pause(ctx, deadletter.Guard{Group: 1, By: "bob"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "group G-1") {
 		t.Error(err)
 	}
-	// A queue and its group are paused separately.
+	// A queue and a group in the queue are paused separately.
 	if err := s.Resume(ctx, ofQueue("sms", "", "ann")); !errors.Is(err, deadletter.ErrConflict) {
 		t.Error("the queue was resumed with its group", err)
 	}
@@ -144,7 +144,7 @@ func TestPauseAGroup(t *testing.T) {
 	}
 }
 
-// When a person resumes retries stopped by a breaker, they ramp up slowly.
+// Retries that a breaker stopped ramp up slowly after a person resumes them.
 func TestAGuardOfABreakerIsResumed(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -245,7 +245,7 @@ func TestQueuesAreCounted(t *testing.T) {
 	}
 }
 
-// A breaker applies to one group or to a whole queue. Each is recorded, resumed and closed
+// A breaker applies to one group or to a whole queue. Each breaker is recorded, resumed and closed
 // separately, and reports how many letters wait for it.
 func TestABreakerIsOfAGroup(t *testing.T) {
 	t.Parallel()

@@ -13,12 +13,12 @@ import (
 
 // hand records which letters are being read at this moment, in a small file beside the store. Each
 // reader has 8 bytes: the serial of its letter, or 0. The file is written but never synced, so a
-// note costs some microseconds while a commit costs milliseconds. A note survives the process and
-// names a letter only while that letter is being read; a kill at any other moment charges no
+// note costs some microseconds, while a commit costs milliseconds. A note survives the process. It
+// names a letter only while that letter is being read, so a kill at any other moment charges no
 // letter. A power failure may lose a note, but no letter causes a power failure.
 type hand struct{ file *os.File }
 
-// Positions in the file of those who read letters in the background.
+// These are the positions in the file for the background readers of letters.
 const (
 	classifier = iota
 	rereader
@@ -51,7 +51,7 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// note records the letter that is being read; 0 = none.
+// note records the letter that the reader at the given position is reading; 0 = none.
 func (h hand) note(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
@@ -59,8 +59,8 @@ func (h hand) note(at int, serial int64) error {
 	return nil
 }
 
-// Reading records that a received letter is being read; "" means that none is. If the process dies
-// in the meantime, the next start charges a crash to the letter.
+// Reading records that a received letter is being read. "" means that no letter is being read. If
+// the process dies before the next call, the next start charges a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(classifier, serial)
@@ -72,8 +72,8 @@ func (s *Store) Rereading(id deadletter.ID) error {
 	return s.hand.note(rereader, serial)
 }
 
-// charge adds a crash to each letter that was being read when the last process ended, unless it has
-// been read since.
+// charge adds a crash to each letter that was being read when the last process ended, unless the
+// letter has been read since.
 func (s *Store) charge(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {

@@ -10,10 +10,10 @@ import (
 )
 
 // Import stores letters exported by another dlo in one transaction, and returns a result for each,
-// in the order of list. Letters keep their id, time of receipt and bytes, and are classified to the
-// state in which they arrive. It skips an id that already exists, even if that letter was purged
-// here. The caller limits the size of the transaction. Import returns ErrUnavailable if the disk is
-// full.
+// in the order of list. Letters keep their id, time of receipt and bytes. They are later classified
+// to the state in which they arrive. Import skips an id that already exists, even if that letter
+// was purged here. The caller limits the size of the transaction. Import returns ErrUnavailable if
+// the disk is full.
 func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {

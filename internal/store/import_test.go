@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// importedOf returns what an export contains about a letter.
+// importedOf returns a letter as an export contains it.
 func importedOf(t *testing.T, s *store.Store, id deadletter.ID) deadletter.Imported {
 	t.Helper()
 	l, err := s.Letter(t.Context(), id)
@@ -112,7 +112,7 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 		}
 		newest = next
 	}
-	// A letter that cannot be stored makes the whole transaction fail, and the serials stay
+	// A letter that cannot be stored makes the whole transaction fail. The serials then stay
 	// unchanged.
 	bad := at(newest + 1)
 	bad.ID = "no id"
@@ -137,8 +137,8 @@ func TestAnImportWantsRoom(t *testing.T) {
 	}
 }
 
-// TestImportsAmongAllElse runs the machine with imports in between: letters of any age, repeated
-// letters, and letters whose serial is taken.
+// TestImportsAmongAllElse runs the machine of random actions with imports in between. The imports
+// contain letters of any age, repeated letters, and letters whose serial is taken.
 func TestImportsAmongAllElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,8 +13,9 @@ import (
 
 // gather adds the notice for a group to an incident that began a moment ago in the same queue or
 // after the same deploy. The notice then has the incident's key. A group with a higher severity
-// than the others becomes an incident of its own. So does a group whose notice would reach someone
-// who is not notified of the others. told means that people were already notified of the group.
+// than the other groups becomes an incident of its own. So does a group whose notice would reach
+// someone who is not notified of the other groups. told means that people were already notified of
+// the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -22,7 +23,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	now := time.UnixMilli(t.now).UTC()
 	if told {
 		others, loudest, err := t.others(g)
-		if err != nil || !others { // it continues under its key
+		if err != nil || !others { // the group continues under its key
 			return err
 		}
 		if !n.Severity.Louder(loudest) {
@@ -39,8 +40,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.belong(g, n, origin)
 }
 
-// others reports whether people are notified of other groups under the key of g, and with which
-// highest severity.
+// others reports whether people are notified of other groups under the key of g. loudest is the
+// highest severity of those groups.
 func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
@@ -57,7 +58,7 @@ func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Se
 	return others, loudest, err
 }
 
-// suspect returns the deploy after which a group began to need people, or came back; 0 = none.
+// suspect returns the deploy after which a group began to need people or came back; 0 = none.
 func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	began := t.now
 	if g.Status != deadletter.GroupRegressed {
@@ -72,8 +73,8 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident to which it belongs. It ignores incidents that
-// began long after now, which happens if the clock was set back.
+// belong gives a group the key of the first incident to which the group belongs. It ignores
+// incidents that began long after now. Such incidents exist if the clock was set back.
 func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
@@ -115,8 +116,8 @@ type incident struct {
 	key      string
 	began    time.Time
 	loudest  deadletter.Severity
-	channels []string // where
-	related  bool     // one of its groups is in the queue, or began after the deploy
+	channels []string // channels on which people are notified
+	related  bool     // one of its groups is in the same queue, or began after the same deploy
 }
 
 func (i *incident) add(other *incident) {
@@ -132,7 +133,7 @@ func (i *incident) takes(n *deadletter.Notice) bool {
 }
 
 // leaves records that a group no longer needs a notice, while its incident continues with other
-// groups. No notice is sent, and pending ones about the group are cancelled.
+// groups. No notice is sent, and pending notices about the group are cancelled.
 func (t *tx) leaves(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
@@ -142,9 +143,9 @@ func (t *tx) leaves(n *deadletter.Notice) error {
 	return err
 }
 
-// closing returns the channels for the notice of an end: those on which a notice with its key was
-// sent or is due. For an incident, the notices of all its groups count. It also raises the severity
-// of n to the highest of those notices.
+// closing returns the channels on which the notice of an end is sent: those on which a notice with
+// the same key was sent or is due. For an incident, the notices of all its groups count. closing
+// also raises the severity of n to the highest severity of those notices.
 func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -154,7 +155,7 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 		var severity deadletter.Severity
 		var channel string
 		err := rows.Scan(&severity, &channel)
-		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem reuses the key of earlier ones
+		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem reuses the key of earlier problems
 			return err
 		}
 		if !slices.Contains(channels, channel) {
@@ -173,11 +174,11 @@ func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	type member struct {
 		id       deadletter.GroupID
-		told     bool // people are notified of it under this key
-		anywhere bool // or under another key
-		here     bool // on this channel
+		told     bool // people are notified of the group under this key
+		anywhere bool // people are notified of the group under any key
+		here     bool // people are notified of the group on this channel
 	}
-	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox has no scope; each group has
+	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox has no scope, but each group has one
 	rows, err := s.ask(whole, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
 			WHERE n.key = $1 AND n.grp = g.id AND n.kind NOT IN ('quiet', 'resolved') AND d.channel = $2)
 		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
@@ -243,8 +244,8 @@ func (s *Store) after(ctx context.Context, d *deadletter.Delivery) error {
 	return err
 }
 
-// saidWith finds other notices that are due on the channel and that this delivery includes: news
-// about groups that it names.
+// saidWith finds other notices that are due on the channel and that this delivery includes, because
+// they are about groups that the delivery names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
 		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
@@ -267,8 +268,8 @@ func (s *Store) first(ctx context.Context, key, channel string) (first bool, err
 	return first, err
 }
 
-// rejoin returns a group to the incident with the given key, which the group had left, if the
-// incident still has other groups.
+// rejoin returns a group to the incident with the given key, which the group had left. It does
+// nothing if the incident has no other groups any more.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
 	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// says delivers the notices that are due on a channel, each with the notices it includes. It
-// returns each as "kind key severity: groups".
+// says delivers the notices that are due on a channel, together with the notices that each delivery
+// includes. It returns each delivery as "kind key severity: groups".
 func (g *groups) says(channel string) (list []string) {
 	g.t.Helper()
 	for {
@@ -58,7 +58,7 @@ func (g *groups) deploy(service string) {
 	}
 }
 
-// Ten causes of one bad deploy, in ten queues, are one page and one end.
+// Ten causes of one bad deploy, in ten queues, produce one page and one notice of the end.
 func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -73,7 +73,7 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	g.hears("oncall", "opened G-1/1 page: "+all)
 	g.pass(4 * time.Minute)
 	g.tend()
-	g.hears("oncall") // they are still failing
+	g.hears("oncall") // the groups are still failing
 	g.pass(time.Minute + 10*time.Second)
 	g.tend()
 	g.hears("oncall", "quiet G-1/1 page: "+all)
@@ -82,8 +82,8 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	g.hears("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
-// A group that joins after the page was sent is an update of the page. One update covers all that
-// joined in the meantime.
+// A group that joins after the page was sent produces an update of the page. One update covers all
+// groups that joined in the meantime.
 func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -93,7 +93,7 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g.pass(10 * time.Second)
 	g.die("sms", 2, 1)
 	g.die("sms", 3, 1)
-	g.hears("oncall") // its letters are counted for a moment first
+	g.hears("oncall") // the letters of the new groups are counted for a moment first
 	g.pass(6 * time.Second)
 	g.hears("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
@@ -106,7 +106,7 @@ func TestWhatPagesByItself(t *testing.T) {
 		first, second []func(*deadletter.Classified)
 		queue         string
 		after         time.Duration
-		deploys       int // 1 = both groups after it; 2 = another one in between
+		deploys       int // 1 = one deploy before both groups; 2 = a second deploy between the groups
 	}{
 		"another queue, and no deploy": {queue: "email"},
 		"later than a minute":          {queue: "sms", after: 61 * time.Second},
@@ -146,13 +146,13 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	g.pass(-24 * time.Hour)
 	g.hears("oncall", "opened G-1/1 page: G-1")
 	g.die("sms", 2, 1)
-	g.hears("oncall") // its letters are counted for a moment first
+	g.hears("oncall") // the letters of the group are counted for a moment first
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-2/1 page: G-2")
 }
 
-// A group with a lower severity joins without lowering the severity of the page. A group that only
-// some receivers are notified of stays unknown to the others.
+// A group with a lower severity joins without lowering the severity of the page. If only some
+// receivers are notified of a group, the notices to the other receivers do not mention it.
 func TestAQuieterCauseJoins(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -165,11 +165,12 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.hears("oncall")
 	g.hears("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/1 page: G-1") // with the severity of its opening
+	g.hears("oncall", "resolved G-1/1 page: G-1") // the severity is that of the opening
 	g.hears("team", "resolved G-1/1 page: G-1 G-2")
 }
 
-// A group whose severity rises above the others' pages separately. Two such groups share one page.
+// A group whose severity rises above that of the other groups pages separately. Two such groups
+// share one page.
 func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -191,8 +192,8 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
 }
 
-// A group whose severity rises to that of another group in its incident is an update, because that
-// severity was already paged.
+// A group may rise to the severity of another group in its incident. This produces an update,
+// because that severity was already paged.
 func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -205,7 +206,7 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.hears("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
-// An incident ends when its last group is quiet or no longer needs people. Letters of the other
+// An incident ends when its last group is quiet or no longer needs people. Letters of its other
 // groups may still wait.
 func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	t.Parallel()
@@ -226,8 +227,8 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	g.hears("oncall")
 }
 
-// When the resolution of a group is undone, the group rejoins its incident, which had continued
-// without it.
+// When the resolution of a group is undone, the group rejoins its incident. The incident had
+// continued without the group.
 func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -247,7 +248,8 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 page: G-1 G-2")
 }
 
-// Undoing the resolution of a quiet group pages no one: people already know that it is over.
+// Undoing the resolution of a quiet group pages no one, because people already know that the
+// failure is over.
 func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -273,7 +275,7 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.hears("oncall", "resolved G-1/1 page: G-1")
 	g.hears("hook", "group.resolved G-1 page: G-1")
 	g.pass(time.Second)
-	undo(first) // people were notified, so they are notified again
+	undo(first) // people were notified of the end, so they are notified of the group again
 	g.pass(10 * time.Second)
 	g.hears("oncall", "opened G-1/3 page: G-1")
 	g.pass(10 * time.Minute)
@@ -290,7 +292,8 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.hears("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // sent once the group needs nobody
 }
 
-// A group that was over before its first notice was sent leaves the page to the other groups.
+// A group that is over before its first notice was sent is not on the page. The page names only the
+// other groups.
 func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -301,8 +304,8 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.hears("oncall", "opened G-1/1 page: G-2")
 }
 
-// A notice that waits for the morning is sent then, even if its group is quiet by now: its letters
-// need people.
+// A notice that waits for the morning is sent in the morning, even if its group is quiet by then.
+// The letters of the group still need people.
 func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -321,7 +324,7 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	g.tend()
 	g.hears("oncall", "opened G-1/1 notify: G-1")
 	g.tend()
-	g.hears("oncall") // people get some time to look at it
+	g.hears("oncall") // people get some time to look at the group
 	g.pass(6 * time.Minute)
 	g.tend()
 	g.hears("oncall", "quiet G-1/1 notify: G-1")
@@ -348,8 +351,8 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g.hears("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
-// Alerts are repeated once per incident, under its first group. The alerts of groups that have left
-// the incident are ended.
+// Alerts are repeated once per incident, under the incident's first group. The alerts of groups
+// that have left the incident are ended.
 func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -382,8 +385,8 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	}
 }
 
-// The incident of a group is stored in the transaction of its deaths. After a restart, the next
-// process therefore sends an equal notice under an equal key.
+// The incident of a group is stored in the same transaction as the deaths of its letters. After a
+// restart, the next process therefore sends an equal notice under an equal key.
 func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
@@ -407,7 +410,7 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.pass(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // it is sent, but dlo is killed before it records that
+	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // the notice is sent, but dlo is killed before it records this
 		t.Fatalf("%+v, %v", due, err)
 	}
 	if err := g.Close(); err != nil {

@@ -42,7 +42,7 @@ func TestTheUrgentGoFirst(t *testing.T) {
 	})
 }
 
-// A writer that gives up waiting is skipped and delays no one.
+// A writer that gives up waiting is skipped and delays no other writer.
 func TestWhoGivesUpWaitingIsPassedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

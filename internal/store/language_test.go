@@ -63,8 +63,8 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			if v.To == deadletter.ClassifiedRetry {
 				v.DueAt = c.now().Add(time.Duration(r.IntN(5)) * time.Minute)
 			}
-			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // shared by all letters of a group
-			if number < 5 || r.IntN(2) == 0 {                                                       // the others remain received
+			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // the same for all letters of a group
+			if number < 5 || r.IntN(2) == 0 {                                                       // the other letters remain received
 				verdicts = append(verdicts, v)
 			}
 		}
@@ -106,7 +106,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	for i, id := range everyID(t, s) {
 		l := letter(t, s, id)
 		f := found{letter: l, fields: map[string]string{}, results: results[id]}
-		if waiting[id] && i%11 > 0 { // some are not indexed yet
+		if waiting[id] && i%11 > 0 { // some letters are not indexed yet
 			p := l.Properties
 			f.indexed = true
 			f.fields = map[string]string{
@@ -160,7 +160,8 @@ func fold(pieces []string) []string {
 	return out
 }
 
-// holds is the oracle for one term, without its negation. known is false if search cannot tell.
+// holds is the oracle for one term, without its negation. known is false if search cannot decide
+// the term.
 func (f *found) holds(t query.Term) (yes, known bool) {
 	l := &f.letter
 	value := func(v query.Value) bool {
@@ -292,7 +293,7 @@ var terms = []string{
 }
 
 // TestTheTermsHaveEveryField checks that terms cover every field with a name. Terms on id use the
-// letters of the test. Sort selects nothing; TestListsAndCounts covers every order.
+// letters of the test. Terms on sort select nothing; TestListsAndCounts covers every order.
 func TestTheTermsHaveEveryField(t *testing.T) {
 	t.Parallel()
 	for _, f := range query.Fields {
@@ -307,7 +308,7 @@ func TestTheTermsHaveEveryField(t *testing.T) {
 	}
 }
 
-// Counts, pages in both directions, histograms and frozen selections all agree with each other, and
+// Counts, pages in both directions, histograms and frozen selections all agree with each other and
 // with the oracle of the query language.
 func TestCountedIsListedIsActedOn(t *testing.T) {
 	t.Parallel()
@@ -388,7 +389,7 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 		h, err := s.Histogram(ctx, q, time.Time{}, time.Time{}, 10)
 		timed := slices.ContainsFunc(q.Terms, func(t query.Term) bool {
 			return t.Field == query.Since || t.Field == query.Before || t.Field == query.Age
-		}) // a bar is never cut by a time
+		}) // a time in the query never cuts a bar in two
 		drawn := 0
 		for _, b := range h.Bars {
 			drawn += b.Total()

@@ -11,8 +11,8 @@ import (
 )
 
 // layOut inserts the rows of a frozen selection's letters. A letter belongs to one operation at a
-// time, so it skips letters that another operation has. If that operation is cancelled and has not
-// freed the letter yet, layOut frees it here.
+// time, so layOut skips letters that belong to another operation. If the other operation is
+// cancelled and has not freed such a letter yet, layOut frees the letter and takes it.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -100,14 +100,14 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 	return more, nil
 }
 
-// begin moves an operation whose selection is laid out to its first phase. This is the hold, during
-// which it can be undone, if it has one.
+// begin moves an operation whose selection is laid out to its first phase. If the operation has a
+// hold, that is its first phase, during which the operation can be undone.
 func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := first(action, p), any(nil)
 	if p.Hold > 0 {
 		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
 	}
-	t.ended[op] = true // if every letter was skipped
+	t.ended[op] = true // the operation ends now if every letter was skipped
 	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1 AND phase = 'selecting'`, int64(op), string(phase), until)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// learned is a type as which letters of a routing key were read.
+// learned is a type that was used to read letters with a routing key.
 type learned struct {
 	origin int64
 	key    string
@@ -17,12 +17,12 @@ type learned struct {
 
 const (
 	maxKeys = 200 // maximum routing keys learned per queue: there may be one per customer
-	enough  = 3   // letters of a routing key that make it more telling than its queue
+	enough  = 3   // letters of a routing key from which its shares count more than those of its queue
 )
 
-// bySchema is the SQL condition that selects letters decoded by a schema, or counts of them. Other
-// letters take their type name from their framework. Older versions did not use such names, and did
-// not store how they had read a letter.
+// bySchema is the SQL condition that selects letters decoded by a schema, or counts of such
+// letters. Other letters take their type name from their framework. Older versions did not use such
+// names, and did not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {
@@ -33,7 +33,7 @@ var bySchema = func() string {
 	return "(type > 0 AND reading IN (" + strings.Join(list, ", ") + "))"
 }()
 
-// learn writes the learned types.
+// learn writes the changes of the learned types to the database.
 func (m *moves) learn(t *tx) error {
 	for k, n := range m.learned {
 		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
@@ -52,7 +52,7 @@ func (m *moves) learn(t *tx) error {
 	return nil
 }
 
-// relearn updates what is learned about a routing key when a letter is read as a different type.
+// relearn updates the learned types of a routing key when a letter is read as a different type.
 func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	var key string
 	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
@@ -67,8 +67,9 @@ func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 	return nil
 }
 
-// Priors returns each type's share, 0 to 1, among the letters of a routing key that were read as a
-// type. If too few letters of the key are known, it returns the shares in the queue.
+// Priors returns the share of each type, 0 to 1, among the letters of a routing key that were read
+// as some type. If too few letters of the key are known, it returns the shares among the letters of
+// the queue.
 func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
@@ -85,7 +86,7 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 }
 
 // NamesType reports whether letters of a queue have a type for a reason other than the shape of
-// their bodies: the letters, people or the configuration name it.
+// their bodies. The reason is then that the letters, people or the configuration name the type.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// onTheWayBack lists the fields of a row that a letter gets after it was classified.
+// onTheWayBack lists the fields of a row that a letter gets after it is classified.
 var onTheWayBack = []string{"Attempts", "WaitsIn", "Unverified"}
 
 // TestALetterIsListedWhole checks that a verdict with all values set fills every field of the row,
-// and that the letter has equal values.
+// and that the letter has the same values as the row.
 func TestALetterIsListedWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -92,9 +92,10 @@ func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, err
 	return list, err
 }
 
-// Letters returns a page of the letters that match q, without bodies, in the order of p, by default
-// newest received first. newer and older are the cursors of the previous and next page in that
-// order, "" at the ends. It returns ErrInvalid for a cursor of a different order.
+// Letters returns a page of the letters that match q, without bodies. They are in the order of p,
+// which by default is newest received first. newer and older are the cursors of the previous and
+// next page in that order, "" at the ends. Letters returns ErrInvalid for a cursor of a different
+// order.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -137,8 +138,8 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 	return list, newer, older, nil
 }
 
-// Rows returns the letters with the given ids in the form that lists show, in that order. It skips
-// ids that do not exist.
+// Rows returns the letters with the given ids in the form that lists show, in the order of ids. It
+// skips ids that do not exist.
 func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row, error) {
 	list := make([]deadletter.Row, 0, len(ids))
 	for chunk := range slices.Chunk(ids, 200) {
@@ -232,9 +233,9 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns the events of a letter, oldest first, including those derived from its attempts.
-// The row of an attempt records the publish, who requested it and how it ended, so no event repeats
-// that.
+// History returns the events of a letter, oldest first. Some of them are derived from the letter's
+// attempts: the row of an attempt records the publish, who requested it and how it ended, so no
+// event repeats these facts.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
@@ -285,7 +286,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 			}
 		}
 		list = append(list, e)
-		if !closed.Valid { // no outcome was recorded, or it came back first; that return is an event
+		if !closed.Valid { // no outcome was recorded, or the letter came back first; that return is an event
 			return nil
 		}
 		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
@@ -327,7 +328,7 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 // cursor is a position in a list of letters.
 type cursor struct {
 	order  deadletter.Order
-	value  int64 // the value sorted by; 0 in the order of serials
+	value  int64 // the value that the list is sorted by; 0 in the order of serials
 	serial int64
 }
 
@@ -375,7 +376,7 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	return c, nil
 }
 
-// these returns letters with their bodies by their serials, oldest first.
+// these returns the letters with the given serials, with their bodies, oldest first.
 func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
 	args := make([]any, len(serials))
 	for i, serial := range serials {

@@ -11,7 +11,7 @@ import (
 )
 
 // page returns up to limit letters of a plan, starting at a position, in the order of the list. If
-// backwards is set, it reads in the opposite direction.
+// backwards is set, it reads in the opposite direction from that position.
 func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	if p.empty {
 		return nil, nil
@@ -57,7 +57,7 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 
 // newest returns the serials of the first limit letters of a plan below from (0 = no bound), newest
 // first. If backwards is set, it returns those above from, oldest first. It reads each source along
-// its index, and stops as soon as the source cannot improve the result: with many sources, most
+// its index, and stops as soon as the source cannot improve the result. With many sources, most
 // contribute nothing.
 func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)

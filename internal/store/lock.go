@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// ErrReplaced means that the path of the store leads to no file, or to a different file from the
-// open one. Data written since then is in a file that no one can find again.
+// ErrReplaced means that the path of the store leads to no file, or to a file other than the open
+// one. Data written since then is in a file that no one can find again.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
 // locks keep a second dlo away from a store. The lock on the path is also taken by older versions
-// of dlo, and holds even if the file is replaced under its name. The lock on the file itself holds
-// under every name of the file. Both end with the process.
+// of dlo, and holds even if another file replaces the store under its name. The lock on the file
+// itself holds under every name of the file. Both locks end with the process.
 type locks struct {
 	path *os.File // beside the store
-	file *os.File // the store itself. While SQLite has it open, nothing else may close one of its descriptors
+	file *os.File // the store itself; while SQLite has it open, no other code may close a descriptor of it
 }
 
 // lockPath takes the lock on the path, in a file beside the store.
@@ -37,8 +37,8 @@ func (l *locks) lockPath(path string) error {
 }
 
 // lockFile takes the lock on the file itself. If the file does not exist, lockFile creates it,
-// readable only by its owner. unguarded explains why the operating system or the file system does
-// not support the lock; then only the path is locked.
+// readable only by its owner. If the operating system or the file system does not support the lock,
+// unguarded gives the reason, and only the path is locked.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -57,8 +57,8 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 }
 
 // release releases both locks. SQLite must have closed the file first, because closing any
-// descriptor of it drops SQLite's locks. Closing the lock files is not enough: a process that is
-// just starting also has them open for a moment.
+// descriptor of the file drops SQLite's locks. Closing the lock files is not enough, because a
+// process that is just starting also has them open for a moment.
 func (l *locks) release() error {
 	var errs []error
 	if l.file != nil {
@@ -83,7 +83,7 @@ func (s *Store) InPlace() error {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%w: there is no file %s any more", ErrReplaced, s.path)
 	case err != nil:
-		return nil // a failed stat does not show that it was replaced
+		return nil // a failed stat does not show that the file was replaced
 	case !os.SameFile(mine, there):
 		return fmt.Errorf("%w: %s is another file now", ErrReplaced, s.path)
 	}

@@ -15,8 +15,9 @@ const lockByte = 1<<30 - 1
 
 // lockInode locks an open file under all its names until f closes. The lock belongs to the open
 // file description, not to the process, so SQLite cannot drop it when it opens and closes the file.
-// flock would conflict with SQLite's locks on macOS, where both are of one kind, and on NFS, where
-// flock locks all bytes. The errors EAGAIN and EACCES mean that another process has the lock.
+// flock would conflict with SQLite's locks on macOS, where both are of one kind. It would also
+// conflict with them on NFS, where flock locks all bytes. The errors EAGAIN and EACCES mean that
+// another process has the lock.
 func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
 
 func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }

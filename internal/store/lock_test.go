@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestOneFileIsOneStoreUnderEveryName checks that an open store is rejected under every name of its
-// file, and that the attempt does not damage it.
+// TestOneFileIsOneStoreUnderEveryName checks that an open store cannot be opened again under any
+// name of its file, and that the attempt does not damage the store.
 func TestOneFileIsOneStoreUnderEveryName(t *testing.T) {
 	t.Parallel()
 	for name, alias := range map[string]func(t *testing.T, path string) string{
@@ -79,8 +79,8 @@ func mounted(t *testing.T, path string) string {
 	return alias
 }
 
-// TestAnOlderDloIsNoticed checks that an older dlo is noticed. It locks only the file beside the
-// store.
+// TestAnOlderDloIsNoticed checks that an older dlo is noticed. An older dlo locks only the file
+// beside the store.
 func TestAnOlderDloIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
@@ -165,8 +165,8 @@ func TestALinkedStoreIsOpened(t *testing.T) {
 	}
 }
 
-// TestALockIsGivenUpWhileProcessesStart checks that the locks can be released even though a
-// starting process has every descriptor open for a moment, including those of locks.
+// TestALockIsGivenUpWhileProcessesStart checks that the locks can be released while a process
+// starts. For a moment, a starting process has every descriptor open, including those of the locks.
 func TestALockIsGivenUpWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a store under a random sequence of the rooms' actions.
+// machine is a store on which the actions of the rooms run in a random sequence.
 type machine struct {
 	path   string
 	c      *clock
@@ -28,7 +28,7 @@ type machine struct {
 	w      deadletter.Window   // the last window
 	open   bool                // w is not settled
 	sent   []deadletter.Due    // all claims so far
-	flying []deadletter.Due    // this process's claims without an outcome
+	flying []deadletter.Due    // claims of this process without an outcome
 	old    []deadletter.Window // all windows received so far
 	ids    []deadletter.ID
 	ops    []deadletter.OperationID
@@ -51,8 +51,8 @@ func fail(t *rapid.T, err error) {
 	}
 }
 
-// window draws a window of new letters, some of them twins of others, copies of attempts and, after
-// a restart, earlier letters.
+// window draws a window of new letters. Some letters are twins of others, some are copies of
+// attempts and, after a restart, some are earlier letters.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
 		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
@@ -88,7 +88,7 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 	return w
 }
 
-// revision returns a revision of a letter, as a person could make it.
+// revision returns a revision of a letter as a person could make it.
 func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision {
 	m.next++
 	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)), By: "local", Reason: "because"}
@@ -232,7 +232,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, op := range list {
 				switch rapid.IntRange(0, 5).Draw(t, "steer") {
 				case 0:
-					m.s.PauseOperation(ctx, op.ID, "local") // a conflict if there is nothing to pause
+					m.s.PauseOperation(ctx, op.ID, "local") // returns a conflict if there is nothing to pause
 				case 1:
 					m.s.ResumeOperation(ctx, op.ID, "local")
 				case 2:
@@ -336,7 +336,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.ops) > 0 {
-				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // a conflict if it is not running
+				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // returns a conflict if the operation is not running
 			}
 		},
 		"claim": func(t *rapid.T) {
@@ -408,7 +408,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, err)
 			}
 		},
-		"requeue": func(t *rapid.T) { // all steps together, because a random walk seldom finds them
+		"requeue": func(t *rapid.T) { // runs all steps together, because a random walk seldom finds them
 			op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
 			ids := pick(t)
 			if len(ids) == 0 {
@@ -471,7 +471,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			m.took(t, w, r)
 		},
-		"overdue": func(t *rapid.T) { // moves the clock too: a random walk seldom finds both
+		"overdue": func(t *rapid.T) { // also moves the clock, because a random walk seldom finds both
 			if rapid.Bool().Draw(t, "late") {
 				m.c.at = m.c.at.Add(400 * time.Second)
 			}

@@ -11,7 +11,7 @@ import (
 
 // Mark records the outcomes of attempts in one transaction. If an attempt came back before its
 // confirm was recorded, its letter gets an event and stays as it is. noted is the progress of the
-// store that the broker has confirmed since.
+// store that the broker has newly confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.marked(noted); err != nil {
@@ -72,14 +72,14 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		r.nacks = 0
 	case deadletter.OutcomeNacked:
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
-		if !m.Stays { // rejected by the queue itself
+		if !m.Stays { // the queue itself rejected the letter
 			r.nacks++
 		}
 	case deadletter.OutcomeReturned:
 		result = deadletter.ResultReturned
 	case deadletter.OutcomeInDoubt:
 		result = deadletter.ResultInDoubt
-	case deadletter.OutcomeUnsent: // it never left, so nothing is in doubt, and the next attempt has the same token
+	case deadletter.OutcomeUnsent: // the letter never left, so nothing is in doubt, and the next attempt has the same token
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	if m.Stays {
@@ -92,8 +92,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
 		// The letter stays released, because a running operation is not finished with a letter that
-		// its queue rejects for now. A cancelled operation releases its claim now or later, and the
-		// letter returns to its previous state.
+		// its queue rejects for now. If the operation is cancelled, it gives up the letter now or
+		// later, and the letter returns to its previous state.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
@@ -112,7 +112,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	t.moved(&r, func() { r.state = to })
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
-		closed = nil // it may still come back
+		closed = nil // the letter may still come back
 		if err := t.unsent(serial, n, operation); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // it needs people like a dead letter; if an operation sent it, people see it there
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people like a dead letter; if an operation sent it, people see it there
 		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	return t.notice(m.Notice, serial)
 }
 
-// unsent reverts the counts made when a letter in doubt was claimed again, because the letter is
-// held instead of being sent once more.
+// unsent reverts the counts that were made when a letter in doubt was claimed again. The letter is
+// held rather than sent once more.
 func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

@@ -32,7 +32,7 @@ type table[T comparable] struct {
 	values map[int64]T
 }
 
-// put adds a row. If several rows have one value, the first is used for new entries.
+// put adds a row. If several rows have the same value, the first row is used for new entries.
 func (t *table[T]) put(id int64, v T) {
 	if t.ids == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
@@ -48,7 +48,7 @@ func (t *table[T]) remove(v T) {
 }
 
 // load reads the tables. A renamed broker can have several rows for one place. The row with the
-// first name comes first: all letters refer to it.
+// first name of the broker then comes first, because all letters refer to it.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,
@@ -97,7 +97,8 @@ func (n *names) load(ctx context.Context, db interface {
 	})
 }
 
-// begin forgets the additions of the previous transaction. rollback removes those made since begin.
+// begin forgets the additions of the previous transaction. rollback removes the additions made
+// since begin.
 func (n *names) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -139,8 +140,8 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of matching origins. This includes 0, the origin of letters without
-// one, if its empty names match.
+// originsWhere returns the ids of matching origins. The ids include 0, the origin of letters
+// without an origin, if its empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
@@ -164,7 +165,7 @@ func (n *names) allInboxes(match func(place) bool) bool {
 	return len(n.inboxes.values) > 0
 }
 
-// typesWhere returns the ids of matching types. The empty name stands for letters without a type.
+// typesWhere returns the ids of matching types. Letters without a type have the empty name.
 func (n *names) typesWhere(match func(string) bool) []any {
 	return where(n, &n.types, match)
 }
@@ -181,7 +182,7 @@ func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	return ids
 }
 
-// originID returns the row id of an origin, and creates the row if necessary. An origin without a
+// originID returns the row id of an origin. It creates the row if necessary. An origin without a
 // queue has id 0.
 func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {

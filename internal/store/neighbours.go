@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Neighbours returns the letters directly before and after id among those that match q, in the
-// given order, by default newest received first. It returns "" at the ends.
+// Neighbours returns the letters directly before and after the letter id among those that match q.
+// They are in the given order, which by default is newest received first. At the ends, Neighbours
+// returns "" for the letter that is missing.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
@@ -30,8 +31,8 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 }
 
 // Ahead returns how many of the letters that match q come before id in the given order, counted up
-// to limit. listed reports whether id itself matches. If it does not, n is the position where it
-// would be.
+// to limit. listed reports whether id itself matches. If id does not match, n is the position where
+// it would be.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

@@ -16,9 +16,10 @@ import (
 const maxDecisions = 200
 
 // Waiting returns the next letters that match q and wait for their retry, in the order of their
-// ids, with their bodies. It starts behind the id after ("" = at the first letter) and returns at
-// most 200 letters and 32 MiB of bodies; a single larger body is returned alone. It skips letters
-// received at or after until, so that a flood of new letters cannot make the loop endless.
+// ids, with their bodies. after is the id of the letter behind which it starts ("" = at the first
+// letter). It returns at most 200 letters and 32 MiB of bodies; a single larger body is returned
+// alone. It skips letters received at until or later, so that a flood of new letters cannot make
+// the caller's loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
@@ -89,8 +90,8 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 }
 
 // RecordDecisions records decisions about waiting letters in one transaction. It reports, in the
-// order of list, which decisions were recorded. A letter that has changed since it was read is left
-// alone. The history of each letter names the person who asked.
+// order of list, which decisions were recorded. It skips letters that have changed since they were
+// read. The history of each letter names the person who asked for the decision.
 func (s *Store) RecordDecisions(ctx context.Context, by string, list []deadletter.NewDecision) ([]bool, error) {
 	var recorded []bool
 	err := s.tx(ctx, bulk, func(t *tx) error {

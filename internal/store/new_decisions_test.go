@@ -26,8 +26,8 @@ func waiting(t testing.TB, s interface {
 	return list
 }
 
-// Waiting letters are read in the order of their ids, each once, at most 200 and at most 32 MiB at
-// a time.
+// Waiting letters are read in the order of their ids, and each letter is read once. One batch has
+// at most 200 letters and at most 32 MiB.
 func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -58,7 +58,7 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	if list := waiting(t, s, "", "", c.now()); len(list) != 0 {
 		t.Errorf("%d letters that came later", len(list))
 	}
-	// Three bodies of 20 MiB are three batches.
+	// Three bodies of 20 MiB make three batches.
 	w := window(t, 4, "big", 3)
 	for i := range w.Arrivals {
 		w.Arrivals[i].Body = make([]byte, 20<<20)
@@ -81,7 +81,8 @@ func TestWaitingLettersAreReadInBatches(t *testing.T) {
 	}
 }
 
-// For a letter that came back, the wait starts then. Chosen is set if a person chose the due time.
+// The wait of a letter that came back starts when the letter comes back. Chosen is set if a person
+// chose the due time.
 func TestWhatALetterWaitsFor(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -112,8 +113,8 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 	}
 }
 
-// Letters that have changed since they were read are left alone. The other decisions are recorded
-// with their counters and histories.
+// Letters that have changed since they were read are skipped. The other decisions are recorded with
+// their counters and histories.
 func TestNewDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -13,16 +13,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// besides returns the path of the file in which progress is noted. It contains the name of the
-// store, so that another store in this place uses another file.
+// besides returns the path of the file in which progress is noted. The path contains the name of
+// the store. Another store in the same place therefore uses another file.
 func (s *Store) besides() string {
 	name := s.Progress().Store
 	return s.path + ".progress-" + name[:min(8, len(name))]
 }
 
-// Note durably writes the store's progress to a file beside it. If the store's file is later
-// replaced by an older copy, the note reveals that. Note ignores progress that is older than the
-// last note.
+// Note durably writes the store's progress to a file beside the store. If an older copy later
+// replaces the store's file, the note reveals it. Note ignores progress that is older than the last
+// note.
 func (s *Store) Note(p deadletter.Progress) error {
 	c := &s.course
 	c.noting.Lock()
@@ -47,7 +47,7 @@ func (s *Store) Unnoted() error {
 	return s.course.unnoted
 }
 
-// replace writes a file atomically: after a crash it has either its old or its new contents.
+// replace writes a file atomically. After a crash, the file has either its old or its new contents.
 func replace(path string, text []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -60,8 +60,8 @@ func replace(path string, text []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// noted reads the progress noted beside the file. It returns nil if there is none or it cannot be
-// parsed.
+// noted reads the progress noted beside the file. It returns nil if there is no note or if the note
+// cannot be parsed.
 func (s *Store) noted() (*deadletter.Progress, error) {
 	text, err := os.ReadFile(s.besides())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,12 +92,12 @@ func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err er
 	return nil, nil
 }
 
-// unnoted is the maximum number of claims per broker that may be missing in the note when the
-// process dies: a dispatcher has two workers. An older note belongs to an older file.
+// unnoted is the maximum number of claims per broker that the note may lack when the process dies,
+// because a dispatcher has two workers. A note that lacks more claims belongs to an older file.
 const unnoted = 2
 
-// Strangers returns the notes of other stores beside this one. They show that another store was in
-// its place.
+// Strangers returns the notes of other stores beside this one. Such a note shows that another store
+// was in the place of this one.
 func (s *Store) Strangers() []string {
 	found, err := filepath.Glob(globbed(s.path) + ".progress-????????")
 	if err != nil {

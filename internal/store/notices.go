@@ -13,18 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// settling is the delay of a notice about a group that has just begun to need people. The knowledge
-// about its letters may still change, and the first message of a flood should not say "1 letter".
+// settling is the delay of a notice about a group that has just begun to need people. During the
+// delay, more may become known about its letters. The first message of a flood should also not say
+// "1 letter".
 const settling = 5 * time.Second
 
-// again is the minimum time between two equal notices that are not about a group, such as a queue
-// that rejects letters.
+// again is the minimum time between two equal notices that are not about a group. An example is a
+// notice about a queue that rejects letters.
 const again = time.Hour
 
 // notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
-// about a group is skipped if an equal one is pending or was sent a while ago; for a group, its
-// life decides. The end of a group is not sent while other groups of its incident still need
-// people.
+// about a group is skipped if an equal notice is pending, or was written within the time that the
+// constant again sets. For a notice about a group, the life of the group decides. The end of a
+// group is not sent while other groups of its incident still need people.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -45,7 +46,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 			return t.leaves(n)
 		}
 	}
-	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // the end of these is sent
+	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // problems are always sent, and so is their end
 		var said bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
 			[]any{n.Key, string(n.Kind), t.now - again.Milliseconds()}, &said); err != nil || said {
@@ -58,7 +59,8 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		return err
 	}
 	if n.Kind.Closes() {
-		// A notice that waits for the end of quiet hours is over before anyone saw it.
+		// The failure is over, so nobody needs to see a notice of it that still waits for the end
+		// of quiet hours.
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
@@ -87,8 +89,9 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 }
 
 // subject returns the key within which notices are delivered in order. It covers notices with one
-// key and, for a group, those of earlier and later incidents, whose keys all contain the group's
-// name. Machine notices about a group come after the notices about it to everyone.
+// key. For a group, it also covers notices of earlier and later incidents, because their keys all
+// contain the group's name. Machine notices about a group come after the notices to everyone about
+// that group.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil
@@ -107,17 +110,18 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 // Machines sets the channels that get machine notices.
 func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
-// Tell writes a notice to the outbox that is not caused by a change of a letter.
+// Tell writes a notice to the outbox that no change of a letter has caused.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
 // Due returns up to n due deliveries of a channel, with the current state of their groups.
-// Deliveries to people come first, then the oldest. A delivery that was never tried but is due
-// later than possible was written before the clock was set back, so it is due. While a delivery
-// about a group, or with a key, is pending, later ones are not returned. The exception is a page,
-// which passes deliveries that wait for the end of quiet hours. No notice is sent for a group whose
-// letters have all turned out to belong to another group.
+// Deliveries to people come first, then the oldest. A delivery is also due if it was never tried
+// and its due time is later than possible, because it was then written before the clock was set
+// back. While a delivery about a group, or with a key, is pending, later deliveries about that
+// group or with that key are not returned. The exception is a page, which passes deliveries that
+// wait for the end of quiet hours. No notice is sent for a group whose letters have all turned out
+// to belong to another group.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -209,14 +213,14 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 const digestLines = 50
 
 // know fills in the current state of the subject of a delivery, within the scope of the channel.
-// there means that its group has letters there, or that it is not about a group. A notice about dlo
-// itself concerns all queues.
+// there means that the delivery's group has letters in that scope, or that the delivery is not
+// about a group. A notice about dlo itself concerns all queues.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
 	case d.Notice.Op != 0:
 		op, err := s.Operation(ctx, d.Notice.Op)
-		if errors.Is(err, deadletter.ErrNotFound) { // operations stay, so the scope does not include it
+		if errors.Is(err, deadletter.ErrNotFound) { // operations are never deleted, so this one is outside the scope
 			return false, nil
 		}
 		d.Operation = &op
@@ -228,7 +232,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 	case d.Notice.Group == 0:
 		return d.Digest != nil || deadletter.ScopeOf(ctx).Everywhere(), nil
 	}
-	itself := k.Closes() || k.ForMachines() // the group itself, not its head
+	itself := k.Closes() || k.ForMachines() // look at the group itself, not at its head
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return false, err
@@ -244,15 +248,16 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		if err != nil {
 			return false, err
 		}
-		if first { // the notice that it would have joined was never sent
+		if first { // the notice that this one would have joined was never sent
 			d.Notice.Kind = deadletter.NoticeOpened
 		}
 	}
 	return true, s.ofIncident(ctx, d)
 }
 
-// OpenProblems returns, by key, the newest notice of each problem that people were notified of and
-// whose end they were not. Channels lists the channels that it was sent to.
+// OpenProblems returns, by key, the newest notice of each problem that is open: people were
+// notified of the problem, but not of its end. Channels lists the channels that the notice was sent
+// to.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
 		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
@@ -274,7 +279,7 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 }
 
 // void cancels pending notices about a group without letters, on all channels. Receivers that were
-// already notified get a notice that it is over.
+// already notified of the group get a notice that it is over.
 func (t *tx) void(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
@@ -314,7 +319,7 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 				err = t.sent(d)
 			case d.Failed:
 				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
-			case d.Detail == "": // it waits for the end of quiet hours; this was not an attempt
+			case d.Detail == "": // the delivery waits for the end of quiet hours; this was not an attempt
 				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
 			default:
 				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
@@ -360,8 +365,8 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns the groups that a channel is currently notified of, as deliveries that are not
-// pending, one per incident.
+// Told returns the groups that a channel is currently notified of. They are returned as deliveries
+// that are not pending, one per incident.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
@@ -393,6 +398,6 @@ func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery
 
 const office = "office" // key in meta: the store's name, as others know it
 
-// Name returns the name by which others know this store. It never changes. Other stores have other
-// names; copies of this store have an equal name.
+// Name returns the name by which others know this store. The name never changes. Other stores have
+// other names, but copies of this store have the same name.
 func (s *Store) Name() string { return s.Progress().Store }

@@ -10,7 +10,7 @@ import (
 )
 
 // People get one message at the start, another when the number of letters has doubled and some time
-// has passed, and one at the end. The number of letters does not matter otherwise.
+// has passed, and one at the end. Otherwise, the number of letters does not matter.
 func TestPeopleAreToldOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -48,8 +48,8 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	}
 }
 
-// While a notice with a key is pending on a channel, no later one with that key is returned. Other
-// keys and channels continue. A failed delivery is retried at its time.
+// While a notice with a key is pending on a channel, no later notice with that key is returned.
+// Other keys and channels continue. A failed delivery is retried at its retry time.
 func TestTheOutboxKeepsOrder(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -84,9 +84,9 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// Receivers of a quiet notice are notified again when the severity rises, together with the
-// receivers named by the louder rule. The loudest letter of a transaction counts, whatever its
-// position.
+// A group rises from a quiet severity to a louder one. Receivers of the quiet notice are then
+// notified again, together with the receivers named by the louder rule. The loudest letter of a
+// transaction counts, whatever its position.
 func TestALouderDeathIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -98,7 +98,7 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 	n := 0
 	g.die("sms", 1, 3, func(c *deadletter.Classified) {
-		if n++; n != 2 { // the one in the middle pages
+		if n++; n != 2 { // the second one pages
 			quiet(c)
 		}
 	})
@@ -120,8 +120,8 @@ func TestALouderDeathIsTold(t *testing.T) {
 	}
 }
 
-// A notice that waits for the end of quiet hours is not sent once it is over. A page immediately
-// covers all waiting notices.
+// A notice that waits for the end of quiet hours is not sent if its group is over by then. A page
+// immediately covers all waiting notices.
 func TestWhatQuietHoursHoldBack(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -159,8 +159,9 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 	}
 }
 
-// TestOpenProblemsAreKnown checks which problems people were notified of, and on which channels,
-// until they are notified of the end. A problem that comes back soon is sent again.
+// TestOpenProblemsAreKnown checks which problems people were notified of, and on which channels.
+// Such a problem is open until people are notified of its end. A problem that comes back soon is
+// sent again.
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// raw opens the file of a store directly.
+// raw opens the file of a store directly, without the store.
 func raw(t testing.TB, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
@@ -95,7 +95,7 @@ func TestASecondStoreOnTheSameFileIsRefused(t *testing.T) {
 
 func TestALockOutlivesNoProcess(t *testing.T) {
 	t.Parallel()
-	path := filled(t) // leaves its lock file behind
+	path := filled(t) // the old process leaves its lock file behind
 	if _, err := os.Stat(path + ".lock"); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// Whichever bit of the header is flipped, the store is served or rejected. A rejected file is
-// unchanged, and nothing panics.
+// Whichever bit of the header is flipped, the store is either served or rejected. A rejected file
+// is unchanged. Nothing panics.
 func TestAFlippedHeaderBitIsServedOrRefused(t *testing.T) {
 	t.Parallel()
 	good := contents(t, filled(t))

@@ -28,8 +28,8 @@ func (s *Store) ActiveOperations(ctx context.Context) ([]deadletter.Operation, e
 	return s.operations(ctx, `WHERE phase <> 'over' ORDER BY id`)
 }
 
-// HaltedOperations returns the operations that are paused or stopped automatically, oldest first.
-// They keep their letters until a person decides.
+// HaltedOperations returns the operations that are paused or that were stopped automatically,
+// oldest first. They keep their letters until a person decides.
 func (s *Store) HaltedOperations(ctx context.Context) ([]deadletter.Operation, error) {
 	return s.operations(ctx, `WHERE phase <> 'over' AND state IN ('paused', 'stopped') ORDER BY id`)
 }
@@ -50,9 +50,9 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 	return ids, err
 }
 
-// NewFailures counts letters in the groups of an operation that were received after its selection
-// was made and before it was over. These are new failures, not letters that came back. It counts up
-// to maxNew; exact is false if there are more.
+// NewFailures counts letters in the groups of an operation that were received after the operation's
+// selection was made and before the operation was over. These are new failures, not letters that
+// came back. It counts up to maxNew; exact is false if there are more.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
@@ -72,8 +72,8 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations older than before, newest first. A before of 0 starts
-// at the newest.
+// Operations returns up to limit operations that are older than the operation before, newest first.
+// If before is 0, it starts at the newest operation.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
@@ -235,8 +235,8 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 }
 
 // BackGroups returns up to limit groups to which letters of an operation came back, most letters
-// first. It considers the first maxNew letters that came back. It skips letters that were not
-// classified again yet, and letters whose earlier group was not recorded.
+// first. It considers the first maxNew letters that came back. It skips letters that are not yet
+// classified again, and letters whose earlier group was not recorded.
 func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
 		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
@@ -255,8 +255,8 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 	return list, err
 }
 
-// OperationGroups returns up to limit groups with letters of an operation, in order. A merged group
-// is represented by its head.
+// OperationGroups returns up to limit groups with letters of an operation, in the order of their
+// ids. A merged group is represented by its head.
 func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
 	if err != nil {
@@ -272,8 +272,9 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns, for each group, the newest operation on it that is not over: it sends, changes,
-// keeps or watches letters of the group. A merged group is represented by its head.
+// WorkedOn returns, for each group, the newest operation on the group that is not over. Such an
+// operation sends, changes, keeps or watches letters of the group. A merged group is represented by
+// its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {
@@ -295,7 +296,7 @@ func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter
 	}
 	out := map[deadletter.GroupID]deadletter.Operation{}
 	for group, op := range newest {
-		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // it has not ended in the meantime
+		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // the operation has not ended in the meantime
 			out[group] = active[i]
 		}
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // Advance acts on the next n pending letters of a running operation, in the operation's order and
-// in one transaction. A requeue makes them scheduled and due now; other actions change them.
-// Letters that cannot be acted on are skipped with the reason. allow explains why no letter may be
-// sent to a queue; nil allows all queues. Advance returns the number of letters it took.
+// in one transaction. A requeue makes the letters scheduled and due now; other actions change them.
+// Letters that cannot be acted on are skipped, with the reason. allow returns an error if no letter
+// may be sent to a queue; nil allows all queues. Advance returns the number of letters it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -28,7 +28,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			return err
 		}
 		for i, p := range list {
-			if do.due = t.now; newest { // the dispatcher takes the earliest due first, then the oldest
+			if do.due = t.now; newest { // the dispatcher takes the letters that are due first, then the oldest
 				do.due += int64(i - len(list))
 			}
 			if dueAt.Valid {
@@ -60,8 +60,8 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is Advance for an edit. It acts on letters that have a new revision and skips those that
-// do not, with the reason. A letter that has changed since it was read stays pending.
+// Revised is Advance for an edit. It acts on letters that have a new revision. It skips the other
+// letters, with the reason. A letter that has changed since it was read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -151,13 +151,13 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 }
 
 // cameBack records that a letter of an operation came back. It counts a letter that was sent before
-// the operation's base towards the base, because such a letter tells nothing about the current
-// canary. sent is the time of the broker's confirm or, if unknown, of the publish.
+// the operation's base towards the base, because such a letter shows nothing about the current
+// canary. sent is the time of the broker's confirm or, if that is unknown, of the publish.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
-	uncounted := 1 // the base does not count an unconfirmed letter as sent
+	uncounted := 1 // an unconfirmed letter is not yet in the number of letters sent before the base
 	if confirmed {
 		uncounted = 0
 	}
@@ -165,8 +165,9 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	return err
 }
 
-// finish ends an operation that has no open letters. The operation is watched while any letter that
-// it sent may come back, and done when the verdict on each is known.
+// finish ends an operation that has no open letters. While any letter that the operation sent may
+// come back, the operation is watched. Once the verdict on each letter is known, the operation is
+// done.
 func (t *tx) finish(op deadletter.OperationID) error {
 	var state deadletter.OperationState
 	var phase deadletter.OperationPhase

@@ -185,8 +185,8 @@ func TestOutcomesOfARequeue(t *testing.T) {
 	}
 }
 
-// An attempt that was never sent is claimed again as a first send. One in doubt is claimed as a
-// further send, with its token unchanged.
+// An attempt that was never sent is claimed again as a first send. An attempt in doubt is claimed
+// as a further send, with its token unchanged.
 func TestWhatIsToBeSentAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -259,7 +259,7 @@ func TestTheWatch(t *testing.T) {
 	depth := 3
 	for _, c := range []struct {
 		name       string
-		depth      *int // at the time of sending
+		depth      *int // depth at the time of sending
 		facts      deadletter.QueueFacts
 		settled    int
 		unverified bool
@@ -306,15 +306,16 @@ func TestTheWatch(t *testing.T) {
 	}
 }
 
-// TestAWatchThatEndsUnseen checks letters whose fate can no longer be observed. They are held, with
-// the reason in their operation, and can be sent again; or they are settled, if so configured.
+// TestAWatchThatEndsUnseen checks letters whose fate can no longer be observed. By default they are
+// held, with the reason in their operation, and can be sent again. If so configured, they are
+// settled.
 func TestAWatchThatEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		to     string // the operation sends it there; "" = to its own queue
+		to     string // queue that the operation sends the letter to; "" = its own
 		unseen deadletter.Unseen
-		late   bool // it was sent after the observation
+		late   bool // the letter was sent after the observation
 		want   deadletter.State
 	}{
 		{name: "held", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},

@@ -7,15 +7,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A queue may have a configured origin for letters whose headers do not tell where they died, or
-// which may only have been delayed there. If the headers are certain, the classifier decides.
+// A queue may have a configured origin. It applies to letters whose headers do not show where they
+// died, and to letters that may only have been delayed there. If the headers are certain, the
+// classifier decides.
 func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	w := window(t, 1, "sms", 5)
 	w.Inbox, w.Origin = "orders_error", "orders"
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
-	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // its inbox is not an origin
+	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // the letter's inbox is not an origin
 	w.Arrivals[2].Properties.Headers["x-death"] = "nonsense"
 	w.Arrivals[4].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_wait", "reason": "expired"}}
 	print(t, &w)

@@ -14,19 +14,19 @@ import (
 // becoming overdue.
 const toldSoonest = 60_000
 
-// toldAhead is how early a letter becomes overdue before people should know: a notice waits for its
-// group to settle, and its channel takes a moment.
+// toldAhead is how early a letter becomes overdue before people should be notified, because a
+// notice waits for its group to settle and its channel takes a moment.
 const toldAhead = settling + 5*time.Second
 
 // told is when people are notified of a letter that waits.
 type told struct {
-	by      any   // Unix milliseconds; nil = it does not wait because of a rule
-	rest    int64 // the part after its retry is due, milliseconds
-	already bool  // already notified during its rule's wait
+	by      any   // Unix milliseconds; nil = the letter does not wait because of a rule
+	rest    int64 // time from the due retry until people are notified, milliseconds
+	already bool  // people were already notified during the wait of the letter's rule
 }
 
-// rest returns the part, in milliseconds, of the time until people are notified that lies after the
-// retry is due.
+// rest returns how long after a retry is due people are notified, in milliseconds. If by is zero,
+// it returns 0. Otherwise it returns at least toldSoonest.
 func rest(by, due time.Time) int64 {
 	if by.IsZero() {
 		return 0
@@ -35,9 +35,9 @@ func rest(by, due time.Time) int64 {
 }
 
 // told returns when people are notified of a letter on which a verdict decides. If the letter came
-// back from its retry, the time is not later than the previous verdict said, plus the time that its
-// worker had it. Therefore holding it back again and again does not postpone the notice. If people
-// sent the letter, the time starts again.
+// back from its retry, that time is at most the time of the previous verdict, plus the time that
+// its worker had the letter. A letter that is held back again and again is therefore still reported
+// in time. If people sent the letter, the time starts again.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {
@@ -58,11 +58,11 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 	return told, nil
 }
 
-// Overdue marks up to n letters of a broker as overdue if they still wait although their retries
-// should have ended. Their groups count them as letters that need people. It returns how many
-// letters it processed. Letters of paused queues and groups are not overdue. Neither are letters
-// that have been free to leave for less time than their retries would have taken; since is when the
-// broker began to accept messages. channels returns the channels of a rule.
+// Overdue marks up to n letters of a broker as overdue: letters that still wait although their
+// retries should have ended. Their groups count them as letters that need people. Letters of paused
+// queues and groups are not overdue. Neither are letters that have been free to leave for less time
+// than their retries would have taken. since is when the broker began to accept messages. channels
+// returns the channels of a rule. Overdue returns the number of letters that it processed.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.late(ctx, broker, since, n)
 	if err != nil {
@@ -131,7 +131,8 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 }
 
 // GiveUp lets up to n overdue letters of a broker die if a breaker has held them back for longer
-// than after. It returns how many. Their groups have counted them already.
+// than the time after. It returns the number of these letters. Their groups have already counted
+// them.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
 	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin
 		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`

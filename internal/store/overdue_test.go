@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// waiting makes letters wait for a retry in delay. Their last retry should be over within all.
+// waiting makes letters wait for a retry, which is due when the time delay has passed. The last
+// retry of each letter should be over when the time all has passed.
 func (g *groups) waiting(delay, all time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(all)
@@ -38,8 +39,8 @@ func (g *groups) claim(n int) []deadletter.Due {
 }
 
 // TestALetterThatIsHeldBackIsTold lets letters wait beyond their time. Their group then needs
-// people. People are notified once, with the severity and channels of its rule, and not again when
-// the letters die.
+// people. People are notified once, with the severity and channels of the letters' rule. They are
+// not notified again when the letters die.
 func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -49,7 +50,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if n := g.overdue(start); n != 0 || len(g.list("", deadletter.GroupPage{})) != 0 {
 		t.Errorf("%d letters are overdue too soon", n)
 	}
-	g.pass(time.Second) // so that a channel gets it in time
+	g.pass(time.Second) // early enough for a channel to send the notice in time
 	if n := g.overdue(start); n != 3 {
 		t.Errorf("%d letters are overdue", n)
 	}
@@ -112,7 +113,7 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 }
 
-// back lets a letter come back from its attempt, with a verdict as in die.
+// back lets a letter come back from its attempt. The verdict is built as in die.
 func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Classified)) {
 	g.t.Helper()
 	g.window++
@@ -134,15 +135,15 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 }
 
 // TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may
-// name a later time. The letter becomes overdue at the first verdict's time, plus the time that its
-// worker had it.
+// name a later time. The letter still becomes overdue at the time of the first verdict, plus the
+// time that its worker had the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	start := g.clock.now()
 	g.die("pay", 1, 1, g.waiting(time.Minute, 10*time.Minute))
 	for range 3 {
-		g.pass(3 * time.Minute) // it could have left after one minute
+		g.pass(3 * time.Minute) // the letter could have left after one minute
 		due := g.claim(1)
 		if len(due) != 1 {
 			t.Fatal("no letter is due")
@@ -151,7 +152,7 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 		if err := g.Mark(t.Context(), []deadletter.Mark{mark}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
-		g.pass(time.Minute) // with its worker
+		g.pass(time.Minute) // the letter is with its worker
 		g.back(due[0], "pay", g.waiting(time.Minute, 10*time.Minute))
 	}
 	if n := g.overdue(start); n != 0 {
@@ -164,7 +165,7 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 }
 
 // TestWhatPeoplePausedIsNotOverdue checks that neither a pause nor a disconnected broker makes a
-// letter overdue. Afterwards the letter gets the time for its retries once more.
+// letter overdue. Afterwards, the letter has the full time for its retries again.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {
@@ -195,7 +196,8 @@ func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	}
 }
 
-// TestALetterIsGivenUp lets a breaker hold back letters for a day after people were notified.
+// TestALetterIsGivenUp lets a breaker hold back letters for another day after people were notified
+// of them.
 func TestALetterIsGivenUp(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -30,7 +30,7 @@ func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
 }
 
 // AddOverride saves a redirect and fills in its id and time. It returns ErrConflict if the queue
-// already has one.
+// already has a redirect.
 func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadletter.Override, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		origin, err := t.originID(deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue})
@@ -71,7 +71,8 @@ func redirectTarget(queue string) deadletter.Target {
 	return deadletter.Target{Kind: deadletter.TargetRedirect, Name: queue}
 }
 
-// reasonSuffix returns a reason as a suffix for the detail of an act, or "" without a reason.
+// reasonSuffix returns a reason as a suffix for the detail of an act. It returns "" if there is no
+// reason.
 func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""

@@ -25,7 +25,7 @@ func queuesOf(due []deadletter.Due) map[string]int {
 	return n
 }
 
-// A queue with more due letters than one claim takes does not keep other queues from their turn.
+// A queue with more due letters than fit into one claim does not keep other queues from their turn.
 func TestEachQueueHasItsTurn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -85,8 +85,8 @@ func TestPausedRetriesStay(t *testing.T) {
 	}
 }
 
-// A probe that comes back is not counted, whether its confirm arrived before or after. Any other
-// attempt is counted.
+// An attempt that is a probe and comes back is not counted, whether it came back before or after
+// its confirm. Any other attempt is counted.
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{
@@ -118,8 +118,8 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	}
 }
 
-// inTwoLanes receives due letters. The first ones use rule "slow", the others the default rule,
-// spread over the given number of groups.
+// inTwoLanes receives due letters. The first slow letters use the rule "slow", the others the
+// default rule. All are spread over the given number of groups.
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
@@ -165,7 +165,8 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	}
 }
 
-// Retry now and reschedule change only the due time of a retry. They skip letters that do not wait.
+// Retry now and reschedule change only the due time of a retry. They skip letters that wait for no
+// retry.
 func TestTheDueTimeIsChanged(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -192,8 +193,8 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatalf("due now: %v", due)
 	}
-	// The clock was set back by more than the longest back-off. A due time that a person chose
-	// stays.
+	// The clock was set back by more than the longest back-off. A due time that a person chose does
+	// not change.
 	if n, err := s.DrawNear(ctx, c.now().Add(time.Minute)); n != 1 || err != nil {
 		t.Errorf("%d letters brought near, %v", n, err)
 	}
@@ -223,8 +224,8 @@ func resultOf(t testing.TB, s *store.Store, op deadletter.OperationID, id deadle
 	return ""
 }
 
-// A requeue that restarts the retries counts from the letter's next death. Any other requeue
-// continues counting.
+// After a requeue that restarts the retries, counting starts again with the letter's next death.
+// After any other requeue, counting continues.
 func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
@@ -256,15 +257,15 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 	}
 }
 
-// A group held back by a breaker has a share of what its queue allows, for all rules together. The
-// other groups get the remainder.
+// A group that a breaker holds back gets a share of the letters that its queue allows, for all
+// rules together. The other groups get the remainder.
 func TestAGuardedGroupHasItsShare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		queue  int // letters that the queue allows per lane
 		shares []deadletter.GroupShare
-		want   string // letters by group and rule
+		want   string // claimed letters by group and rule
 	}{
 		{"none is guarded", 100, nil, "1 default 2, 1 slow 3, 2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
 		{"one is held back", 100, []deadletter.GroupShare{{Group: 1}}, "2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},

@@ -12,8 +12,8 @@ const (
 	people     = 50
 )
 
-// People returns the names of people who acted recently or to whom groups are or were assigned,
-// most frequent first.
+// People returns the names of people who acted recently, and of people to whom groups are or were
+// assigned, most frequent first.
 func (s *Store) People(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Picks returns the types that people picked: first bindings, by queue, then groups, then letters,
-// newest first.
+// Picks returns the types that people picked. Bindings come first, by queue, then groups, then
+// letters. Groups and letters are sorted newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
 		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
@@ -42,9 +42,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	return list, err
 }
 
-// AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the letter,
-// the group, or the queue and key. The letters that the pick applies to are read again; for a
-// binding, those in queues that match its glob.
+// AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the same
+// letter, group, or queue and key. The letters that the pick applies to are read again. For a
+// binding, these are the letters in queues that match its glob.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
@@ -115,7 +115,8 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing returns ErrNotFound for what if err is sql.ErrNoRows, or else err.
+// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. what names the
+// missing thing.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)
@@ -123,8 +124,8 @@ func missing(what string, err error) error {
 	return err
 }
 
-// RemovePick removes a pick, so that the letters it applied to are read again. It returns
-// ErrNotFound if no pick has that id.
+// RemovePick removes a pick. The letters that the pick applied to are then read again. RemovePick
+// returns ErrNotFound if no pick has that id.
 func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(glob, queue string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var p deadletter.Pick

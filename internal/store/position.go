@@ -9,8 +9,8 @@ import (
 )
 
 // Position returns a number that changes when something changes that the request may see. For a
-// scope with bounds it is computed from what the scope includes, so that it says nothing about the
-// rest: neither how much happens there nor when.
+// scope with bounds, the number is computed only from data that the scope includes. It therefore
+// does not reveal how much happens outside the scope, nor when.
 func (s *Store) Position(ctx context.Context) (int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.change.Load(), nil

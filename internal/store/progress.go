@@ -9,12 +9,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// course is the progress of the store, and how much of it is noted beside the file.
+// course is the progress of the store, together with how much of that progress is noted beside the
+// file.
 type course struct {
 	mu      sync.Mutex
 	now     deadletter.Progress
 	noting  sync.Mutex
-	noted   int64 // commits, noted by this process
+	noted   int64 // number of commits that this process has noted
 	unnoted error // error of the last note
 	beside  bool  // Remembered.Beside
 }
@@ -22,10 +23,10 @@ type course struct {
 // opened is the progress of the file when it was opened.
 type opened struct {
 	deadletter.Progress
-	serial int64 // of the newest letter
+	serial int64 // serial of the newest letter
 }
 
-// loadProgress reads the progress of the file and its name.
+// loadProgress reads the progress of the file and the name of the store.
 func (s *Store) loadProgress(ctx context.Context) error {
 	p := &s.course.now
 	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
@@ -107,7 +108,8 @@ func (t *tx) marked(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records, for one broker, whether there is no proof that the file is not an older copy.
+// Unproved records, for one broker, whether proof is missing that the file is current. Without such
+// proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
@@ -115,14 +117,14 @@ func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved boo
 	})
 }
 
-// AnyUnproved reports whether letters wait for a person to confirm that the file is current.
+// AnyUnproved reports whether any letters wait for a person to confirm that the file is current.
 func (s *Store) AnyUnproved(ctx context.Context) (unproved bool, err error) {
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM marks WHERE unproved = 1)`, nil, &unproved)
 	return unproved, err
 }
 
-// Accept records a person's statement that the file is current. Missing proof then no longer holds
-// letters back.
+// Accept records a person's statement that the file is current. After that, letters are no longer
+// held back because proof is missing.
 func (s *Store) Accept(ctx context.Context, by string) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {

@@ -68,15 +68,15 @@ func numbered(text string) string {
 }
 
 // plan is a query prepared for SQL over letters l. dims are conditions on the columns by which
-// letters are counted; they apply to both letters and counters.
+// letters are counted. These conditions apply to both letters and counters.
 type plan struct {
 	dims     []clause
-	fields   []query.Field // of dims
-	rest     []clause      // on other columns
-	match    string        // what the tokens of a letter must match; "" = nothing
-	ids      *clause       // the query names the letters
+	fields   []query.Field // field of each of dims
+	rest     []clause      // conditions on other columns
+	match    string        // expression that the tokens of a letter must match; "" = no condition
+	ids      *clause       // condition on the ids that the query names
 	op       *clause       // letters of one operation: condition on operation_letters ol
-	from, to int64         // serials from from, below to
+	from, to int64         // range of serials; from is included, to is not
 	grouped  bool          // dims restrict more than the state
 	empty    bool          // no letter can match
 }
@@ -89,7 +89,7 @@ func (p *plan) counted() bool {
 // plan compiles a query. The error wraps ErrInvalid.
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
-	var match, unmatch []string // for the index of words
+	var match, unmatch []string // expressions for the index of words
 	var also, alsoNot []string  // dims as tokens, which help if the index is queried anyway
 	if c, limited, err := s.readable(ctx, q); err != nil {
 		return nil, err
@@ -98,10 +98,10 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	}
 	for _, t := range q.Terms {
 		if t.Field == query.Sort {
-			continue // applies to the list
+			continue // sorting applies to the list, not to the letters
 		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
-			t.Field, t.Name = query.Header, "" // the index of words holds short ids, as a field that no header can be
+			t.Field, t.Name = query.Header, "" // the index of words holds short ids under a field name that no header can have
 		}
 		if t.Field.Indexed() {
 			e, err := expression(t)
@@ -169,7 +169,7 @@ func (p *plan) narrow(t query.Term) bool {
 	return true
 }
 
-// span returns the range of serials that a time selects: from from, below to.
+// span returns the range of serials that a time selects. from is included, to is not.
 func span(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -183,12 +183,12 @@ func span(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values of one dim used to query the index of words.
+// maxTokens is the maximum number of values of one dim with which the index of words is queried.
 const maxTokens = 100
 
-// condition compiles one term, without its negation. dim reports whether its columns are among
-// those by which letters are counted. tokens are then the tokens of its values, or nil if the
-// values contain patterns.
+// condition compiles one term, without its negation. dim reports whether letters are counted by the
+// columns of the term. If so, tokens are the tokens of the term's values, or nil if the values
+// contain patterns.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -298,8 +298,8 @@ func operation(v query.Value) clause {
 	return c
 }
 
-// text returns the condition on a text column for exact values and for patterns with stars. For
-// patterns, SQLite ignores case.
+// text returns the condition on a text column for exact values and for patterns with stars. SQLite
+// ignores case in patterns.
 func text(column string, values []query.Value) clause {
 	var whole []any
 	var list []clause
@@ -320,7 +320,7 @@ func text(column string, values []query.Value) clause {
 	return some(list...)
 }
 
-// matches reports whether a name equals one of the values or matches one with stars.
+// matches reports whether a name equals one of the values or matches a value with stars.
 func matches(values []query.Value, name string) bool {
 	return slices.ContainsFunc(values, func(v query.Value) bool {
 		last := len(v.Pattern) - 1
@@ -345,8 +345,8 @@ func matches(values []query.Value, name string) bool {
 
 const shortID = 8 // hex digits
 
-// expression returns the full-text expression that a letter's tokens match if a term holds, without
-// its negation.
+// expression returns a full-text expression for a term, without the term's negation. The tokens of
+// a letter match the expression if the term holds for the letter.
 func expression(t query.Term) (string, error) {
 	var alternatives []string
 	for _, v := range t.Values {
@@ -390,7 +390,8 @@ func fieldName(t query.Term) string {
 	return string(t.Field)
 }
 
-// reader runs queries: the store's read connections, or one of them in a snapshot.
+// reader runs queries. It is either the pool of read connections of the store or one of these
+// connections in a snapshot.
 type reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -399,17 +400,17 @@ type reader interface {
 
 // source is a subset of the letters that one index returns in order of their serials.
 type source struct {
-	from  string // of the SELECT; contains letters l
+	from  string // FROM of the SELECT; contains letters l
 	key   string // the column of the serial
 	where clause // the lookup in the index
 }
 
-// maxBranches is the maximum number of parts of the group index that one list merges, at some 10 us
-// each. A query that matches more groups is read by state instead.
+// maxBranches is the maximum number of parts of the group index that one list merges. Each part
+// takes some 10 us. A query that matches more groups is read by state instead.
 const maxBranches = 2000
 
 // sources returns sources that together contain everything a plan selects, without duplicates. If
-// another index than the index of words leads, sources adds the condition on words to the plan.
+// the sources do not come from the index of words, sources adds the condition on words to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:
@@ -431,8 +432,8 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	return branches(ctx, db, p, fewBranches)
 }
 
-// branches returns the parts of the index by state, or by group and state, that contain matching
-// letters according to the counters.
+// branches returns the parts of an index that contain matching letters according to the counters.
+// The parts are those of the index by state, or of the index by group and state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -452,7 +453,7 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 			switch {
 			case !byGroup:
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
-			case group == 0: // few letters: received or undecided
+			case group == 0: // there are few such letters: they are received or undecided
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
 			default:
 				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
@@ -467,8 +468,8 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer reports whether the counters promise so few letters that their parts should lead. The index
-// of words is then read once for each part.
+// fewer reports whether so few letters match, according to the counters, that the list should read
+// the parts of the index by state or group. The index of words is then read once for each part.
 func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil

@@ -37,7 +37,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 		t.Fatal(err)
 	}
 	var verdicts []deadletter.Classified
-	for i, l := range letters[:n-n/10] { // the others remain received
+	for i, l := range letters[:n-n/10] { // the other letters remain received
 		v := deadletter.Classified{
 			Letter: l.ID, To: triggers[i%len(triggers)], Reason: []string{"rejected", "expired", ""}[i%3], Type: []string{"acme.A", "acme.B", ""}[i/2%3],
 			GroupKey: [32]byte{byte(i % 11)}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest,
@@ -208,7 +208,7 @@ func TestListsAndCounts(t *testing.T) {
 	}
 }
 
-// A facet counts the letters that its value would select.
+// A facet shows, for each of its values, the number of letters that this value would select.
 func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -354,7 +354,8 @@ var recording = sync.OnceValue(func() *recorder {
 	return r
 })
 
-// No query on letters reads the whole table. If no other index applies, it is read by state.
+// No query on letters reads the whole table. If no other index applies, the query reads the index
+// by state.
 func TestQuestionsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -370,7 +371,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 				continue // a minus negates one term
 			}
 			q := parse(t, text)
-			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // every other order is sorted
+			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // lists in any other order sort their letters
 				_, _, older, err := s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order})
 				if err == nil && older != "" {
 					_, _, _, err = s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order, After: older})

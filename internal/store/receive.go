@@ -12,7 +12,8 @@ import (
 )
 
 // Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
-// received, or joins the letter whose open attempt it is. The window stays open until SettleWindow.
+// received, or joins the letter of whose open attempt it is the copy. The window stays open until
+// SettleWindow.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -25,7 +26,7 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores w. If twins are given, each arrival is a doubtful copy of the letter at its
+// receive stores w. If twins are given, each arrival is a doubtful copy of the twin at the same
 // position.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
@@ -133,20 +134,20 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
-// arrival holds what a new row needs in addition to the delivery.
+// arrival is everything that a new row needs in addition to the delivery.
 type arrival struct {
 	inbox  int64
-	origin int64 // if the headers do not give one, but the window does; 0 = found out later, or never
+	origin int64 // set if the window gives an origin but the headers do not; 0 = found out later, or never
 	random int64
 	twin   int64
 	doubt  deadletter.Doubt
 	why    string
 
-	returned deadletter.ID // it joined this letter
+	returned deadletter.ID // the letter that the delivery joined
 }
 
-// insert inserts a new letter and returns its serial. The serial follows all others, whatever the
-// clock says.
+// insert inserts a new letter and returns its serial. The serial is higher than all others,
+// whatever the clock says.
 func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -176,10 +177,10 @@ func nonNil(b []byte) []byte {
 }
 
 // returned checks whether a delivery is an attempt of ours that died. Such a delivery names a
-// letter and carries a token that was issued for it, directly or inside an error of EasyNetQ. If
-// the attempt is open, the letter is received again. If it is closed, and body and queue are equal,
-// the delivery is one more copy. With a different body or queue, or for a purged letter, it becomes
-// a separate letter that is linked.
+// letter and carries a token that was issued for that letter, directly or inside an error of
+// EasyNetQ. If the attempt is open, the letter is received again. If the attempt is closed, and
+// body and queue are equal, the delivery is one more copy. If the body or queue differs, or if the
+// letter was purged, the delivery becomes a separate letter that is linked to the first.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	sent := a.Inside()
 	id, token, ok := sent.Identity()
@@ -223,7 +224,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		return 0, verdictNew, err
 	}
 	if home := t.s.names.origin(r.origin); r.origin != 0 && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
-		row.twin = letter // it was moved to another broker or vhost, where its origin is meaningless
+		row.twin = letter // the letter was moved to another broker or vhost, where its origin is meaningless
 		return 0, verdictNew, nil
 	}
 	var body []byte
@@ -273,7 +274,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	used := 0
-	if !outcome.Used() { // it came back before its confirm, but the attempt was used
+	if !outcome.Used() { // the letter came back before its confirm, but the attempt was used
 		used++
 	}
 	detail := diedIn(origin.Queue, reason)
@@ -289,7 +290,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	row.returned = id
 	newer := r.live() && r.publishes != attempt // only the fate of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
-		if r.operation.Valid && r.operation != operation { // released by an operation while an older attempt was in doubt
+		if r.operation.Valid && r.operation != operation { // an operation released the letter while an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestLettersReceivedFromEachQueue counts the letters of each queue since a time. Letters that are
-// discarded since are still counted, and older ones are not.
+// TestLettersReceivedFromEachQueue counts the letters of each queue since a time. Letters that were
+// discarded after they were received are still counted. Older letters are not.
 func TestLettersReceivedFromEachQueue(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// When the grouping version changes, letters in groups of an older version are read again once,
-// even if the process dies in between. A pick for their group moves with them.
+// When the grouping version changes, letters in groups of an older version are read again. They are
+// read once, even if the process dies in between. A pick for their group moves with them.
 func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -70,9 +70,9 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
-// In older versions, type names from frameworks did not count as types. A letter stored then gets
-// its type in its present group, and the group's name follows. This has no effect on which type a
-// body matches.
+// In older versions, type names from frameworks did not count as types. A letter stored by such a
+// version now gets its type but stays in its group, and the group is renamed after the type. This
+// has no effect on which type a body matches.
 func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

@@ -16,7 +16,7 @@ func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread is Reread in the transaction of the change that causes it.
+// reread is Reread within the transaction of the change that requires it.
 func (t *tx) reread(r deadletter.Reread) error {
 	// Texts and numbers always encode without errors.
 	var types, origins any
@@ -33,11 +33,12 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is the number of letters examined in one transaction while listing: ingest waits for it.
+// listed is the number of letters examined in one transaction while listing, because ingest waits
+// for the transaction.
 const listed = 10_000
 
-// ListUnread lists the next letters that must be read again. more reports whether it should be
-// called again.
+// ListUnread lists the next letters that must be read again. more reports whether ListUnread should
+// be called again.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -55,7 +56,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
-		case group.Valid: // all together through the index, because a group's ids are scattered
+		case group.Valid: // reads all of a group at once through the index, because its ids are scattered
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
 			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
@@ -96,7 +97,8 @@ func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, er
 }
 
 // Read records the result of reading letters in one transaction: type, reading, summary, error and
-// group. The search index follows. A letter that changed since it was claimed stays listed.
+// group. The search index is updated later. A letter that changed since it was claimed stays
+// listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -129,7 +131,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	return nil
 }
 
-// reads records one letter, and reports whether its type changed.
+// reads records the result for one letter, and reports whether the letter's type changed.
 func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
@@ -169,7 +171,7 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 		}
 		return false, t.unindexed(serial)
 	}
-	if g.id != r.group { // a person who paused the old group did not want to free these letters
+	if g.id != r.group { // a person who paused the old group did not want these letters to be sent
 		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
 			r.origin, r.group, g.id); err != nil {
 			return false, err
@@ -198,8 +200,9 @@ func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, erro
 	return true, t.event(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
 }
 
-// unwrapped records the content to send for a letter that was stored before errors of EasyNetQ were
-// unwrapped, or why it cannot be sent. A letter that is being sent stays unchanged.
+// unwrapped applies to a letter that was stored before errors of EasyNetQ were unwrapped. It
+// records the content to send for the letter, or why the letter cannot be sent. A letter that is
+// being sent stays unchanged.
 func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
 		return nil
@@ -214,7 +217,7 @@ func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	return err
 }
 
-// regrouped moves a letter to a group from its old group.
+// regrouped moves a letter from its old group to another group.
 func (t *tx) regrouped(c *deadletter.Read, r *record, g *grouped) error {
 	if !c.Late && g.from == 0 && r.group > 0 {
 		g.from = r.group
@@ -248,8 +251,8 @@ func (t *tx) unindexed(serial int64) error {
 const secondLook = "what their queues have by now"
 
 // allRead ends a new reading once no letters are left. After a schema change, the newest letters
-// are read first, before the types in their queues are known. Letters that are still undecided in a
-// queue that now has a single type are therefore read once more.
+// are read first, before the types in their queues are known. Some of them may still be undecided
+// in a queue that now has a single type. These letters are read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
@@ -258,7 +261,7 @@ func (t *tx) allRead() error {
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
 		return err
 	}
-	if err := t.moves.flush(t); err != nil { // the query counts what this transaction has read
+	if err := t.moves.flush(t); err != nil { // the query below must count the letters that this transaction has read
 		return err
 	}
 	t.moves = newMoves()

@@ -34,7 +34,7 @@ func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	return letters
 }
 
-// read records letters as read with a type.
+// read records that letters were read as the given type.
 func read(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
 	t.Helper()
 	var list []deadletter.Read
@@ -111,7 +111,7 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if err := s.Reread(ctx, deadletter.Reread{Why: "set t 2", Types: []string{"acme.T"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := unread(t, s, 10); len(got) != 4 { // three with the type, one without a type
+	if got := unread(t, s, 10); len(got) != 4 { // three letters with the type, one without a type
 		t.Errorf("%d letters", len(got))
 	}
 	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Type: "acme.P", By: "local"}, nil); err != nil {
@@ -132,7 +132,8 @@ func TestLettersAreReadAgain(t *testing.T) {
 }
 
 // A pending new reading survives the process. A letter that kills the process is charged with a
-// crash, read alone and last, and left unchanged after the second crash.
+// crash. It is then read alone, after all other letters. After the second crash, it is left
+// unchanged.
 func TestALetterThatKillsTheReader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -184,8 +185,8 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	}
 }
 
-// Once it is known, a routing key is more telling than its queue. A queue learns a limited number
-// of keys.
+// Once enough letters of a routing key are known, their shares replace those of the queue. A queue
+// learns a limited number of keys.
 func TestWhatIsLearned(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -234,7 +235,7 @@ func TestWhatIsLearned(t *testing.T) {
 		}
 	}
 	named("acme.B", false)
-	// A letter that is now read as another type no longer counts for its old one.
+	// A letter that is now read as another type no longer counts for its old type.
 	l := letters[0]
 	if l = letter(t, s, l.ID); l.Type != "acme.B" {
 		t.Fatal(l.Type)
@@ -251,8 +252,8 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
-// A completed reading removes the crash, even if nothing changed. Otherwise the next end of the
-// process, whatever its cause, would leave the letter as plain bytes forever.
+// A completed reading removes the crash, even if nothing changed. Otherwise the letter would be
+// left as plain bytes forever after the next end of the process, whatever its cause.
 func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -276,9 +277,9 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	}
 }
 
-// A letter that was stored before errors of EasyNetQ were unwrapped gets an unwrapped revision when
-// it is read again, or the reason why it cannot be unwrapped. A letter that is being sent is not
-// changed, and neither is one that changed after it was claimed.
+// A letter that was stored before errors of EasyNetQ were unwrapped is read again. It then gets an
+// unwrapped revision, or the reason why it cannot be unwrapped. A letter that is being sent is not
+// changed. Neither is a letter that changed after it was claimed.
 func TestOlderLettersAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

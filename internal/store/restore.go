@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// whyRestored is why a letter is held in a store that was restored.
+// whyRestored is the reason why a letter is held in a store that was restored.
 const whyRestored = "the store was restored from a copy: it may have been sent since"
 
 const (
@@ -24,15 +24,16 @@ type restoring struct {
 	newest int64 // serial of the newest letter of the copy
 }
 
-// Restored records that the file is an older copy of a store whose noted progress is seen. Every
-// letter that may have been sent since the copy was made, and would be sent automatically, is held.
-// Other letters that people can send are marked. Only then is the progress of the file raised to
-// seen: if dlo dies before that, the next start detects the copy again and continues.
+// Restored records that the file is an older copy of a store whose noted progress is seen. A letter
+// that would be sent automatically is held if it may have been sent since the copy was made. Other
+// letters that people can send are marked. After that, the progress of the file is raised to seen.
+// If dlo dies earlier, the next start detects the copy again and continues.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
 
-// HoldCopy records a person's statement that the file is an older copy. What was lost is unknown.
+// HoldCopy records a person's statement that the file is an older copy. It is then unknown how much
+// was lost.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
 	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
 }
@@ -51,8 +52,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost and stops operations that send. It returns nil if seen adds to
-// a completed restore, because another broker reported its mark later.
+// beginRestore records what is lost and stops operations that send. Another broker may report its
+// mark after a restore is completed. seen then only adds to that restore, and beginRestore returns
+// nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -112,7 +114,8 @@ func (t *tx) stopSending(why string) error {
 }
 
 // holdRestored holds letters that would be sent, were being sent when the copy was made, or are
-// watched. It spares letters that this process is publishing: another broker showed that it may.
+// watched. It spares letters that this process is publishing, because another broker showed that
+// they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -161,7 +164,7 @@ func (t *tx) holdRestored(r *record) error {
 	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
-// markRestored marks letters that keep their state but that people could send. A received letter is
+// markRestored marks letters that people could send and that keep their state. A received letter is
 // held when it is classified.
 func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
@@ -215,7 +218,8 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 }
 
 // Restore returns when the file was last found to be a copy, and how many letters are held because
-// of that. It returns nil if that never happened, or until the letters are held.
+// of that. It returns nil if the file was never found to be a copy. It also returns nil until the
+// letters are held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

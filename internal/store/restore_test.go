@@ -50,8 +50,8 @@ func opened(t *testing.T, c *clock) *store.Store {
 }
 
 // TestARestoredStoreHoldsWhatMayHaveBeenSent checks that letters are held if they would be sent,
-// were being sent or were watched. The others keep their state and get a mark, and no operation
-// sends them unless a person includes them. Operations that send are stopped.
+// were being sent or were watched. The other letters keep their state and get a mark. No operation
+// sends marked letters unless a person includes them. Operations that send are stopped.
 func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -148,7 +148,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 }
 
 // TestAnotherBrokerTellsMoreOfARestore checks that the marks of several brokers count as one loss.
-// The second mark does not undo what people decided after the first.
+// The second mark does not undo the decisions that people made after the first.
 func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -205,8 +205,9 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
-// TestAReturnThatACopyDoesNotKnow checks returns of attempts made after the copy. Their tokens can
-// be computed again, so they join their letter. A token that cannot is treated as foreign.
+// TestAReturnThatACopyDoesNotKnow checks returns of attempts that were made after the copy. If the
+// token of such an attempt can be computed again, the return joins its letter. A token that cannot
+// be computed is treated as foreign.
 func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -264,8 +265,8 @@ func TestAReturnThatACopyDoesNotKnow(t *testing.T) {
 }
 
 // TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay checks a letter that a person released
-// from the restored store. A return of an attempt from the lost store joins the letter but decides
-// nothing: only the fate of the newest copy counts.
+// from the restored store. A return of an attempt by the lost store joins the letter but decides
+// nothing, because only the fate of the newest copy counts.
 func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -319,9 +320,9 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is reported only when its letters
-// are held: until then, the next start would continue it. Everything reported is true from the
-// start.
+// TestARestoreIsToldOnceItsLettersAreHeld checks that a restore is not reported before its letters
+// are held, because until then the next start would continue the restore. Every reported value is
+// then true from the start.
 func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -353,8 +354,8 @@ func TestARestoreIsToldOnceItsLettersAreHeld(t *testing.T) {
 	}
 }
 
-// TestPeopleSayThatAStoreIsACopy checks that no number is reported, because nothing shows what was
-// lost, and that the audit names the person.
+// TestPeopleSayThatAStoreIsACopy checks a person's statement that the store is a copy. No number of
+// lost letters is reported, because nothing shows what was lost. The audit names the person.
 func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

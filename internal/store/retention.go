@@ -10,10 +10,10 @@ import (
 
 // Expire purges up to n letters that have been in a state since before the given time, oldest
 // received first, in one transaction. Their contents are erased, but their rows and histories stay.
-// It skips letters that an operation has. It returns the number of purged letters.
+// Expire skips letters that belong to an operation. It returns the number of purged letters.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// Search on a reading connection. Many old letters that changed recently may precede the
-	// expired ones, and ingest would have to wait.
+	// The search runs on a reading connection. Otherwise ingest would have to wait while the search
+	// passes many old letters that changed recently.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err
@@ -35,7 +35,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			if err != nil {
 				return err
 			}
-			if len(records) == 0 { // it has changed since
+			if len(records) == 0 { // the letter has changed since
 				continue
 			}
 			r := records[0]
@@ -59,7 +59,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter whose retention has ended; why names the retention.
+// expire purges a letter whose retention has ended. why names the retention.
 func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {
@@ -72,9 +72,9 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
-// expiredLetters is the condition on letters l, with the arguments state, first serial that is too
-// young, and time. A letter cannot change before it is received, which limits the part of the index
-// that is read.
+// expiredLetters is the condition on expired letters l. Its arguments are the state, the first
+// serial that is too young, and the time. A letter cannot change before it is received, so the
+// serial limits the part of the index that is read.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring returns the number of letters that have been in a state since before the given time,

@@ -104,7 +104,7 @@ func TestALetterThatReturns(t *testing.T) {
 	t.Parallel()
 	type result struct {
 		Receipt deadletter.Receipt // without ids
-		State   deadletter.State   // of the letter
+		State   deadletter.State   // state of the letter
 		Outcome deadletter.OutcomeKind
 		Used    int
 		Copies  int
@@ -113,7 +113,7 @@ func TestALetterThatReturns(t *testing.T) {
 	came := result{Receipt: deadletter.Receipt{CameBack: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1}
 	for _, c := range []struct {
 		name   string
-		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) // after the claim
+		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) // called after the claim
 		queue  string
 		change func(w *deadletter.Window)
 		want   result
@@ -312,7 +312,8 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	}
 }
 
-// An older attempt in doubt comes back while a newer one is being sent. The newer one continues.
+// An older attempt in doubt comes back while a newer attempt is being sent. The newer attempt
+// continues.
 func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -340,7 +341,7 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 }
 
 // An older attempt in doubt comes back while the letter waits for an operation. The operation
-// records this and frees the letter.
+// records the return and frees the letter.
 func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -14,15 +14,15 @@ import (
 // sentSize is the size in bytes of the body that a requeue of letter l sends.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
-// heldSize is the size of the bodies in memory when letter l is read with its body: the received
-// body and that of its newest revision.
+// heldSize is the size of the bodies in memory when letter l is read with its body. It covers the
+// received body and the body of the newest revision.
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
-// Revise stores a person's edit of a letter. From then on the revision is sent instead of the
+// Revise stores a person's edit of a letter. From then on, the revision is sent instead of the
 // received letter, which is kept. r.Number must be the revision that the person saw, plus one.
 // Revise returns ErrConflict if there is a newer revision, or if nobody can act on the letter. If
-// the person repeats a key with equal content, Revise returns the existing revision; with different
-// content it returns ErrConflict.
+// the person repeats a key with equal content, Revise returns the existing revision. If the content
+// differs, it returns ErrConflict.
 func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.Revision, error) {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		serial, random, _ := r.Letter.Split()
@@ -81,7 +81,7 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.unindexed(l.id); err != nil { // the new reading lists only letters with a type
+	if err := t.unindexed(l.id); err != nil { // the new reading lists only letters with a type, so list this one here
 		return err
 	}
 	if r.Operation != 0 {
@@ -119,7 +119,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Reason != "" {
 		detail += "; reason: " + r.Reason
 	}
-	if r.Operation != 0 { // the operation is one act, with its own row
+	if r.Operation != 0 { // the operation is one act, which has its own row
 		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
@@ -127,7 +127,8 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, '')`
 
-// revisionOf reads one revision, without its letter. It returns sql.ErrNoRows if there is none.
+// revisionOf reads one revision, without its letter. It returns sql.ErrNoRows if the revision does
+// not exist.
 func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
 	var r deadletter.Revision
 	var properties []byte

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is sent as edited and never also in its old form, even after a crash. When it
-// comes back, it is recognised by the body that was sent. The content received from RabbitMQ is
-// kept.
+// An edited letter is sent as edited. Its old form is never sent as well, even after a crash. When
+// the letter comes back, it is recognised by the body that was sent. The content received from
+// RabbitMQ is kept.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -98,7 +98,7 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 }
 
-// Search finds a letter by the content of its revision, even if it has no type.
+// Search finds a letter by the content of its revision, even if the letter has no type.
 func TestARevisionIsIndexed(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -123,7 +123,8 @@ func TestARevisionIsIndexed(t *testing.T) {
 	}
 }
 
-// A doubtful attempt is sent again with its original revision, even if the letter was edited since.
+// A doubtful attempt is sent again with its original revision, even if the letter has been edited
+// since.
 func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -172,9 +173,9 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	}
 }
 
-// An edit as an operation adds a revision to each letter in the transaction that releases it. It
-// skips letters that cannot be edited. Letters that changed in the meantime stay pending until they
-// are read again.
+// An edit that runs as an operation adds a revision to each letter in the transaction that releases
+// the letter. It skips letters that cannot be edited. Letters that changed in the meantime stay
+// pending until they are read again.
 func TestAnEditAsAnOperation(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

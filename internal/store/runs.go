@@ -10,12 +10,12 @@ import (
 // run is the number of consecutive letters of one type in a queue.
 type run struct {
 	typ, n int64
-	broken bool // another type preceded it in this transaction
+	broken bool // in this transaction, another type came before this run
 }
 
 const (
 	longestRun = 200 // maximum letters that a run covers
-	enoughRun  = 20  // letters of a queue that show what it contains
+	enoughRun  = 20  // letters of a queue that are enough to show its type
 )
 
 // and returns the run that results when one more letter follows.
@@ -26,7 +26,7 @@ func (r run) and(typ int64) run {
 	return run{typ, r.n + 1, r.broken}
 }
 
-// run writes the continued runs.
+// run writes the runs that this transaction continued or began.
 func (m *moves) run(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
@@ -39,8 +39,8 @@ func (m *moves) run(t *tx) error {
 }
 
 // OnlyType returns the single type of a queue's letters that are decoded by a schema. Either there
-// are at least 20 letters and all have this type, or the last 200 have it. It returns "" if there
-// is none.
+// are at least 20 such letters and all have this type, or the last 200 have it. It returns "" if
+// there is no single type.
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

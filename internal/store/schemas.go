@@ -10,9 +10,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions calls each for every version of a descriptor set in use, with content, in the
-// order in which they became current. For each set, it includes only the newest versions, up to
-// that number. An error of each ends the loop.
+// SchemaVersions passes the versions of the descriptor sets in use to the function each, with
+// content, in the order in which they became current. For each set, it passes only the newest
+// versions; the parameter newest is their maximum number. An error of the function ends the loop.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -33,14 +33,14 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		v.Content, _ = r.DecodeAll(content, nil) // if damaged, it is partial and not a valid set; dlo starts without it
+		v.Content, _ = r.DecodeAll(content, nil) // damaged content is partial and not a valid set; dlo starts without the set
 		return each(v)
 	})
 }
 
 // AddSchemaVersion stores a version as the newest of its set and fills in its times. If the set
-// already has the version, it is moved, not duplicated. Letters that the version may decode
-// differently are listed in this transaction. detail is for the audit.
+// already has the version, that version becomes the newest and is not duplicated. Letters that the
+// version may decode differently are listed in the same transaction. detail is for the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -74,7 +74,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 }
 
 // RemoveSchema disables a set with all its versions. It returns ErrNotFound if no set with that
-// name is in use. The versions are kept. Letters decoded by the set are listed in this transaction.
+// name is in use. The versions are kept. Letters decoded by the set are listed in the same
+// transaction.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
@@ -95,8 +96,8 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 	return nil
 }
 
-// RemovedSchemas returns the versions of disabled sets, without content, last removed first. It
-// returns the newest 100.
+// RemovedSchemas returns the newest 100 versions of disabled sets, without content, last removed
+// first.
 func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
 	if err != nil {
@@ -114,8 +115,8 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns, for each of the types, the number of letters that a schema decodes as that
-// type and that still have a body. nil means all types.
+// TypeCounts returns, for each of the types, the number of letters that still have a body and that
+// a schema decodes as that type. If types is nil, it covers all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {
@@ -140,7 +141,7 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 const lookedThrough = 5_000 // newest letters searched for those that no schema matches
 
 // Untyped returns up to n of the newest letters that no schema matches, with their bodies, oldest
-// first, with at most 32 MiB of bodies. It searches only the newest 5,000 letters.
+// first. The bodies have at most 32 MiB. It searches only the newest 5,000 letters.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
 		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)

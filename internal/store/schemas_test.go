@@ -51,7 +51,7 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"a 1 " + large, "b 1 x", "a 2 y"}) {
 		t.Errorf("%.80q", got)
 	}
-	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // in the same millisecond as version 2 of a
+	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // becomes current in the same millisecond as version 2 of a
 		t.Errorf("%v, %v", again.At, again.CurrentAt)
 	}
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x", "a 2 y", "a 1 " + large}) {

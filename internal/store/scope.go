@@ -15,18 +15,19 @@ import (
 
 // A request with a scope reads the tables through common table expressions of the same names, which
 // contain only what the scope includes. No query can forget the scope, and a query that is written
-// tomorrow has it too. A table that is not listed here is empty for such a request.
+// tomorrow has it too. A table that is in hiddenTables is empty for such a request.
 
-// Conditions on the tables of the same names. in stands for the origins of the scope. The unary
-// plus keeps SQLite from choosing an index by origin instead of the query's own.
+// These are conditions on the tables of the same names. "IN seen" restricts a column to the origins
+// of the scope. The unary plus keeps SQLite from choosing an index by origin instead of the index
+// that suits the query.
 const (
 	seenLetter = `EXISTS (SELECT 1 FROM main.letters x WHERE x.id = letter AND +x.origin IN seen)`
 	seenGroup  = `EXISTS (SELECT 1 FROM main.groups x WHERE x.id = grp AND +x.origin IN seen)`
 	seenWork   = `EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen)`
 	allWork    = `NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.n > 0 AND x.origin NOT IN seen)`
 
-	// An act belongs to its operation, else to its groups and queues. It is hidden if one of them
-	// is, because its words can name it.
+	// An act belongs to its operation. An act without an operation belongs to its groups and
+	// queues. The act is hidden if one of them is hidden, because the words of the act can name it.
 	seenAct = `CASE WHEN operation IS NOT NULL THEN EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.origin IN seen)
 			AND NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.n > 0 AND x.origin NOT IN seen)
 		ELSE EXISTS (SELECT 1 FROM main.event_targets t WHERE t.event = events.id AND t.kind IN ('group', 'queue', 'redirect'))
@@ -37,7 +38,8 @@ const (
 	seenEvent   = `CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` ELSE ` + seenAct + ` END`
 )
 
-// seenTables are the tables of a request with a scope. The empty text stands for the whole table.
+// seenTables are the tables of a request with a scope. An empty text means that the request reads
+// the whole table.
 var seenTables = map[string]string{
 	"letters":           `SELECT * FROM main.letters WHERE +origin IN seen`,
 	"bodies":            `SELECT * FROM main.bodies WHERE ` + seenLetter,
@@ -70,18 +72,19 @@ var seenTables = map[string]string{
 	"operation_letters": `SELECT * FROM main.operation_letters WHERE +origin IN seen`,
 	"operation_counts":  `SELECT * FROM main.operation_counts WHERE origin IN seen`,
 
-	// The members of a merged group that the scope includes are a group of their own. If its head
-	// is hidden, the oldest of them is the head.
+	// The members of a merged group that the scope includes form a group of their own. If the head
+	// of the merged group is hidden, the oldest of these members is the head.
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 
-	// An operation on letters of others as well shows its own part, without what can name the rest.
-	// Its reason is in the histories of all its letters anyway.
+	// An operation may also act on letters outside the scope. The request then sees only the part
+	// of the operation inside the scope, without the fields that can name the rest. The reason of
+	// the operation is in the histories of all its letters anyway.
 	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
 		iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
 		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
 
-	"types": "", "words": "", "meta": "", // nothing of letters, or read through letters
+	"types": "", "words": "", "meta": "", // contain nothing about letters, or are read through letters
 	"users": "", "sessions": "", "invitations": "", "tokens": "", // determine who asks
 	"schema_versions": "", "views": "",
 }
@@ -117,7 +120,7 @@ func (s *Store) scoped(ctx context.Context, query string) string {
 			with = append(with, word+` AS (SELECT * FROM main.`+word+` WHERE 0)`)
 		}
 	}
-	query = indexed.ReplaceAllString(query, "") // no index has the name in a common table expression
+	query = indexed.ReplaceAllString(query, "") // a common table expression has no index of that name
 	separator := " "
 	for _, own := range []string{"WITH RECURSIVE ", "WITH "} {
 		if rest, ok := strings.CutPrefix(query, own); ok {
@@ -135,7 +138,7 @@ type seen struct {
 	ids   []any
 }
 
-// scopes caches scopes as ids of origins.
+// scopes caches the origin ids of scopes.
 type scopes struct {
 	mu    sync.Mutex
 	known map[string]seen // by key
@@ -144,7 +147,7 @@ type scopes struct {
 const maxScopes = 200 // in the cache
 
 // seen returns the origins of a scope. Letters of unknown origin are counted together, so they
-// belong to the scopes that include every inbox.
+// belong to every scope that includes all inboxes.
 func (s *Store) seen(scope deadletter.Scope) seen {
 	key, names := scope.Key(), s.names.size()
 	s.scopes.mu.Lock()
@@ -164,11 +167,12 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 	return s.scopes.known[key]
 }
 
-// tellsContent lists the fields of a query that find letters by what only readers may see.
+// tellsContent lists the fields of a query that find letters by content that only readers may see.
 var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
 
-// readable returns the condition that letters can be read, if a query finds letters by their
-// content and the request may not read all. The error wraps ErrDenied if it may read none.
+// readable applies to a query that finds letters by their content, if the request may not read all
+// letters. It returns the condition that the request may read the letter. The error wraps ErrDenied
+// if the request may read no letters.
 func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)
 	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// within returns a context whose scope is the places of the grants.
+// within returns a context whose scope consists of the places of the grants.
 func within(t *testing.T, grants ...deadletter.Grant) context.Context {
 	t.Helper()
 	for i := range grants {
@@ -28,7 +28,8 @@ func queues(globs ...string) deadletter.Grant { return places(deadletter.Places{
 
 func places(p deadletter.Places) deadletter.Grant { return deadletter.Grant{Places: p} }
 
-// Each table is within the scope of a request, is hidden from it, or is open for a reason.
+// Each table is either limited to the scope of a request, hidden from the request, or open for a
+// reason.
 func TestEachTableHasAScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -61,8 +62,8 @@ func TestEachTableHasAScope(t *testing.T) {
 	}
 }
 
-// Each query of the language finds within a scope what it finds without one, less the letters
-// outside.
+// Within a scope, each query of the language finds the same letters as without a scope, except
+// those outside the scope.
 func TestQueriesKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -144,7 +145,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 			}
 			if h, err := s.Histogram(ctx, q, c.now().Add(-24*60*60*1e9), c.now(), 48); err != nil {
 				t.Fatal(err)
-			} else if bars := sum(h); bars > len(want) && !strings.Contains(text, "age:") { // a bar is a whole quarter of an hour
+			} else if bars := sum(h); bars > len(want) && !strings.Contains(text, "age:") { // a bar covers a whole quarter of an hour
 				t.Errorf("%s: the histogram of %q has %d letters, want at most %d", scope.Key(), text, bars, len(want))
 			}
 		}
@@ -183,8 +184,8 @@ func sum(h deadletter.Histogram) (n int) {
 	return n
 }
 
-// A merged group shows and counts only the members that the scope includes. If its head is hidden,
-// the oldest of them is the head, with its own words.
+// A merged group shows and counts only the members that the scope includes. If the head of the
+// group is hidden, the oldest of these members is the head, with its own words.
 func TestGroupsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -256,8 +257,8 @@ func TestGroupsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// An operation on letters of several owners shows each its part, and its words to those who see all
-// of it.
+// An operation may act on letters of several owners. Each owner sees only the owner's part of it.
+// The words of the operation are shown only to people who see all of it.
 func TestOperationsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
@@ -308,8 +309,8 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	}
 }
 
-// A channel with a scope is told of its queues only: of the groups and operations there, and in the
-// digest. Others are told of everything.
+// A channel with a scope is notified only of groups and operations in its queues. Its digest covers
+// only these queues. Other channels are notified of everything.
 func TestChannelsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

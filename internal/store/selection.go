@@ -28,7 +28,8 @@ func (s *Store) snapshot(ctx context.Context, fn func(db *sql.Conn) error) error
 	return err
 }
 
-// chosen is a compiled selection: sources, and a condition that applies to all of them.
+// chosen is a compiled selection. It consists of sources and a condition that applies to all of
+// them.
 type chosen struct {
 	plan    *plan
 	sources []source
@@ -111,9 +112,9 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey groups the letters of a selection into shares that a plan treats alike. changed is the
-// number of letters left out because they changed after sel.Until. Letters with more than maxBody
-// bytes cannot be published.
+// Survey divides the letters of a selection into shares; a plan treats all letters of one share
+// alike. changed is the number of letters left out because they changed after sel.Until. Letters
+// with more than maxBody bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
@@ -261,8 +262,8 @@ func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest
 	return list, changed, err
 }
 
-// encodePicked encodes letters as pairs of varints: the difference from the previous serial, and
-// the origin.
+// encodePicked encodes letters as pairs of varints. The first is the difference from the previous
+// serial, the second the origin.
 func encodePicked(list []picked) []byte {
 	var b []byte
 	var before int64

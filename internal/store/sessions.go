@@ -8,11 +8,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sessionUse is how much later a session must be used again before the store records it.
+// sessionUse is the minimum time between two uses of a session that the store records.
 const sessionUse = time.Minute
 
-// StartSession records the session of a user who has just given the password. hash is that of the
-// cookie's value. Sessions that ended before are forgotten: those not used since idle, and those
+// StartSession records the session of a user who has just given the password. hash is the hash of
+// the cookie's value. Sessions that have ended are deleted: those not used since idle, and those
 // that began before oldest.
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
@@ -30,9 +30,9 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 	})
 }
 
-// SessionBy returns the session with a hash, and records that it is used. A session that was not
-// used since idle, or that began before oldest, has ended. The error wraps ErrNotFound if there is
-// none.
+// SessionBy returns the session with a hash, and records that the session is used. A session that
+// was not used since idle, or that began before oldest, has ended. The error wraps ErrNotFound if
+// no session has that hash.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
 	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND s.used_at >= $2 AND s.created_at >= $3`, hash[:], idle.UnixMilli(), oldest.UnixMilli())
 	if err == nil && len(list) == 0 {
@@ -92,8 +92,8 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 	return list, nil
 }
 
-// RenewSession records that a user gave the password again. The session gets a new secret, so that
-// one that leaked before does not gain rights.
+// RenewSession records that a user gave the password again. The session gets a new secret. A secret
+// that leaked before therefore does not gain rights.
 func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64

@@ -10,8 +10,8 @@ import (
 const maxSiblings = 20
 
 // Siblings returns letters in other queues that are copies of this letter's message, newest first,
-// at most maxSiblings. Such copies come from a fan-out whose message died in several queues.
-// Letters that are not indexed yet are not included.
+// at most maxSiblings. Such copies exist if a message was sent to several queues and died in more
+// than one. Letters that are not indexed yet are not included.
 func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error) {
 	key := l.SiblingKey()
 	if key == "" {

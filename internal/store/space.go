@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Space watches the free space on the store's disk. Below its limits nothing is received, so that
-// letters wait in the broker. If a write finds the disk full anyway, Space deletes a reserve file,
-// so that changes to letters can still be committed.
+// Space watches the free space on the store's disk. Below its limits, nothing is received, so that
+// letters wait in the broker. A write may find the disk full anyway. Space then deletes a reserve
+// file, so that changes to letters can still be committed.
 type Space struct {
 	dir, reserve string
 	bytes        int64 // free space below which nothing is received
@@ -46,8 +46,8 @@ const askEvery = time.Second
 const readOnly = 1
 
 // Room returns nil if there is enough free space. Otherwise it returns an error that wraps
-// ErrNoRoom and states how much is free, or wraps ErrReadOnly. It queries the file system at most
-// once a second.
+// ErrReadOnly, or an error that wraps ErrNoRoom and states how much is free. It queries the file
+// system at most once a second.
 func (s *Space) Room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Space) Room() error {
 	return nil
 }
 
-// Free returns the free space in words, or "" if it is unknown.
+// Free returns the free space as a text, or "" if it is unknown.
 func (s *Space) Free() string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(s.dir, &st); err != nil {
@@ -105,8 +105,9 @@ func (s *Space) keep(free int64) {
 // within a minute.
 const refusedFor = 90 * time.Second
 
-// Refused returns why the file system recently rejected a write, or nil if it did not. A disk can
-// also be full if no limits are set, or if something else fills it faster than it is checked.
+// Refused returns the error with which the file system recently rejected a write, or nil if it
+// rejected none. A disk can also be full if no limits are set, or if something fills it faster than
+// the free space is checked.
 func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Space) Refused() error {
 }
 
 // refuse records that the file system rejected a write. If the disk is full, it deletes the reserve
-// file and reports whether there was one.
+// file and reports whether there was a reserve file.
 func (s *Space) refuse(err error) (gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

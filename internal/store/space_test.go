@@ -61,7 +61,7 @@ func TestTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20), store.NewSpace(path, 0, 100, 1<<20)} {
-		for range 2 { // first queried, then remembered
+		for range 2 { // the first result is queried, the second remembered
 			if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
 				t.Error(err)
 			}
@@ -88,7 +88,7 @@ func TestAFullDisk(t *testing.T) {
 	defer s.Close()
 	ctx := context.Background()
 	receive(t, s, window(t, 1, "sms", 1))
-	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // no more pages than now
+	if err := s.Writer(ctx, `PRAGMA max_page_count = 1`); err != nil { // the file cannot grow beyond its present size
 		t.Fatal(err)
 	}
 	w := window(t, 2, "email", 3)
@@ -118,8 +118,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that writes rejected by the file system,
-// which SQLite reports in several ways, are distinguished from mistakes.
+// TestWhatAFileSystemDoesNotTakeIsToldFromMistakes checks that writes which the file system
+// rejected are distinguished from mistakes. SQLite reports such writes in several ways.
 func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filled(t)

@@ -1,7 +1,7 @@
 // Package store keeps letters, their attempts, groups, operations and history in one SQLite file.
 // It contains all SQL of dlo. Every method that changes a letter writes its event, its counters and
-// its notice, if any, in the same transaction. The package makes no decisions: the rooms that call
-// it compute what happens to a letter.
+// its notice, if any, in the same transaction. The package makes no decisions about letters. The
+// rooms that call it decide what happens to a letter.
 package store
 
 import (
@@ -27,16 +27,16 @@ import (
 // ErrLocked means that another dlo has the file open.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged means that the file is not a database, or a damaged one. Nothing is written to it once
-// this is known, which is usually before it is opened.
+// ErrDamaged means that the file is not a database, or that it is a damaged one. Once this is
+// known, nothing more is written to the file. Usually it is known before the file is opened.
 var ErrDamaged = errors.New("the store is damaged")
 
-// Store is an open store. Its methods are safe for concurrent use. One write runs at a time, the
+// Store is an open store. Its methods are safe for concurrent use. Writes run one at a time, the
 // most urgent first.
 type Store struct {
 	write  *sql.DB
 	conn   *sql.Conn // the one writing connection
-	read   *sql.DB   // query_only
+	read   *sql.DB   // pool of read connections (query_only)
 	lanes  lanes
 	locks  locks
 	hand   hand
@@ -52,13 +52,13 @@ type Store struct {
 	dead     atomic.Bool // an fsync failed
 	damage   atomic.Pointer[error]
 
-	epoch     int64  // of this process: claims of earlier epochs are in doubt
+	epoch     int64  // epoch of this process; claims of earlier epochs are in doubt
 	tokenKey  []byte // key from which attempt tokens are derived
 	restored  bool   // the file was once found to be a copy; only used while writing
-	serial    int64  // of the newest letter; only used while writing
+	serial    int64  // serial of the newest letter; only used while writing
 	opened    opened
 	course    course
-	stmts     map[string]*sql.Stmt // of the write connection
+	stmts     map[string]*sql.Stmt // prepared statements of the write connection
 	questions sync.Map             // prepared queries of the read connections
 	names     names
 	scopes    scopes
@@ -75,11 +75,11 @@ type Options struct {
 	Space  *Space           // frees space when the disk is full; may be nil
 	Broken func(error)      // called after a failed fsync: the process must end, because nothing written since can be trusted
 
-	Brokers []Broker // as in the configuration
+	Brokers []Broker // the configured brokers
 }
 
 // pragmas are set on the write connection. They are read back at the start, because SQLite silently
-// accepts a misspelt pragma. synchronous=FULL is essential: with NORMAL, 640 letters took 6 fsyncs
+// accepts a misspelt pragma. synchronous=FULL is essential. With NORMAL, 640 letters took 6 fsyncs
 // instead of 60, and a power failure can lose acknowledged letters whose fsync is missing
 // (docs/reliability.md).
 var pragmas = []struct{ name, value, reads string }{
@@ -95,7 +95,7 @@ const readers = 4
 
 // Open opens or creates the store at path, migrates its schema, and takes its lock. Errors wrap
 // ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer. In these cases the file is unchanged,
-// with one exception: ErrNames, and damage that is found late, are detected after the schema is
+// with two exceptions: ErrNames, and damage that is found late, are detected after the schema is
 // migrated.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
@@ -207,8 +207,8 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// A full quick_check would read every page. A wrong file already fails at the schema and the
-	// free list, and every read verifies its own page.
+	// A full quick_check would read every page. It is not needed, because a wrong file already
+	// fails at the schema and the free list, and because every read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -260,15 +260,16 @@ func code(err error) int {
 	return 0
 }
 
-// IsFull reports whether err means that the disk is full. The write had no effect, and retrying it
-// later can succeed.
+// IsFull reports whether err means that the disk is full. The write then had no effect, and a later
+// retry can succeed.
 func IsFull(err error) bool {
 	c := code(err)
 	return c&0xff == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC)
 }
 
 // isRefused reports whether err means that the file system rejected a write because it is full or
-// read-only, or because the disk fails. The write had no effect, and retrying it later can succeed.
+// read-only, or because the disk fails. The write then had no effect, and a later retry can
+// succeed.
 func isRefused(err error) bool {
 	switch c := code(err); c & 0xff {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
@@ -295,7 +296,7 @@ func (s *Store) Close() error {
 			if s.course.noted > 0 && !s.dead.Load() {
 				errs = append(errs, s.Note(s.Progress()))
 			}
-			for _, stmt := range s.stmts { // database/sql does not close statements prepared on one connection, and SQLite keeps the connection open for them
+			for _, stmt := range s.stmts { // database/sql does not close statements prepared on one connection, and SQLite keeps the connection open while they exist
 				errs = append(errs, stmt.Close())
 			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -321,8 +322,8 @@ func (s *Store) abandon() error {
 // Path returns the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Changes returns the number of transactions committed by this process. Different values mean that
-// something may have changed.
+// Changes returns the number of transactions committed by this process. If the number differs from
+// an earlier one, something may have changed.
 func (s *Store) Changes() int64 { return s.change.Load() }
 
 // Ping writes one row to check that the store works.

@@ -28,7 +28,7 @@ func open(t *testing.T) (*store.Store, *clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // whatever the test did, the numbers must be right
+	t.Cleanup(func() { // whatever the test did, the counters must be right
 		for _, breach := range breaches(t, s.Reader()) {
 			t.Error(breach)
 		}

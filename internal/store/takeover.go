@@ -14,13 +14,13 @@ import (
 // letters.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey returns the key in meta for the name that the broker with the given first name had at
-// the last start, if that was a different name.
+// calledKey returns the key in meta that holds the name of a broker at the last start, if that name
+// was not its first name. first is the broker's first name.
 func calledKey(first string) string { return "broker " + first }
 
 // takeOver gives configured brokers the data stored under their earlier names. In the file, each
-// broker uses the name that was there first. Data received under another name moves to the first
-// name. This happens when a broker is renamed but takes over its letters only later.
+// broker uses its name that was in the file first. Data received under another name moves to that
+// first name. Such data exists if a broker is renamed but takes over its letters only later.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -46,7 +46,8 @@ func (s *Store) takeOver(ctx context.Context) error {
 }
 
 // identify finds the name of a broker in the file and records its present name. If another
-// configured broker had the name in the file at the last start, the letters belong to that broker.
+// configured broker used that name in the file at the last start, identify returns an error,
+// because the letters belong to the other broker.
 func (t *tx) identify(b *Broker) error {
 	known := &t.s.known
 	first := b.Name
@@ -88,7 +89,7 @@ func (t *tx) identify(b *Broker) error {
 }
 
 // called returns the name that the broker with the given first name had at the last start. "" means
-// that name itself, or that no broker has it.
+// that the broker had its first name, or that no broker has that first name.
 func (t *tx) called(first string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -97,8 +98,8 @@ func (t *tx) called(first string) (called string, err error) {
 	return called, err
 }
 
-// unite moves everything stored under an alias of a broker to its first name, and returns the
-// number of letters. The rows of the alias stay, but empty.
+// unite moves everything stored under an alias of a broker to the broker's first name, and returns
+// the number of letters. The rows of the alias stay, without data.
 func (t *tx) unite(alias, first, present string) (int64, error) {
 	if alias == first {
 		return 0, nil
@@ -107,7 +108,7 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 		return 0, err
 	}
 	// became maps each origin of the alias that has data to its new origin. If the first name has
-	// no origin for that queue, the origin keeps its row and moves to the first name.
+	// no origin for the same queue, the alias's origin keeps its row and moves to the first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -143,8 +144,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup lists the letters of the origins in became to be read again and indexed again. That
-// assigns them to the groups under the first name.
+// regroup lists the letters of the origins in became to be read again and indexed again. The new
+// reading assigns them to the groups under the first name.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -158,8 +159,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	if _, err := t.exec(`INSERT INTO unindexed (letter) ` + theirs + ` ON CONFLICT DO NOTHING`); err != nil {
 		return 0, err
 	}
-	// The key of a group contains its broker's name, so the letters get new groups. The older
-	// version makes repick copy the picked type to them.
+	// The key of a group contains its broker's name, so the letters get new groups. Version 1 marks
+	// the old groups as older, so that repick copies their picked types to the new groups.
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}
@@ -168,7 +169,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 }
 
 // uniting moves data to the new origins. Numbers are added up. If both names have a pause or a
-// breaker for a queue, the one of the first name stays; of two redirects, the later one stays.
+// breaker for a queue, the pause or breaker of the first name stays. If both have a redirect, the
+// later redirect stays.
 var uniting = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
@@ -183,7 +185,7 @@ var uniting = slices.Concat(
 	},
 )
 
-// unitedSum moves the numbers in column n of a table, by its key columns.
+// unitedSum moves the numbers in column n of a table and adds them up by the table's key columns.
 func unitedSum(table, key string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,
@@ -191,7 +193,7 @@ func unitedSum(table, key string) []string {
 	}
 }
 
-// unitedRows moves the rows of a table, except those whose key is taken.
+// unitedRows moves the rows of a table, except rows whose key is already taken.
 func unitedRows(table, columns string) []string {
 	return []string{
 		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
@@ -246,8 +248,9 @@ func (t *tx) uniteSelections() error {
 	return nil
 }
 
-// uniteInboxes moves the inboxes of an alias to the first name. If both have sessions of one inbox,
-// the state of the newer one applies, and the window that the older one left open is closed.
+// uniteInboxes moves the inboxes of an alias to the first name. If both names have sessions of one
+// inbox, the state of the newer session applies, and the window that the older session left open is
+// closed.
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }
 	var pairs []pair

@@ -121,7 +121,7 @@ func (r *renamed) due(broker string) map[string]int {
 }
 
 // strays returns how many letters of brokers that are not configured wait, need people or are
-// watched.
+// watched, by broker and vhost.
 func (r *renamed) strays(configured ...string) map[string]string {
 	r.t.Helper()
 	list, err := r.Strays(context.Background(), func(broker, vhost string) bool {
@@ -137,7 +137,7 @@ func (r *renamed) strays(configured ...string) map[string]string {
 	return found
 }
 
-// shown returns the numbers of letters that lists show per queue.
+// shown returns the number of letters that lists show for each queue.
 func (r *renamed) shown() map[string]int {
 	r.t.Helper()
 	list, err := r.Queues(context.Background())
@@ -195,7 +195,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 	group := letter(t, r.Store, ids[0]).Group
 
-	// If the configuration does not mention the rename, no broker has them.
+	// If the configuration does not mention the rename, the letters belong to no configured broker.
 	r.as(store.Broker{Name: "prod"})
 	same(t, "due for prod", r.due("prod"), map[string]int{})
 	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
@@ -246,7 +246,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
 		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
 	}
-	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // letters of the open window
+	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // classifies the letters of the open window
 	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {
 		t.Errorf("a new letter is in group %s, not in %s", got.Group, group)
 	}
@@ -255,8 +255,9 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestWhatCameInMeanwhile covers the usual case: a broker is renamed first and takes over its
-// letters when dlo asks for it. Letters received under the new name join the old ones.
+// TestWhatCameInMeanwhile covers the usual case. A broker is renamed first, and takes over its
+// letters only later, when dlo asks for it. Letters received under the new name join the old
+// letters.
 func TestWhatCameInMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -319,7 +320,8 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
-	// Their groups are found again. Earlier letters are left alone.
+	// The letters received under the new name are read again, to find their groups. Earlier letters
+	// are not touched.
 	list := unread(t, r.Store, 100)
 	if len(list) != len(young)+len(fresh) {
 		t.Fatalf("%d letters are read again, want %d", len(list), len(young)+len(fresh))
@@ -356,7 +358,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 }
 
 // TestWhatWasTakenOverComesBack checks that a takeover is reversed when it is removed from the
-// configuration, which alone decides. Nothing is lost in between.
+// configuration. The configuration alone decides. Nothing is lost in between.
 func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -375,20 +377,20 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.as(store.Broker{Name: "prod", Was: []string{"main", "never"}})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
-	// Renamed once more, with the names in either order.
+	// The broker is renamed once more, with its names in either order.
 	r.as(store.Broker{Name: "live", Was: []string{"prod", "main"}})
 	same(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {
 		t.Errorf("it is %s now", first)
 	}
-	r.as(asMain) // and back to its first name
+	r.as(asMain) // renamed back to its first name
 	same(t, "strays", r.strays("main"), map[string]string{})
 	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
 }
 
 // TestANameThatHasLettersIsNotGivenAway checks that the first name of a renamed broker cannot be
-// reused. Its letters are in the store under that name, and another broker with the name would send
-// them elsewhere.
+// reused. The letters of the renamed broker are in the store under that name. Another broker with
+// the name would send them elsewhere.
 func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
@@ -421,8 +423,8 @@ func TestAnotherVHostIsAStray(t *testing.T) {
 	same(t, "strays", r.strays("main"), map[string]string{"main shop": "0 waiting, 2 needy, 0 watched"})
 }
 
-// TestTheNewerOfTwoWindowsIsOpen kills dlo under both names of a broker. The letters of the older
-// window were stored once more, under the other name.
+// TestTheNewerOfTwoWindowsIsOpen kills dlo under both names of a broker, each time with an open
+// window. The letters of the older window are stored once more, under the other name.
 func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

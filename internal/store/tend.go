@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	newFor        = 24 * time.Hour     // afterwards an untouched group is open, not new
+	newFor        = 24 * time.Hour     // after this time, an untouched group is open, not new
 	usualOver     = 7 * 24 * time.Hour // period over which a group's usual rate is computed
 	escalatesFrom = 20                 // letters in an hour; fewer are not a flood
-	escalatesBy   = 4                  // times the usual rate
+	escalatesBy   = 4                  // multiple of the usual rate
 )
 
 // Tend updates groups as time passes. Snoozes end, new groups become open, and groups that grow
-// faster than before escalate. People who were notified of a group are notified when it is quiet or
-// no longer needs people. Tend reads only counters and rollups, and returns how many groups
-// changed.
+// faster than before escalate. People who were notified of a group are notified when the group is
+// quiet and when it no longer needs people. Tend reads only counters and rollups. It returns how
+// many groups changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -87,8 +87,9 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual selects how many letters groups received in the last hour and in the time before, and when
-// each group began. It covers groups that received letters in the last hour.
+// usual selects how many letters groups received in the last hour and in the time before that hour,
+// and when each group began. The caller lists the groups, which all received letters in the last
+// hour.
 const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
@@ -124,8 +125,8 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates reports whether n letters in an hour are far more than usual, given before letters in
-// the preceding buckets. A group younger than a day has no usual rate.
+// escalates reports whether n letters in an hour are far more than usual. before is the number of
+// letters in the preceding buckets. A group younger than a day has no usual rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
@@ -145,7 +146,8 @@ func (t *tx) calm() (int, error) {
 }
 
 // close notifies people and machines that a group no longer needs people, if they were notified of
-// it. None of its letters is received, dead, held, overdue, being sent or being watched.
+// the group. No letter of such a group is received, dead, held, overdue, being sent or being
+// watched.
 func (t *tx) close() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_heard WHERE g.heard = 1 AND NOT EXISTS (SELECT 1 FROM counters c INDEXED BY counters_group WHERE c.n > 0
 		AND c.state IN ('received', 'dead', 'held', 'publishing', 'requeued') AND c.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id))
@@ -153,9 +155,9 @@ func (t *tx) close() (int, error) {
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).CloseSettled)
 }
 
-// quiet notifies people that letters of a group no longer die, if they were notified of it. They
-// have had some time to look. Pending notices, for example until the end of quiet hours, are sent
-// first. It does not wait for a receiver that does not respond.
+// quiet notifies people that letters of a group no longer die, if they were notified of the group
+// and have had some time to look. Pending notices, for example those that wait for the end of quiet
+// hours, are sent first. quiet does not wait for a receiver that does not respond.
 func (t *tx) quiet() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2

@@ -16,8 +16,8 @@ import (
 
 const tokenKey = "token key" // key in meta: 32 random bytes in hex
 
-// loadTokenKey reads the key from which tokens are derived. It is created with the store and is
-// part of every copy.
+// loadTokenKey reads the key from which tokens are derived. The key is created with the store and
+// is part of every copy of the store.
 func (s *Store) loadTokenKey(ctx context.Context) error {
 	fresh := make([]byte, sha256.Size)
 	rand.Read(fresh)
@@ -37,10 +37,10 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 }
 
 // token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC of
-// the letter, the number of attempts that may have reached a queue, the target with its broker's
-// first name, and the revision if the letter is edited. A copy of the store, such as a restored
-// one, therefore sends an equal attempt with an equal token. So does the attempt after one that was
-// rejected by its queue or never sent.
+// the letter, the number of attempts that may have reached a queue, and the target with its
+// broker's first name. If the letter is edited, the HMAC also covers the revision. A copy of the
+// store, such as a restored one, therefore sends an equal attempt with an equal token. An attempt
+// that follows one that its queue rejected or that was never sent also has an equal token.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	arrived, err := t.arrived(r.id)
 	if err != nil {
@@ -60,9 +60,9 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	return t.s.derive(r, arrived, at, sent), err
 }
 
-// tokenInDoubt returns the token of the attempt that was being sent when the copy was made from
-// which the store was restored. A message to that queue now repeats that attempt. It returns "" if
-// there is no such attempt.
+// tokenInDoubt is for a store that was restored from a copy. It returns the token of the attempt
+// that was being sent when the copy was made. A message to the same queue now repeats that attempt.
+// It returns "" if there is no such attempt.
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
 	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
@@ -78,7 +78,7 @@ func (t *tx) arrived(letter int64) (n int64, err error) {
 	return n, err
 }
 
-// revised returns the parts of a revision that go into a token, or nil for the letter as received.
+// revised returns the parts of a revision that the token covers, or nil for the letter as received.
 func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {
 		return nil, nil

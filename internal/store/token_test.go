@@ -14,7 +14,7 @@ import (
 
 // TestACopyOfTheStoreSendsUnderTheSameToken sends a letter from a store and from copies that were
 // made before, like restored ones. The tokens are equal, even after an attempt that the queue
-// rejected, and if the broker was renamed. The next attempt, another target and each edit have
+// rejected and after a rename of the broker. The next attempt, another target and each edit have
 // different tokens.
 func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()

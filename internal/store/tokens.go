@@ -11,17 +11,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokenUse is how much later a token must be used again before the store records it.
+// tokenUse is the minimum time between two uses of a token that the store records.
 const tokenUse = time.Minute
 
-// Tokens returns the tokens of the API by name, also those that have expired.
+// Tokens returns the tokens of the API by name, including those that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
 	return s.tokens(ctx, `ORDER BY name`)
 }
 
-// TokenBy returns the token with a hash, and records that it is used. A store that cannot record it
-// now, for example because the disk is full, still accepts the token. The error wraps ErrNotFound
-// if there is none, or if it has expired.
+// TokenBy returns the token with a hash, and records that the token is used. If the store cannot
+// record the use now, for example because the disk is full, it still accepts the token. The error
+// wraps ErrNotFound if no token has that hash, or if the token has expired.
 func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
 	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
 	if err != nil {
@@ -106,8 +106,8 @@ func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]by
 	return a, err
 }
 
-// RevokeToken deletes a token. Requests with it are refused from then on. The error wraps
-// ErrNotFound if there is no token of that name.
+// RevokeToken deletes a token. Requests with the token are refused from then on. The error wraps
+// ErrNotFound if no token has that name.
 func (s *Store) RevokeToken(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64

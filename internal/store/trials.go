@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TrialMark returns the mark for the message of a trial with the given message id. It cannot be
-// made without the store.
+// TrialMark returns the mark for the message of a trial with the given message id. Nobody can
+// compute the mark without the store.
 func (s *Store) TrialMark(messageID string) string {
 	sum := hmac.New(sha256.New, s.tokenKey)
-	io.WriteString(sum, "trial "+messageID) // tokens are derived from other texts
+	io.WriteString(sum, "trial "+messageID) // a token is never derived from such a text
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
@@ -36,8 +36,8 @@ func (s *Store) Trials(ctx context.Context) (n int, err error) {
 }
 
 // ExpireTrials purges the letters of trials that were received before the given time, whatever
-// happened to them. It leaves letters that are being sent, or that an operation has, for the next
-// time.
+// happened to them. Letters that are being sent, or that belong to an operation, are purged by a
+// later call.
 func (s *Store) ExpireTrials(ctx context.Context, before time.Time) error {
 	var due bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM trials WHERE kept = 1 AND letter < $1)`, []any{deadletter.SerialAt(before)}, &due); err != nil || !due {

@@ -31,7 +31,7 @@ func tried(t *testing.T, s *store.Store, c *clock, number int64, n int, to deadl
 
 // TestLettersOfTrialsAreNobodysFailure checks that letters of trials belong to no group, cause no
 // notice and do not count in the digest, whatever happens to them. They are listed, counted and
-// found like all letters.
+// found like all other letters.
 func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -100,8 +100,8 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	}
 }
 
-// TestLettersOfTrialsGoAfterAnHour checks that the contents of these letters, and of no others, are
-// erased in any state.
+// TestLettersOfTrialsGoAfterAnHour checks that the contents of letters of trials are erased in any
+// state, and that no other letters are erased.
 func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

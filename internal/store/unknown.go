@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is the maximum number of unknown attempts that may precede one that comes back, if
-// this copy of the store does not have them.
+// maxUnknown is the maximum number of attempts that this copy of the store does not have and that
+// precede an attempt that comes back.
 const maxUnknown = 100
 
 // loadRestores finds out whether the file was ever found to be a copy.
@@ -21,8 +21,9 @@ func (s *Store) loadRestores(ctx context.Context) error {
 }
 
 // recall finds the attempt of a letter that belongs to a token, if the store was restored from a
-// copy that does not contain the attempt. Only this store can have made the token. recall records
-// the attempt and those before it. It returns false if the token does not belong to this letter.
+// copy that does not contain the attempt. A token that can be derived again was made by this store,
+// because nobody else has the key. recall records the attempt and those before it. It returns false
+// if the token does not belong to this letter.
 func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
 	if !t.s.restored || queue == "" {
 		return false, nil
@@ -56,13 +57,14 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	return false, nil
 }
 
-// recalled records the attempts with the given tokens. The last is coming back; the others came
-// back before. If a copy is live now, it remains the newest attempt.
+// recalled records the attempts with the given tokens. The last attempt is coming back now. The
+// other attempts came back before. If a copy of the letter is live now, that copy remains the
+// newest attempt.
 func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.publishes + 1
 	if r.live() {
 		at = r.publishes
-		var open []byte // token of an attempt not known to have arrived; it equals the first of these tokens
+		var open []byte // token of an attempt that may not have arrived; it equals the first of tokens
 		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // A queue needs a schema if none of its letters can be read. A queue whose letters were not read
-// yet does not.
+// yet does not need one.
 func TestQueuesThatNeedASchema(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

@@ -17,8 +17,9 @@ func (s *Store) Users(ctx context.Context) ([]deadletter.User, error) {
 	return list, err
 }
 
-// Password returns a local user and the hash of the password, "" before one is chosen. Names differ
-// in more than the case of letters. The error wraps ErrNotFound if there is no such user.
+// Password returns a local user and the hash of the user's password. The hash is "" until a
+// password is chosen. Names that differ only in upper and lower case are the same name. The error
+// wraps ErrNotFound if there is no such user.
 func (s *Store) Password(ctx context.Context, name string) (deadletter.User, string, error) {
 	list, hashes, err := s.users(ctx, `WHERE key = $1`, userKey(name))
 	if err == nil && len(list) == 0 {
@@ -113,7 +114,7 @@ func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	})
 }
 
-// leave ends the sessions of a user and takes back invitations.
+// leave ends the sessions of a user and withdraws the user's invitations.
 func (t *tx) leave(user int64) error {
 	for _, text := range []string{`DELETE FROM sessions WHERE user = $1`, `DELETE FROM invitations WHERE user = $1`} {
 		if _, err := t.exec(text, user); err != nil {
@@ -141,8 +142,9 @@ func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, er
 	return list[0], nil
 }
 
-// AcceptInvitation sets the password of the user whom a code invites. The code and other sessions
-// of the user end. The error wraps ErrNotFound if the code is wrong, used or too old.
+// AcceptInvitation sets the password of the user whom a code invites. The code is then no longer
+// valid, and other sessions of the user end. The error wraps ErrNotFound if the code is wrong, used
+// or too old.
 func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var id int64

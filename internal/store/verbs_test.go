@@ -60,8 +60,8 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// A purged letter leaves a row and a history but none of its contents. They are not in the file
-// either, once SQLite has freed the space.
+// A purged letter leaves a row and a history but none of its contents. Once SQLite has freed the
+// space, the contents are not in the file either.
 func TestPurgeErases(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
@@ -120,7 +120,7 @@ func TestRetention(t *testing.T) {
 	operate(t, s, deadletter.VerbDiscard, ids[:4]...)
 	c.at = c.at.Add(time.Hour)
 	operate(t, s, deadletter.VerbRestore, ids[0])
-	operate(t, s, deadletter.VerbDiscard, ids[0]) // again
+	operate(t, s, deadletter.VerbDiscard, ids[0]) // discarded once more
 	c.at = c.at.Add(time.Hour)
 	if n, err := s.Expiring(ctx, deadletter.StateDiscarded, c.at.Add(-90*time.Minute), 2); err != nil || n != 2 {
 		t.Errorf("%d, %v", n, err)

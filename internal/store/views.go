@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Views returns the saved queries of a person and, unless the scope of the request has bounds,
-// those of everybody, by name. A view of everybody can name any queue.
+// Views returns the saved queries of a person, by name. It also returns the saved queries for
+// everybody, unless the scope of the request has bounds, because these queries can name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 	return v, err
 }
 
-// RemoveView removes a saved query of a person or, unless the scope of the request has bounds, of
-// everybody. It returns ErrNotFound if no such view has that id.
+// RemoveView removes a saved query of a person. If the scope of the request has no bounds, the
+// query may also be one for everybody. It returns ErrNotFound if no such view has that id.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string

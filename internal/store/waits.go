@@ -11,7 +11,7 @@ import (
 )
 
 // linedUp returns when a letter leaves its wait queue, in Unix milliseconds. In the queue with
-// per-message expiration, a letter does not leave before those in front of it.
+// per-message expiration, a letter does not leave before the letters in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {
@@ -51,8 +51,8 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 }
 
 // RecordWaitEnds records the fate of letters whose time in the broker has ended, in one
-// transaction. They are requeued and watched from now on, or held if they are known to be lost. It
-// skips letters that came back in the meantime.
+// transaction. The letters are requeued and watched from now on. If a letter is known to be lost,
+// it is held. RecordWaitEnds skips letters that came back in the meantime.
 func (s *Store) RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {
@@ -95,7 +95,7 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	if l.Lost != "" {
 		outcome := deadletter.OutcomeReturned
 		if l.InDoubt {
-			outcome = deadletter.OutcomeInDoubt // it may still come back
+			outcome = deadletter.OutcomeInDoubt // the letter may still come back
 		}
 		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.publishes, string(outcome), l.Lost); err != nil {
 			return err

@@ -11,7 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// behind stores letters of a queue that wait behind a broker waiter for a retry after delay.
+// behind stores letters of a queue that are to wait in the given broker waiter. Their retry is due
+// when the time delay has passed.
 func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
@@ -40,7 +41,7 @@ func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []dea
 	return due
 }
 
-var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // when the clock of open starts
+var began = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC) // start time of the clock that open returns
 
 func TestALetterWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
@@ -70,7 +71,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Errorf("what no waiter took: %+v", l)
 	}
 
-	// No action can be applied to it there.
+	// No action can be applied to the letter while it waits in the broker.
 	for _, verb := range deadletter.Actions {
 		op := deadletter.Operation{Action: verb, By: "local"}
 		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
@@ -128,7 +129,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	}
 }
 
-// A copy may come back before dlo has recorded that its time in the broker has ended.
+// A letter may come back before dlo has recorded that its time in the broker has ended.
 func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -154,8 +155,8 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	}
 }
 
-// A queue with one fixed delay would keep late letters for too long, so these stay in the store. So
-// do paused letters.
+// A queue with one fixed delay would keep late letters for too long, so late letters stay in the
+// store. Paused letters stay in the store too.
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -183,7 +184,7 @@ func TestWhatIsNotHandedOver(t *testing.T) {
 }
 
 // After a doubt, a letter waits in the broker for the rest of its time, or goes to its queue. A
-// wait queue would keep it for the full time again.
+// queue with one fixed delay would keep the letter for the full time again.
 func TestADoubtfulHandOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -224,8 +225,8 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	return list
 }
 
-// In the queue with per-message expiration, the broker forwards no message before those in front of
-// it.
+// In the queue with per-message expiration, the broker forwards no message before the messages in
+// front of it.
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -238,7 +239,7 @@ func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	}
 }
 
-// When an older copy comes back, dlo still knows about the newer one, which waits in the broker.
+// When an older copy comes back, dlo still knows that the newer copy waits in the broker.
 func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
@@ -246,7 +247,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	first := early(t, s, c.now())[0]
 	mark(t, s, c, deadletter.OutcomeInDoubt, first)
-	_, sent := requeue(t, s, c, first.Letter.ID) // by a person, because the first may be lost
+	_, sent := requeue(t, s, c, first.Letter.ID) // requeued by a person, because the first attempt may be lost
 	second := sent[0]
 	mark(t, s, c, deadletter.OutcomeConfirmed, second)
 	receive(t, s, back(t, 2, second, "sms", second.Letter.Body))
@@ -281,7 +282,7 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 	}
 }
 
-// A clock that was ahead and is set back also brings forward letters that wait in the broker.
+// A clock that was ahead is set back. Letters that wait in the broker are then due earlier too.
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

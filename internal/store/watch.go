@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Watched returns the queues of a broker, as origins, with requeued letters whose watch has ended
-// at now.
+// Watched returns the queues of a broker, as origins, that have requeued letters whose watch has
+// ended at now.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
@@ -28,9 +28,9 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 	return origins, err
 }
 
-// SettleQuiet settles up to n letters that were requeued to a queue and did not come back until
-// their watch ended. A letter stays if the queue is known to be deeper now than when the letter was
-// sent. Letters are unverified if it could not be observed whether the queue is consumed.
+// SettleQuiet settles up to n letters that were requeued to a queue and did not come back before
+// their watch ended. A letter does not settle if the queue is known to be deeper now than when the
+// letter was sent. Letters are unverified if dlo could not observe whether the queue is consumed.
 // SettleQuiet returns how many letters it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
@@ -59,10 +59,11 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 	return done, err
 }
 
-// EndWatch ends the watch over up to n letters whose watch window has ended and that were in a
-// queue before u.Since: their fate there can no longer be observed. Depending on u, they are held
-// and their groups count them as letters that need people, or they are settled as unverified.
-// EndWatch returns the number of letters. channels returns the channels of a rule.
+// EndWatch ends the watch over up to n letters that were in a queue before u.Since and whose watch
+// window has ended. The fate of these letters can no longer be observed there. Depending on u, the
+// letters are either held or settled as unverified. Held letters count in their groups as letters
+// that need people. EndWatch returns the number of letters. channels returns the channels of a
+// rule.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -101,7 +102,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 // watchEnd describes how the watch over a letter ends.
 type watchEnd struct {
 	trigger deadletter.Trigger
-	result  deadletter.Result // of the operation that sent it
+	result  deadletter.Result // result in the operation that sent the letter
 	detail  string
 }
 
@@ -130,12 +131,12 @@ func (t *tx) watched(r *record, end watchEnd) error {
 	return t.result(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
 }
 
-// watchChunk is the number of letters whose watch is extended in one transaction. A queue that
-// nobody consumes may hold very many, and ingest would have to wait.
+// watchChunk is the number of letters whose watch is extended in one transaction. A queue without
+// consumers may hold very many letters, and ingest would have to wait for a larger transaction.
 const watchChunk = 1000
 
-// WatchOn extends the watch of an origin's requeued letters that have reached its end. Their queue
-// is known not to be consumed.
+// WatchOn extends the watch of an origin's requeued letters whose watch has ended. The queue of
+// these letters is known to have no consumers.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
 	for {
 		var n int64

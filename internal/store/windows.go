@@ -35,8 +35,8 @@ const (
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// The journal stores a window's deliveries as one blob. A claim takes a window completely or not at
-// all, so no SQL query ever needs a single delivery. A row per delivery would cost the drain a
+// The journal stores a window's deliveries as one blob. A claim takes a whole window or none of it,
+// so no SQL query ever needs a single delivery. With a row per delivery, the drain would lose a
 // tenth of its speed.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
@@ -66,9 +66,9 @@ func decodeEntries(b []byte) []entry {
 	return entries
 }
 
-// maxFruitless is how many sessions may end without a settled window before the next one starts
-// with a small window again, in case the size of the first window ended them. Letters that came
-// back out of order may then become separate rows.
+// maxFruitless is how many sessions in a row may end without a settled window. The next session
+// then starts with a small window again, because the size of the first window may have ended the
+// earlier ones. Letters that came back out of order may then become separate rows.
 const maxFruitless = 20
 
 // BeginSession counts a new session of an inbox and returns its stored state.
@@ -93,8 +93,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 	return session, err
 }
 
-// Reached returns the brokers and vhosts, by name, on which an inbox existed and could be read at
-// least once.
+// Reached returns the brokers and vhosts, by name, on which an inbox has existed and could be read
+// at least once.
 func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	rows, err := s.ask(ctx, `SELECT DISTINCT broker, vhost FROM inboxes WHERE marker <> ''`)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	return reached, err
 }
 
-// AtStake records how many letters of an inbox are on their last delivery. The broker deletes them
-// if the session ends before Receive stores them.
+// AtStake records how many letters of an inbox are on their last delivery. The broker deletes these
+// letters if the session ends before Receive stores them.
 func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -123,9 +123,9 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 	})
 }
 
-// Restarted records that the broker was restarted, because its marker is gone, and the new marker
-// created since. If that disappears too, the broker was restarted once more. Until Calm, acks may
-// turn out to be undone.
+// Restarted records that the broker was restarted, because its marker is gone. It also records the
+// new marker, which was created after that. If the new marker disappears too, the broker was
+// restarted once more. Until Calm, acks may turn out to be undone.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -137,7 +137,7 @@ func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker stri
 	})
 }
 
-// Calm records a marker that exists now. No earlier ack is in doubt any more.
+// Calm records a marker that exists now. From then on, no earlier ack is in doubt.
 func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -150,9 +150,10 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 }
 
 // Look returns the window of an inbox that was committed but not settled, or nil if there is none.
-// At most one exists, because a window is settled before the next is fetched. Before the session
-// gets a letter, Look records that it looks for the window. If the session ends without a decision,
-// other letters that equal the window may come back flagged like it.
+// At most one such window exists, because a window is settled before the next window is fetched.
+// Before the session gets a letter, Look records that the session looks for the window. This
+// matters if the session ends without a decision: other letters that equal those of the window may
+// then come back, also flagged as redelivered.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte
@@ -172,7 +173,7 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 	return open, nil
 }
 
-// OpenInboxes returns the queues with an open window, configured or not.
+// OpenInboxes returns the queues with an open window, whether they are configured or not.
 func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
 	if err != nil {
@@ -201,8 +202,8 @@ func (t *tx) settle(window int64) error {
 }
 
 // RejoinWindow takes back an open window whose letters were all delivered again, in any order, and
-// creates no new rows. If the match is doubtful, the new deliveries become suspects instead, or as
-// w.Uncertain says. The receipt names the window to settle.
+// creates no new rows. If the match is doubtful, the new deliveries become suspects instead, unless
+// w.Uncertain requires otherwise. The receipt names the window to settle.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -255,7 +256,7 @@ func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w 
 }
 
 // inOrderOf sorts the entries of a window in the order in which its letters were delivered again.
-// It returns false if the deliveries are not its letters.
+// It returns false if the deliveries are not the letters of the window.
 func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	of := make(map[deadletter.Fingerprint][]entry, len(entries))
 	for _, e := range entries {
@@ -271,14 +272,17 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 	return true
 }
 
-// doubts reports whether deliveries that equal an open window are in fact new twins of it (fresh),
-// or may be (doubtful). They may be twins if an earlier session received twins and gave them back,
-// because those are flagged since; a message id tells them apart. They may also be twins if the
-// server flags first deliveries and every letter of the window has twins. On a quorum inbox, the
-// broker can tell: it sets x-delivery-count to 1 on a letter that had none (3.10.8, 4.0.5). From
-// 4.3 on it adds 1 whenever a delivery returns and leaves the count unchanged on a first delivery
-// (4.3.6). On 4.0, a letter from a quorum queue has 1 before and after (4.0.5;
-// TestWhatADeliveryTells).
+// doubts compares an open window with deliveries that equal it. The deliveries may be new twins of
+// the window's letters. fresh means that they are new twins, doubtful means that they may be.
+//
+// They may be twins if an earlier session received twins and gave them back, because the twins are
+// flagged from then on. A message id rules this out. They may also be twins if the server flags
+// first deliveries and every letter of the window has twins.
+//
+// On a quorum inbox, x-delivery-count can decide the question. The broker sets it to 1 on a
+// returned letter that had none (3.10.8, 4.0.5). From 4.3 on, the broker adds 1 whenever a delivery
+// returns and leaves the count unchanged on a first delivery (4.3.6). On 4.0, a letter from a
+// quorum queue has the count 1 before and after (4.0.5; TestWhatADeliveryTells).
 func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh, doubtful bool, err error) {
 	same, next, bare, named := true, true, true, 0
 	for i, e := range entries {
@@ -324,7 +328,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
 		return err
 	}
-	if restarted.Valid { // the horizon is counted from when the restart was detected, however long it lasts
+	if restarted.Valid { // the horizon is counted from the detection of the restart, however long the aftermath lasts
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
 	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
@@ -350,8 +354,8 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 }
 
 // twins returns the letters within the horizon that a broker restart may have brought back, by
-// fingerprint, oldest first. Each can be claimed once after one restart. A second restart may undo
-// these acks again, and also the acks after the first restart.
+// fingerprint, oldest first. Each letter can be claimed once after one restart. A second restart
+// may undo the acks of these claims again, and also the acks after the first restart.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
 	found := map[deadletter.Fingerprint][]int64{}
@@ -374,8 +378,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// Rows since this restart that were linked to a twin have claimed it too. Serials begin with
-	// the time.
+	// A row that was created since this restart and linked to a twin has also claimed that twin.
+	// Serials begin with the time.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err

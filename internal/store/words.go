@@ -15,12 +15,12 @@ import (
 )
 
 // The search index holds one row of tokens for each letter. Tokens consist of lower-case letters
-// and digits, so that SQLite's tokenizer and this file always agree on what a word is:
+// and digits, so that SQLite's tokenizer and this file always split a text into the same words:
 //
 //	w<word>                 a word of the text, folded to lower case
-//	u<hex>                  the same, as the hex of its UTF-8, of a word that is not ASCII
+//	u<hex>                  a word that is not ASCII, as the hex of its UTF-8
 //	f<field><value>zz       a field with its whole value
-//	f<field><value>zy<hash> the same of a long value: its beginning, and the hash of the whole
+//	f<field><value>zy<hash> a field with a long value: its beginning, and the hash of the whole value
 //	a, o<id>, t<id>, g<id>  every letter; its origin, type and group, to search within them alone
 //
 // <field> is 7 digits of base 36 of the hash of its name. In values, a to y and 0 to 9 stand for
@@ -119,8 +119,8 @@ func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter,
 	return s.these(ctx, s.read, serials)
 }
 
-// maxIndexed is the maximum size in bytes of the text indexed in one transaction: ingest waits for
-// it.
+// maxIndexed is the maximum size in bytes of the text indexed in one transaction, because ingest
+// waits for the transaction.
 const maxIndexed = 256 << 10
 
 // Index records the text and fields by which search finds letters. A letter that changed since it
@@ -150,7 +150,7 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 				return err
 			}
 			if r.state == deadletter.StateReceived || !x.AsOf.IsZero() && r.changedAt != x.AsOf.UnixMilli() {
-				continue // it came back in the meantime: it stays listed, or is listed with its next verdict
+				continue // the letter came back in the meantime: it stays listed, or is listed with its next verdict
 			}
 			if _, err := t.exec(`DELETE FROM unindexed WHERE letter = $1`, serial); err != nil {
 				return err
@@ -197,11 +197,11 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// Reindex lists letters to be indexed again if the indexed data has changed. version describes
-// that data; its part before the first colon describes the masks. If the masks have changed, words
-// find nothing until everything is indexed again, because search must not confirm masked values.
-// Lists show no body contents until the letters are read again. Reindex returns the number of
-// listed letters.
+// Reindex lists letters to be indexed again if the indexed data has changed. version describes the
+// indexed data; its part before the first colon describes the masks. If the masks have changed, a
+// search for words finds nothing until everything is indexed again, because search must not confirm
+// masked values. Lists show no body contents until the letters are read again. Reindex returns the
+// number of listed letters.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
@@ -210,7 +210,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	was, _, _ := strings.Cut(had, ":")
 	is, _, _ := strings.Cut(version, ":")
 	masked := had != "" && is != was
-	if masked { // first, as the rest takes a while
+	if masked { // done first, because the rest takes a while
 		err := s.tx(ctx, bulk, func(t *tx) error {
 			if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
 				return err
@@ -232,7 +232,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 			}
 			if upper == 0 {
 				if masked {
-					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // for the summaries
+					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // to write the summaries again
 						return err
 					}
 				}

@@ -12,7 +12,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// priority is the priority of a write. One write runs at a time, and the most urgent waiting write
+// priority is the priority of a write. Writes run one at a time, and the most urgent waiting write
 // goes next.
 type priority int
 
@@ -54,7 +54,7 @@ func (l *lanes) enter(ctx context.Context, p priority) error {
 			return ctx.Err()
 		}
 	}
-	l.next() // the turn came at the same moment: pass it on
+	l.next() // the turn came at the same moment, so pass it on
 	return ctx.Err()
 }
 
@@ -76,8 +76,7 @@ func (l *lanes) next() {
 	l.busy = false
 }
 
-// tx is one write transaction on the single write connection, with the changes to the counters that
-// belong to it.
+// tx is one write transaction on the single write connection, with its changes to the counters.
 type tx struct {
 	s     *Store
 	ctx   context.Context
@@ -101,8 +100,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err := s.Damaged(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// A write that has begun is finished even if its caller is cancelled: stopping it midway would
-	// save nothing.
+	// A write that has begun is finished even if its caller is cancelled, because stopping the
+	// write midway would save nothing.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -136,8 +135,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write, which is recorded in everything that it changes. end marks the
-// write as visible or undone.
+// begin returns the time of a write. This time is recorded in everything that the write changes.
+// end marks the write as visible or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -151,9 +150,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the time of a selection whose letters are read after this call, at now. Every change
-// that a reader cannot see yet carries this time or a later one. While a write is running, the time
-// is slightly before now.
+// AsOf returns the time of a selection whose letters are read after this call. now is the current
+// time. Every change that a reader cannot see yet has the returned time or a later one. While a
+// write is running, the returned time is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -195,7 +194,7 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 	return stmt.QueryContext(t.ctx, args...)
 }
 
-// row runs a query for one row and scans it into dest. It returns sql.ErrNoRows if there is none.
+// row runs a query for one row and scans it into dest. It returns sql.ErrNoRows if there is no row.
 func (t *tx) row(query string, args []any, dest ...any) error {
 	stmt, err := t.prepared(query)
 	if err != nil {
@@ -229,7 +228,7 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	return stmt.QueryContext(ctx, args...)
 }
 
-// askRow is ask for one row. It returns sql.ErrNoRows if there is none.
+// askRow is ask for one row. It returns sql.ErrNoRows if there is no row.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)
