@@ -40,12 +40,12 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 	letter := func(state string, operation, owner int64, outcome string) int64 { // operation is the operation of the letter's newest attempt
 		serials++
 		id := c.at.UnixMilli()<<12 + serials
-		var due, lease, own any
+		var due, resend, own any
 		if state == "scheduled" || state == "requeued" {
 			due = c.at.UnixMilli()
 		}
 		if state == "publishing" {
-			lease = c.at.UnixMilli()
+			resend = c.at.UnixMilli()
 		}
 		if owner > 0 {
 			own = owner
@@ -59,7 +59,7 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 			used = 1
 		}
 		run(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, tries, attempts, due_at, epoch, lease_until, operation) VALUES ($1, 1, $2, 1, 1, $3, $3, 1, $4, $5, $6, $7, $7, $8)`,
-			id, state, c.at.UnixMilli(), tries, used, due, lease, own)
+			id, state, c.at.UnixMilli(), tries, used, due, resend, own)
 		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, '', '', $2, x'41')`, id, none)
 		run(`INSERT INTO events (letter, at, kind, actor, detail) VALUES ($1, 0, 'dead', 'dlo', '')`, id)
 		run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, 1, 0, '', 0, '', 1) ON CONFLICT DO UPDATE SET n = n + 1`, state)
