@@ -55,7 +55,7 @@ var rooms = []room{
 	{"internal/failure", "what a consumer or its framework reports about a failure, and which parts distinguish one cause from another", ""},
 	{"internal/rules", "Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)", ""},
 	{"internal/config", "the YAML configuration file; reports all mistakes together, with line and column", "internal/identity internal/rules internal/topology"},
-	{"internal/identity", "who makes a request: a person whom a trusted proxy names, or the holder of a token; what each may do", ""},
+	{"internal/identity", "who makes a request: a person whom a trusted proxy names, a user of dlo with a session, or the holder of a token; what each may do", ""},
 	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
 	{"internal/topology", "finds what will lose dead letters in a vhost: a snapshot goes in, findings come out", ""},
 	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/topology"},

@@ -3,11 +3,15 @@ package cli
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
+
+// serverCommand matches a command of the program that opens the store or a broker.
+var serverCommand = regexp.MustCompile(`(\w+)\s+server\.\w+\s+.cmd:"" help:"([^"]*)"`)
 
 // TestTheManualHasEveryCommand checks that the tables in docs/cli.md match the program.
 func TestTheManualHasEveryCommand(t *testing.T) {
@@ -18,7 +22,14 @@ func TestTheManualHasEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString("| command | what it does |\n|---|---|\n| `dlo serve` | Drain, retry and show dead letters until stopped. |\n| `dlo drill` | Make the failures that dlo tells of, in a private vhost of a broker, and show what is told of them. |\n")
+	table.WriteString("| command | what it does |\n|---|---|\n")
+	program, err := os.ReadFile("../../cmd/dlo/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range serverCommand.FindAllStringSubmatch(string(program), -1) {
+		fmt.Fprintf(&table, "| `dlo %s` | %s |\n", strings.ToLower(c[1]), c[2])
+	}
 	tree(parser.Model.Node, "").each(func(c command) {
 		if c.path != "" && len(c.subs) == 0 {
 			fmt.Fprintf(&table, "| `dlo %s` | %s |\n", c.path, strings.ReplaceAll(strings.TrimSuffix(c.help, ".")+".", "|", "\\|"))

@@ -1,5 +1,5 @@
 // Package identity determines who makes a request: a person whom a trusted proxy names in headers,
-// or the holder of a token. It grants what the configuration says.
+// a user of dlo with a session, or the holder of a token. It grants what the configuration says.
 package identity
 
 import (

@@ -1,6 +1,6 @@
-// Package ingest stores incoming letters, exactly one row for each letter. One window is one commit
-// and one ack. The package decodes nothing. docs/reliability.md describes the protocol and its
-// proof.
+// Package ingest stores incoming letters, exactly one row for each letter. A window is stored in
+// one commit and acknowledged in one ack; a second commit settles it. The package decodes nothing.
+// docs/reliability.md describes the protocol and its proof.
 package ingest
 
 import (

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 // Release returns a held letter to the state it had before it was held.
@@ -57,6 +62,29 @@ func TestHoldAndRelease(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	if l := letter(t, s, guarded); l.Unguarded || l.State != deadletter.StateDead {
 		t.Errorf("%s, unguarded %v", l.State, l.Unguarded)
+	}
+}
+
+// staysAfterPurge lists the texts of a letter that a purge leaves: they say what it was, and none
+// of them comes from its contents.
+var staysAfterPurge = []string{"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version"}
+
+// TestPurgeErasesWhatTheClassifierFound checks that a purge leaves no text of a letter but those
+// listed, even if the classifier filled every field. A new column is erased or listed.
+func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	v := storetest.Filled[deadletter.Classified]()
+	v.Letter, v.To, v.Annotation, v.Tried = id, deadletter.ClassifiedDead, 0, false
+	if err := s.Classify(t.Context(), []deadletter.Classified{v}); err != nil {
+		t.Fatal(err)
+	}
+	operate(t, s, deadletter.VerbPurge, id)
+	for field, value := range reflect.ValueOf(letter(t, s, id)).Fields() {
+		if text := fmt.Sprint(value); regexp.MustCompile(`[A-Z][a-z]+`).MatchString(text) && value.Kind() != reflect.Int64 && !slices.Contains(staysAfterPurge, field.Name) {
+			t.Errorf("%s stays: %s", field.Name, text)
+		}
 	}
 }
 
