@@ -39,7 +39,7 @@ func (h *house) reread() {
 		}
 	}
 	for {
-		letters, err := h.store.ClaimUnread(ctx, 100)
+		letters, err := h.store.NextUnread(ctx, 100)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 // indexed adds letters to the text index, which queries on how letters were read need.
 func (h *house) indexed() {
 	h.t.Helper()
-	letters, err := h.store.ClaimUnindexed(context.Background(), 500)
+	letters, err := h.store.NextUnindexed(context.Background(), 500)
 	if err != nil {
 		h.t.Fatal(err)
 	}

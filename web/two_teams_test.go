@@ -65,7 +65,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 		if err := h.store.SettleWindow(h.t.Context(), r.Window); err != nil {
 			h.t.Fatal(err)
 		}
-		letters, err := h.store.ClaimReceived(h.t.Context(), 500)
+		letters, err := h.store.NextReceived(h.t.Context(), 500)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 		if err := h.store.Classify(h.t.Context(), verdicts); err != nil {
 			h.t.Fatal(err)
 		}
-		unindexed, err := h.store.ClaimUnindexed(h.t.Context(), 500)
+		unindexed, err := h.store.NextUnindexed(h.t.Context(), 500)
 		if err != nil {
 			h.t.Fatal(err)
 		}

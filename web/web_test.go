@@ -116,7 +116,7 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	if err := h.store.SettleWindow(context.Background(), r.Window); err != nil {
 		h.t.Fatal(err)
 	}
-	letters, err := h.store.ClaimReceived(context.Background(), 500)
+	letters, err := h.store.NextReceived(context.Background(), 500)
 	if err != nil {
 		h.t.Fatal(err)
 	}

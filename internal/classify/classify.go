@@ -19,7 +19,7 @@ import (
 
 // Store is the part of the store that the classifier needs.
 type Store interface {
-	ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
+	NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
 	// Reading notes that a letter is being read. "" means that no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
@@ -136,7 +136,7 @@ func (c *Classifier) Run(ctx context.Context) error {
 func (c *Classifier) Step(ctx context.Context) (int, error) {
 	c.types.RLock()
 	defer c.types.RUnlock()
-	letters, err := c.store.ClaimReceived(ctx, batch)
+	letters, err := c.store.NextReceived(ctx, batch)
 	if err != nil || len(letters) == 0 {
 		return 0, err
 	}

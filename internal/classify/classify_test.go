@@ -43,7 +43,7 @@ func (f *fake) Priors(context.Context, deadletter.Origin) (map[string]float64, e
 
 func (f *fake) OnlyType(context.Context, deadletter.Origin) (string, error) { return f.only, nil }
 
-func (f *fake) ClaimReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
+func (f *fake) NextReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
 	letters := f.letters[:min(n, len(f.letters))]
 	f.letters = f.letters[len(letters):]
 	return letters, nil

@@ -19,7 +19,7 @@ import (
 type IndexStore interface {
 	// Reindex lists all letters to be indexed again, unless they were indexed under version.
 	Reindex(ctx context.Context, version string) (int, error)
-	ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
+	NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
 }
 
@@ -86,7 +86,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // Step indexes one batch and returns how many letters it had.
 func (x *Indexer) Step(ctx context.Context) (int, error) {
-	letters, err := x.store.ClaimUnindexed(ctx, batch)
+	letters, err := x.store.NextUnindexed(ctx, batch)
 	if err != nil || len(letters) == 0 {
 		return 0, err
 	}

@@ -54,9 +54,9 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 		d.origin = deadletter.Origin{Queue: f.Queue, Exchange: f.Exchange, RoutingKey: f.RoutingKey}
 		d.reason, d.at = refused(f)
 	case said:
-		d = by(&newest)
+		d = deathOfEntry(&newest)
 	case mayDelay:
-		d = c.behind(l, k, deaths, &newest, origin.Queue)
+		d = c.rejectingQueue(l, k, deaths, &newest, origin.Queue)
 	case newest.Queue != "":
 		d.origin, d.repeated = origin, deadletter.Repeated(deaths, origin.Queue)
 		d.reason, d.at = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)

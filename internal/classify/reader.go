@@ -14,7 +14,7 @@ type ReaderStore interface {
 	// ListUnread lists the next letters that must be read again. more reports whether there are
 	// further letters to check.
 	ListUnread(ctx context.Context) (more bool, err error)
-	ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
+	NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
 	// Rereading notes that a letter is being read. "" means that no letter is being read.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
@@ -60,7 +60,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 	if more, err := r.store.ListUnread(ctx); more || err != nil {
 		return more, err
 	}
-	letters, err := r.store.ClaimUnread(ctx, batch)
+	letters, err := r.store.NextUnread(ctx, batch)
 	if err != nil || len(letters) == 0 {
 		return false, err
 	}

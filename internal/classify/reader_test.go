@@ -27,7 +27,7 @@ func (u *unread) ListUnread(context.Context) (bool, error) {
 	return u.list >= 0, nil
 }
 
-func (u *unread) ClaimUnread(_ context.Context, n int) ([]deadletter.Letter, error) {
+func (u *unread) NextUnread(_ context.Context, n int) ([]deadletter.Letter, error) {
 	letters := u.letters[:min(n, len(u.letters))]
 	u.letters = u.letters[len(letters):]
 	return letters, nil

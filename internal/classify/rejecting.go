@@ -16,8 +16,8 @@ type deathOf struct {
 	question string // open question about the death, which people have to answer; "" = none
 }
 
-// by returns the death that one entry of x-death describes.
-func by(d *deadletter.Death) deathOf {
+// deathOfEntry returns the death that one entry of x-death describes.
+func deathOfEntry(d *deadletter.Death) deathOf {
 	return deathOf{origin: d.Origin(), reason: d.Reason, at: d.FirstAt, repeated: d.Count > 1}
 }
 
@@ -28,32 +28,32 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 	d, ok := deadletter.DiedIn(deaths, queue)
 	switch {
 	case ok && (newest.Queue == queue || d.Refused()):
-		return by(&d)
+		return deathOfEntry(&d)
 	case newest.Reason == deadletter.ReasonExpired:
 		return deathOf{origin: deadletter.Origin{Queue: queue}, reason: deadletter.ReasonRejected}
 	}
 	return deathOf{origin: deadletter.Origin{Queue: queue}}
 }
 
-// behind finds the queue that rejected a letter whose newest death may have happened in a delay
-// queue. It asks the broker about the queue of that death. If that queue is consumed, or leads to
-// the inbox, the letter died there. Otherwise the letter died in the queue that x-death lists
-// behind it. If x-death lists none, the letter died in the queue to which that queue leads, or in
-// the queue to which dlo had sent the letter.
-func (c *Classifier) behind(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
+// rejectingQueue finds the queue that rejected a letter whose newest death may have happened in a
+// delay queue. It asks the broker about the queue of that death. If that queue is consumed, or
+// leads to the inbox, the letter died there. Otherwise the letter died in the queue that x-death
+// lists behind it. If x-death lists none, the letter died in the queue to which that queue leads,
+// or in the queue to which dlo had sent the letter.
+func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.onward(l, newest)
 	switch home := l.Origin.Queue; {
 	case on.Consumed, on.Ends && !newest.RejectedBefore:
-		return by(newest)
+		return deathOfEntry(newest)
 	case newest.RejectedBefore:
 		d, _ := deadletter.DiedIn(deaths, chain)
-		return by(&d)
+		return deathOfEntry(&d)
 	case on.Queue != "":
 		return inQueue(on.Queue, deaths, newest)
 	case home != "":
 		return inQueue(home, deaths, newest)
 	}
-	d, queue := by(newest), deadletter.Visible(newest.Queue)
+	d, queue := deathOfEntry(newest), deadletter.Visible(newest.Queue)
 	d.question = fmt.Sprintf("which queue rejected it? It expired in %s, and that may be a queue that only delays retries: %s. "+
 		"Give inbox %s an origin in the configuration, send it to the queue where it failed, or release it if it failed in %s", queue, on.Why, deadletter.Visible(l.Inbox), queue)
 	return d

@@ -156,10 +156,10 @@ func (f *folder) put(k kind, text string) {
 			return
 		}
 	case varies:
-		before := f.before()
+		before := f.lastPiece()
 		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // such as Fri, 20 Nov 2026
 			f.out = f.out[:before]
-			before = f.before()
+			before = f.lastPiece()
 		}
 		if before >= 0 && f.out[before].kind == varies {
 			f.out = f.out[:before+1]
@@ -170,7 +170,7 @@ func (f *folder) put(k kind, text string) {
 			f.out = f.out[:i]
 			return
 		}
-		if before := f.before(); before >= 0 && f.out[before].kind == varies && calendar[text] {
+		if before := f.lastPiece(); before >= 0 && f.out[before].kind == varies && calendar[text] {
 			f.out = f.out[:before+1]
 			return
 		}
@@ -178,9 +178,9 @@ func (f *folder) put(k kind, text string) {
 	f.out = append(f.out, token{k, text})
 }
 
-// before returns the index of the last piece that is neither a space nor a comma, or -1. It looks
-// back four pieces. A piece further away is not merged.
-func (f *folder) before() int {
+// lastPiece returns the index of the last piece that is neither a space nor a comma, or -1. It
+// looks back four pieces. A piece further away is not merged.
+func (f *folder) lastPiece() int {
 	for i := len(f.out) - 1; i >= max(0, len(f.out)-4); i-- {
 		if t := f.out[i]; t.kind != space && t.text != "," {
 			return i

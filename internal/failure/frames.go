@@ -155,9 +155,9 @@ func (s *sections) frames() []string {
 	return out
 }
 
-// bare returns only the frames of a stack, without arguments, because the other text may contain
-// values that are masked elsewhere. It also omits frames that contain one of the secrets.
-func bare(stack string, secrets ...string) string {
+// framesOnly returns only the frames of a stack, without arguments, because the other text may
+// contain values that are masked elsewhere. It also omits frames that contain one of the secrets.
+func framesOnly(stack string, secrets ...string) string {
 	var hidden []string
 	for _, s := range secrets {
 		for line := range lines(s[:min(len(s), maxMessage)]) {

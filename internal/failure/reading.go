@@ -117,7 +117,7 @@ func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {
 	f.Stack, _ = r.shown(stack)
 	switch {
 	case hidden || hiddenType:
-		f.Stack = bare(f.Stack, typ.text, message.text)
+		f.Stack = framesOnly(f.Stack, typ.text, message.text)
 	case f.Type == "" && f.Message == "":
 		f.Type, f.Message = head(f.Stack)
 	}

@@ -97,7 +97,7 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 	o.must(err)
 	o.must(o.store.SettleWindow(o.t.Context(), r.Window))
 	for {
-		letters, err := o.store.ClaimReceived(o.t.Context(), 500)
+		letters, err := o.store.NextReceived(o.t.Context(), 500)
 		o.must(err)
 		if len(letters) == 0 {
 			return r.New

@@ -403,8 +403,8 @@ func (b *breakers) close(c *circuit, why string) {
 	b.forget(c)
 }
 
-// again puts back changes that could not be recorded.
-func (b *breakers) again(changes []change) {
+// restoreChanges puts back changes that could not be recorded.
+func (b *breakers) restoreChanges(changes []change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changes = append(changes, b.changes...)

@@ -26,7 +26,7 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 			err = d.store.SetBreaker(ctx, c.breaker, c.notice)
 		}
 		if err != nil {
-			d.breakers.again(changes[i:])
+			d.breakers.restoreChanges(changes[i:])
 			return err
 		}
 		d.o.Log.Info("breaker", "queue", c.breaker.Origin.Queue, "group", c.breaker.Group, "state", cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why)

@@ -42,7 +42,7 @@ func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err
 	p.mu.Lock()
 	session, now := p.session, d.o.Now()
 	wait := p.trouble != 0 && now.Before(p.next)
-	without = p.without(now)
+	without = p.sendsWithoutMark(now)
 	p.mu.Unlock()
 	if wait || session == 0 {
 		return errUnnoted, without
@@ -57,7 +57,7 @@ func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err
 		return nil, false
 	}
 	p.fails(session, d.o.Now())
-	return err, p.without(d.o.Now())
+	return err, p.sendsWithoutMark(d.o.Now())
 }
 
 var errUnnoted = errors.New("the broker has not answered lately")

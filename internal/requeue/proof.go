@@ -74,7 +74,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	}
 	m.Beside = m.Beside || p.judged // this process remembers an earlier proof
 	if p.trouble == session && now.Before(p.next) {
-		return p.without(now) && judge(&m, nil) != unproved, nil
+		return p.sendsWithoutMark(now) && judge(&m, nil) != unproved, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, markAsk)
 	defer cancel()
@@ -83,7 +83,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 		return d.judged(ctx, &m, mark, session)
 	}
 	p.fails(session, now)
-	if !p.without(now) {
+	if !p.sendsWithoutMark(now) {
 		return false, nil
 	}
 	if judge(&m, nil) == unproved {
@@ -158,12 +158,13 @@ func (p *proof) fails(session int64, now time.Time) {
 	}
 	p.trouble = session
 	p.next = now.Add(time.Second)
-	if p.without(now) {
+	if p.sendsWithoutMark(now) {
 		p.next = now.Add(markAgain)
 	}
 }
 
-// without reports whether letters are sent without a mark because none was available for markWait.
-func (p *proof) without(now time.Time) bool {
+// sendsWithoutMark reports whether letters are sent without a mark because none was available for
+// markWait.
+func (p *proof) sendsWithoutMark(now time.Time) bool {
 	return p.trouble != 0 && now.Sub(p.since) >= markWait
 }

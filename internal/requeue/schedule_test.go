@@ -145,7 +145,7 @@ func (s *station) wait(n int, begin, step time.Duration) {
 		}
 	}
 	for i := 0; i < n; {
-		letters, err := s.store.ClaimReceived(ctx, 500)
+		letters, err := s.store.NextReceived(ctx, 500)
 		if err != nil || len(letters) == 0 {
 			s.t.Fatal(len(letters), err)
 		}

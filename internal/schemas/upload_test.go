@@ -101,7 +101,7 @@ func (h *house) receive(n int64, body string, typ string, reading deadletter.Rea
 	if err := h.store.SettleWindow(ctx, r.Window); err != nil {
 		h.t.Fatal(err)
 	}
-	letters, err := h.store.ClaimReceived(ctx, 10)
+	letters, err := h.store.NextReceived(ctx, 10)
 	if err != nil || len(letters) != 1 {
 		h.t.Fatal(len(letters), err)
 	}
@@ -142,7 +142,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if letters, err := h.store.ClaimUnread(ctx, 10); err != nil || len(letters) != 3 {
+	if letters, err := h.store.NextUnread(ctx, 10); err != nil || len(letters) != 3 {
 		t.Errorf("%d letters are read again, %v", len(letters), err)
 	}
 	// M changes, and so does the content of Outer.

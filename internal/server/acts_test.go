@@ -110,7 +110,7 @@ func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	letters, err := l.store.ClaimReceived(context.Background(), 500)
+	letters, err := l.store.NextReceived(context.Background(), 500)
 	if err := errorsOf(err, l.store.SettleWindow(context.Background(), r.Window)); err != nil {
 		l.t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongest(a))
 	var id int64
 	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
-		[]any{digest[:], t.opens(), t.now}, &id)
+		[]any{digest[:], t.windowStart(), t.now}, &id)
 	if err == nil {
 		sum.Again++
 		return id, nil
@@ -98,8 +98,8 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 	return id, err
 }
 
-// opens returns the start of the annotation window that ends now.
-func (t *tx) opens() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
+// windowStart returns the start of the annotation window that ends now.
+func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
 // place returns the first name of the first configuration entry for the same broker and vhost as
 // the entry named broker.
@@ -191,7 +191,7 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	rows, err := t.query(`SELECT l.id, l.origin, l.exchange, l.routing_key, l.state IN ('publishing', 'requeued', 'settled') OR l.waits_in IS NOT NULL, coalesce(w.token, x'')
 		FROM unexplained u JOIN letters l ON l.id = u.letter LEFT JOIN attempts w ON w.letter = l.id AND w.n = (SELECT max(n) FROM attempts WHERE letter = l.id AND back_at IS NOT NULL)
 		WHERE u.slot = $1 AND u.key = $2 AND u.at >= $3 AND l.annotation = 0 AND l.error = '' AND l.state NOT IN ('received', 'purged')
-		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.opens(), also)
+		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.windowStart(), also)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error
 	}
 	keys := t.s.keysOf(c.Origin.Broker, c.Origin.VHost, c.Unexplained)
 	if recent {
-		found, err := t.s.reported(t.query, letter, keys, c.Origin.Queue, t.opens())
+		found, err := t.s.reported(t.query, letter, keys, c.Origin.Queue, t.windowStart())
 		if err != nil {
 			return err
 		}
@@ -315,7 +315,7 @@ func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error
 
 // recent reports whether any annotation arrived within the window.
 func (t *tx) recent() (yes bool, err error) {
-	err = t.row(recentAnnotations, []any{t.opens()}, &yes)
+	err = t.row(recentAnnotations, []any{t.windowStart()}, &yes)
 	return yes, err
 }
 

@@ -19,7 +19,7 @@ import (
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
-	letters, err := s.ClaimReceived(ctx, 500)
+	letters, err := s.NextReceived(ctx, 500)
 	if err != nil || len(letters) == 0 {
 		t.Fatal(len(letters), err)
 	}
@@ -54,7 +54,7 @@ func verdict(t testing.TB, s *store.Store, letters []deadletter.Letter, found ma
 // readReported reads listed letters again, as the reader does.
 func readReported(t testing.TB, s *store.Store) int {
 	t.Helper()
-	letters, err := s.ClaimUnread(context.Background(), 500)
+	letters, err := s.NextUnread(context.Background(), 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestAnAnnotationThatComesMidway(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
-	letters, err := s.ClaimReceived(context.Background(), 10)
+	letters, err := s.NextReceived(context.Background(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

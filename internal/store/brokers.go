@@ -28,13 +28,13 @@ func brokersOf(list []Broker) brokers {
 		for _, name := range b.all[one.Name] {
 			b.now[name] = one.Name
 		}
-		b.call(one, one.Name)
+		b.setFirstName(one, one.Name)
 	}
 	return b
 }
 
-// call sets the name that a broker has in the file.
-func (b *brokers) call(one *Broker, first string) {
+// setFirstName sets the name that a broker has in the file.
+func (b *brokers) setFirstName(one *Broker, first string) {
 	for _, name := range b.all[one.Name] {
 		b.first[name] = first
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ClaimReceived returns up to n received letters with their bodies, oldest first. Reading records
+// NextReceived returns up to n received letters with their bodies, oldest first. Reading records
 // each letter while it is being read. Letters with crashes are returned one at a time, and only if
 // there are no other letters. If the process dies of such a letter again, no other verdict is lost.
 // If it dies for another reason, it is unlikely to be reading such a letter at that moment. Only
 // one classifier may claim at a time.
-func (s *Store) ClaimReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
+func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
@@ -145,7 +145,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	}
 	if c.Reading.Typed() {
 		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
-		t.moves.runs[origin] = t.moves.runs[origin].and(typ)
+		t.moves.runs[origin] = t.moves.runs[origin].with(typ)
 	}
 	if err := t.added(serial, c.Added); err != nil {
 		return err

@@ -21,12 +21,12 @@ type process struct {
 func start(t *testing.T) *process {
 	t.Helper()
 	p := &process{path: storetest.File(t), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
-	p.again(t)
+	p.restart(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
 
-func (p *process) again(t *testing.T) {
+func (p *process) restart(t *testing.T) {
 	t.Helper()
 	if p.Store != nil {
 		if err := p.Close(); err != nil {
@@ -43,7 +43,7 @@ func (p *process) again(t *testing.T) {
 
 func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
 	t.Helper()
-	letters, err := p.ClaimReceived(context.Background(), n)
+	letters, err := p.NextReceived(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	p.reading(t, ids[0])
 	p.reading(t, "")
 	p.reading(t, bad)
-	p.again(t)
+	p.restart(t)
 
 	got := p.claim(t, 10)
 	if len(got) != 2 || got[0].ID != ids[0] || got[1].ID != ids[2] || got[0].Crashes != 0 || got[1].Crashes != 0 {
@@ -96,7 +96,7 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		p.reading(t, bad)
-		p.again(t)
+		p.restart(t)
 	}
 
 	if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || !got[0].Undecodable() {
@@ -123,17 +123,17 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 			p.reading(t, l.ID)
 			p.reading(t, "")
 		}
-		p.again(t)
+		p.restart(t)
 	}
 	if got := p.claim(t, 10); len(got) != 2 || got[0].Crashes != 0 || got[1].Crashes != 0 {
 		t.Errorf("%+v", got)
 	}
 	p.reading(t, ids[0])
-	p.again(t)
+	p.restart(t)
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
-	p.again(t) // one kill is one charge
+	p.restart(t) // one kill is one charge
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 1 {
 		t.Errorf("%d crashes", l.Crashes)
 	}
@@ -143,7 +143,7 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("an innocent letter keeps %d crashes", l.Crashes)
 	}
-	p.again(t) // the recorded letter has its verdict
+	p.restart(t) // the recorded letter has its verdict
 	if l := letter(t, p.Store, ids[0]); l.Crashes != 0 {
 		t.Errorf("it was read, and has %d crashes", l.Crashes)
 	}

@@ -123,7 +123,7 @@ func use(t *testing.T, s *store.Store, name string, bodies map[deadletter.ID][]b
 		}
 		s.SettleWindow(ctx, r.Window)
 	}
-	if letters, err := s.ClaimReceived(ctx, 500); err == nil {
+	if letters, err := s.NextReceived(ctx, 500); err == nil {
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
 			verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: l.Origin, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})

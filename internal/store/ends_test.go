@@ -169,7 +169,7 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	_, due := requeue(t, s, c, id)
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	c.at = c.at.Add(time.Second)
-	claimed, err := s.ClaimUnindexed(ctx, 10)
+	claimed, err := s.NextUnindexed(ctx, 10)
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
@@ -181,7 +181,7 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	if n, err := s.Unindexed(ctx); err != nil || n != 1 || count(t, s, "first") != 0 {
 		t.Errorf("%d letters to be indexed, %d found by what they were (%v)", n, count(t, s, "first"), err)
 	}
-	if claimed, err = s.ClaimUnindexed(ctx, 10); err != nil || len(claimed) != 1 {
+	if claimed, err = s.NextUnindexed(ctx, 10); err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
 	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the second error"}}); err != nil {

@@ -33,7 +33,7 @@ func (g *groups) die(queue string, key byte, n int, set ...func(*deadletter.Clas
 	g.t.Helper()
 	g.window++
 	receive(g.t, g.Store, window(g.t, g.window, queue, n))
-	letters, err := g.ClaimReceived(g.t.Context(), 500)
+	letters, err := g.NextReceived(g.t.Context(), 500)
 	if err != nil {
 		g.t.Fatal(err)
 	}

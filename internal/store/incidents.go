@@ -102,7 +102,7 @@ func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64)
 		return err
 	}
 	for _, i := range open {
-		if i.takes(n) {
+		if i.accepts(n) {
 			g.Key, g.Began = i.key, i.began
 			n.Key, n.Kind = g.Key, deadletter.NoticeJoined
 			return nil
@@ -127,8 +127,8 @@ func (i *incident) add(other *incident) {
 	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
 }
 
-// takes reports whether a notice may join the incident.
-func (i *incident) takes(n *deadletter.Notice) bool {
+// accepts reports whether a notice may join the incident.
+func (i *incident) accepts(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
@@ -224,14 +224,14 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 	if d.Notice.Kind.Closes() || len(d.Incident) < 2 {
 		return nil
 	}
-	if err := s.after(ctx, d); err != nil {
+	if err := s.commonDeploy(ctx, d); err != nil {
 		return err
 	}
 	return s.saidWith(ctx, d)
 }
 
-// after finds the deploy after which all groups of an incident began to need people.
-func (s *Store) after(ctx context.Context, d *deadletter.Delivery) error {
+// commonDeploy finds the deploy after which all groups of an incident began to need people.
+func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
 		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)
 	if err != nil {

@@ -46,7 +46,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 		}
 		w.Number = number + 1
 		receive(t, s, w)
-		letters, err := s.ClaimReceived(ctx, 500)
+		letters, err := s.NextReceived(ctx, 500)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func library(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 
 	var all []found
-	unindexed, err := s.ClaimUnindexed(ctx, 500)
+	unindexed, err := s.NextUnindexed(ctx, 500)
 	if err != nil {
 		t.Fatal(err)
 	}

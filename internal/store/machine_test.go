@@ -166,7 +166,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.took(t, again, r)
 		},
 		"classify": func(t *rapid.T) {
-			letters, err := m.s.ClaimReceived(ctx, rapid.IntRange(1, 5).Draw(t, "n"))
+			letters, err := m.s.NextReceived(ctx, rapid.IntRange(1, 5).Draw(t, "n"))
 			fail(t, err)
 			if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
 				for _, l := range letters {
@@ -247,7 +247,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"index": func(t *rapid.T) {
-			letters, err := m.s.ClaimUnindexed(ctx, 3)
+			letters, err := m.s.NextUnindexed(ctx, 3)
 			fail(t, err)
 			var list []deadletter.Indexed
 			for _, l := range letters {
@@ -316,7 +316,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			}
 			_, err := m.s.ListUnread(ctx)
 			fail(t, err)
-			letters, err := m.s.ClaimUnread(ctx, rapid.IntRange(1, 4).Draw(t, "n"))
+			letters, err := m.s.NextUnread(ctx, rapid.IntRange(1, 4).Draw(t, "n"))
 			fail(t, err)
 			if rapid.IntRange(0, 5).Draw(t, "end") == 0 {
 				for _, l := range letters {

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// besides returns the path of the file in which progress is noted. The path contains the name of
+// notePath returns the path of the file in which progress is noted. The path contains the name of
 // the store. Another store in the same place therefore uses another file.
-func (s *Store) besides() string {
+func (s *Store) notePath() string {
 	name := s.Progress().Store
 	return s.path + ".progress-" + name[:min(8, len(name))]
 }
@@ -30,7 +30,7 @@ func (s *Store) Note(p deadletter.Progress) error {
 	if p.Commits <= c.noted {
 		return nil
 	}
-	err := replace(s.besides(), p.Bytes())
+	err := replace(s.notePath(), p.Bytes())
 	if err != nil {
 		err = fmt.Errorf("note beside the store what is sent: %w", err)
 	} else {
@@ -63,7 +63,7 @@ func replace(path string, text []byte) error {
 // noted reads the progress noted beside the file. It returns nil if there is no note or if the note
 // cannot be parsed.
 func (s *Store) noted() (*deadletter.Progress, error) {
-	text, err := os.ReadFile(s.besides())
+	text, err := os.ReadFile(s.notePath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (s *Store) noted() (*deadletter.Progress, error) {
 	}
 	p, err := deadletter.ParseProgress(text)
 	if err != nil || p.Store != s.Progress().Store {
-		s.log.Warn("what is noted beside the store cannot be read; it is written again", "file", s.besides(), "err", err)
+		s.log.Warn("what is noted beside the store cannot be read; it is written again", "file", s.notePath(), "err", err)
 		return nil, nil
 	}
 	return &p, nil
@@ -106,7 +106,7 @@ func (s *Store) Strangers() []string {
 	var list []string
 	for _, name := range found {
 		id := name[len(name)-8:]
-		if _, err := hex.DecodeString(id); err == nil && name != s.besides() {
+		if _, err := hex.DecodeString(id); err == nil && name != s.notePath() {
 			list = append(list, name)
 		}
 	}

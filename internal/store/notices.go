@@ -18,9 +18,9 @@ import (
 // "1 letter".
 const settling = 5 * time.Second
 
-// again is the minimum time between two equal notices that are not about a group. An example is a
-// notice about a queue that rejects letters.
-const again = time.Hour
+// repeatAfter is the minimum time between two equal notices that are not about a group. An example
+// is a notice about a queue that rejects letters.
+const repeatAfter = time.Hour
 
 // notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
 // about a group is skipped if an equal notice is pending, or was written within the time that the
@@ -49,7 +49,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // problems are always sent, and so is their end
 		var said bool
 		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
-			[]any{n.Key, string(n.Kind), t.now - again.Milliseconds()}, &said); err != nil || said {
+			[]any{n.Key, string(n.Kind), t.now - repeatAfter.Milliseconds()}, &said); err != nil || said {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	if l := letter(t, s, receive(t, s, w).New[0]); l.Origin.Queue != "" {
 		t.Errorf("an inbox without an origin gives %q", l.Origin.Queue)
 	}
-	letters, err := s.ClaimReceived(context.Background(), 10)
+	letters, err := s.NextReceived(context.Background(), 10)
 	if err != nil || len(letters) != 6 || letters[0].Origin.Queue != "orders" {
 		t.Errorf("%d letters to classify, %v", len(letters), err)
 	}

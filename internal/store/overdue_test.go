@@ -118,7 +118,7 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 	g.t.Helper()
 	g.window++
 	receive(g.t, g.Store, back(g.t, g.window, d, queue, d.Letter.Body))
-	letters, err := g.ClaimReceived(g.t.Context(), 500)
+	letters, err := g.NextReceived(g.t.Context(), 500)
 	if err != nil || len(letters) != 1 {
 		g.t.Fatal(len(letters), err)
 	}

@@ -123,7 +123,7 @@ func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups int) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", letters))
-	received, err := s.ClaimReceived(t.Context(), 100)
+	received, err := s.NextReceived(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func varied(t testing.TB, s *store.Store, c *clock, n int) {
 	print(t, &w)
 	receive(t, s, w)
 	triggers := []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard}
-	letters, err := s.ClaimReceived(ctx, n)
+	letters, err := s.NextReceived(ctx, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 	for _, ask := range []func() error{
 		func() error { _, err := s.Watched(ctx, "main", c.now()); return err },
 		func() error { _, err := s.ClaimDoubtful(ctx, "main", c.now(), 10); return err },
-		func() error { _, err := s.ClaimReceived(ctx, 10); return err },
+		func() error { _, err := s.NextReceived(ctx, 10); return err },
 		func() error { _, err := s.Letter(ctx, ids[0]); return err },
 		func() error { _, err := s.History(ctx, ids[0]); return err },
 		func() error { _, err := s.Attempts(ctx, ids[0]); return err },

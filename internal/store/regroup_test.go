@@ -23,7 +23,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	regroup(1, false) // the store is empty
 	ids := receive(t, p.Store, window(t, 1, "sms", 3)).New
 	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{}) // by version 1
-	p.again(t)
+	p.restart(t)
 	regroup(1, false)
 	was := letter(t, p.Store, ids[0])
 	if was.GroupVersion != 1 {
@@ -38,7 +38,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	if r := rereading(t, p.Store); r.Why != "grouping version 2" {
 		t.Errorf("%+v", r)
 	}
-	p.again(t) // nothing is listed yet
+	p.restart(t) // nothing is listed yet
 	regroup(2, true)
 	got := unread(t, p.Store, 10)
 	if len(got) != 3 || got[0].GroupPick != "acme.G" {
@@ -63,7 +63,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	if len(groups) != 2 {
 		t.Errorf("%d groups", len(groups))
 	}
-	p.again(t)
+	p.restart(t)
 	regroup(2, false)
 	if more, err := p.ListUnread(ctx); more || err != nil {
 		t.Errorf("asked for a second time: %v %v", more, err)
@@ -82,7 +82,7 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 		Letter: id, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Reason: "rejected",
 		Reading: deadletter.ReadAsJSON, GroupKey: [32]byte{1}, GroupTitle: "letters rejected", GroupVersion: 2,
 	}
-	if _, err := s.ClaimReceived(ctx, 10); err != nil {
+	if _, err := s.NextReceived(ctx, 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Classify(ctx, []deadletter.Classified{verdict}); err != nil {

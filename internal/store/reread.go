@@ -89,10 +89,10 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// ClaimUnread returns up to n letters that must be read again, newest first, with their bodies.
+// NextUnread returns up to n letters that must be read again, newest first, with their bodies.
 // Rereading records each letter while it is being read. Letters with crashes come last, as in
-// ClaimReceived. Only one reader may claim at a time.
-func (s *Store) ClaimUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
+// NextReceived. Only one reader may claim at a time.
+func (s *Store) NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 

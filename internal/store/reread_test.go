@@ -27,7 +27,7 @@ func listUnread(t *testing.T, s *store.Store) {
 func unread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 	t.Helper()
 	listUnread(t, s)
-	letters, err := s.ClaimUnread(context.Background(), n)
+	letters, err := s.NextUnread(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestLettersAreReadAgain(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
 	receive(t, s, window(t, 2, "email", 2))
 	var verdicts []deadletter.Classified
-	letters, err := s.ClaimReceived(ctx, 10)
+	letters, err := s.NextReceived(ctx, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 	if err := p.Reread(context.Background(), deadletter.Reread{Why: "set a 1"}); err != nil {
 		t.Fatal(err)
 	}
-	p.again(t) // nothing is listed yet
+	p.restart(t) // nothing is listed yet
 	if got := unread(t, p.Store, 10); len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
@@ -153,7 +153,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 		}
 	}
 	rereading(ids[2])
-	p.again(t)
+	p.restart(t)
 
 	got := unread(t, p.Store, 10)
 	if len(got) != 2 || got[0].Crashes != 0 || got[1].Crashes != 0 {
@@ -168,7 +168,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 			t.Fatalf("given up after %d crashes", got[0].Crashes)
 		}
 		rereading(ids[2])
-		p.again(t)
+		p.restart(t)
 		got = unread(t, p.Store, 10)
 	}
 	if len(got) != 1 || got[0].ID != ids[2] || !got[0].Undecodable() {
@@ -179,7 +179,7 @@ func TestALetterThatKillsTheReader(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	rereading("")
-	p.again(t)
+	p.restart(t)
 	if got = unread(t, p.Store, 10); len(got) != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -200,7 +200,7 @@ func TestWhatIsLearned(t *testing.T) {
 		return priors
 	}
 	receive(t, s, window(t, 1, "sms", 300))
-	letters, err := s.ClaimReceived(ctx, 300)
+	letters, err := s.NextReceived(ctx, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestAReadingThatEndsTakesItsCrashBack(t *testing.T) {
 	if err := p.Rereading(id); err != nil {
 		t.Fatal(err)
 	}
-	p.again(t)
+	p.restart(t)
 	got := unread(t, p.Store, 10)
 	if len(got) != 1 || got[0].Crashes != 1 {
 		t.Fatalf("%+v", got)

@@ -117,7 +117,7 @@ func TestARevisionIsIndexed(t *testing.T) {
 		t.Fatal(err)
 	}
 	readAgain()
-	list, err := s.ClaimUnindexed(ctx, 10)
+	list, err := s.NextUnindexed(ctx, 10)
 	if err != nil || len(list) != 1 || string(list[0].Revised.Body) != "after" {
 		t.Errorf("%+v %v", list, err)
 	}
@@ -135,7 +135,7 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, due := requeue(t, p.Store, p.c, id)
-	p.again(t)
+	p.restart(t)
 	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10)
 	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 || again[0].Attempt.Token != due[0].Attempt.Token {
 		t.Fatalf("%+v %v", again, err)
@@ -168,7 +168,7 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	if list := unread(t, s, 10); len(list) != 3 {
 		t.Errorf("%d letters are read again", len(list))
 	}
-	if list, err := s.ClaimUnindexed(ctx, 10); err != nil || len(list) != 3 {
+	if list, err := s.NextUnindexed(ctx, 10); err != nil || len(list) != 3 {
 		t.Errorf("%d letters are indexed: %v", len(list), err)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	enoughRun  = 20  // letters of a queue that are enough to show its type
 )
 
-// and returns the run that results when one more letter follows.
-func (r run) and(typ int64) run {
+// with returns the run that results when one more letter follows.
+func (r run) with(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
 	}

@@ -19,7 +19,7 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	classify := func(typ string, reading deadletter.Reading, n int, fields ...deadletter.AddedField) []deadletter.Letter {
 		t.Helper()
 		receive(t, s, window(t, 1, "sms", n))
-		letters, err := s.ClaimReceived(ctx, n)
+		letters, err := s.NextReceived(ctx, n)
 		if err != nil || len(letters) != n {
 			t.Fatalf("%d letters, %v", len(letters), err)
 		}

@@ -118,7 +118,7 @@ func TestLettersByTypeAndWithout(t *testing.T) {
 	receive(t, s, window(t, 1, "sms", 3))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{}) // as acme.T
 	receive(t, s, window(t, 2, "email", 2))
-	letters, err := s.ClaimReceived(ctx, 10)
+	letters, err := s.NextReceived(ctx, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time) {
 	t.Helper()
 	for {
-		letters, err := s.ClaimReceived(context.Background(), 500)
+		letters, err := s.NextReceived(context.Background(), 500)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (t *tx) identify(b *Broker) error {
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		known.call(b, first)
+		known.setFirstName(b, first)
 	}
 	called, err := t.called(first)
 	if err != nil {

@@ -28,7 +28,7 @@ type renamed struct {
 func renaming(t *testing.T, brokers ...store.Broker) *renamed {
 	t.Helper()
 	r := &renamed{t: t, path: storetest.File(t), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
-	r.as(brokers...)
+	r.reopenWith(brokers...)
 	t.Cleanup(func() {
 		for _, breach := range breaches(t, r.Reader()) {
 			t.Error(breach)
@@ -38,8 +38,8 @@ func renaming(t *testing.T, brokers ...store.Broker) *renamed {
 	return r
 }
 
-// as reopens the store with other brokers.
-func (r *renamed) as(brokers ...store.Broker) {
+// reopenWith reopens the store with other brokers.
+func (r *renamed) reopenWith(brokers ...store.Broker) {
 	r.t.Helper()
 	if err := r.try(brokers...); err != nil {
 		r.t.Fatal(err)
@@ -68,7 +68,7 @@ func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []dea
 	w := window(r.t, r.number, queue, n)
 	w.Broker = broker
 	got := receive(r.t, r.Store, w)
-	letters, err := r.ClaimReceived(context.Background(), 500)
+	letters, err := r.NextReceived(context.Background(), 500)
 	if err != nil || len(letters) != n {
 		r.t.Fatal(len(letters), err)
 	}
@@ -196,11 +196,11 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	group := letter(t, r.Store, ids[0]).Group
 
 	// If the configuration does not mention the rename, the letters belong to no configured broker.
-	r.as(store.Broker{Name: "prod"})
+	r.reopenWith(store.Broker{Name: "prod"})
 	same(t, "due for prod", r.due("prod"), map[string]int{})
 	same(t, "strays", r.strays("prod"), map[string]string{"main /": "3 waiting, 2 needy, 0 watched"})
 
-	r.as(asProd)
+	r.reopenWith(asProd)
 	same(t, "strays", r.strays("prod"), map[string]string{})
 	same(t, "queues", r.shown(), map[string]int{"prod sms": 3, "prod email": 2})
 	for _, q := range []string{"broker:main", "broker:prod", "broker:ma*", "broker:pro* queue:*"} {
@@ -271,7 +271,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r.as(store.Broker{Name: "prod"})
+	r.reopenWith(store.Broker{Name: "prod"})
 	young := r.take("prod", "sms", 2, deadletter.ClassifiedRetry)
 	fresh := r.take("prod", "push", 4, deadletter.ClassifiedDead)
 	for range 3 {
@@ -303,7 +303,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Fatal("the two names have one group: this test tests nothing")
 	}
 
-	r.as(asProd)
+	r.reopenWith(asProd)
 	same(t, "queues", r.shown(), map[string]int{"prod sms": 5, "prod email": 1, "prod push": 4})
 	if n := count(t, r.Store, "broker:prod queue:sms"); n != 5 {
 		t.Errorf("search finds %d letters", n)
@@ -351,7 +351,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	same(t, "due", r.due("prod"), map[string]int{"prod late": 3})
 
 	// The second time, there is nothing to do.
-	r.as(asProd)
+	r.reopenWith(asProd)
 	if list := unread(t, r.Store, 100); len(list) != 0 {
 		t.Errorf("%d letters are read again for nothing", len(list))
 	}
@@ -363,27 +363,27 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
-	r.as(asProd)
+	r.reopenWith(asProd)
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
 	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // like an earlier import from another dlo
 	same(t, "queues", r.shown(), map[string]int{"prod sms": 5})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
-	r.as(store.Broker{Name: "prod"})
+	r.reopenWith(store.Broker{Name: "prod"})
 	same(t, "strays", r.strays("prod"), map[string]string{"main /": "5 waiting, 0 needy, 0 watched prod"})
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
 	r.take("prod", "new", 1, deadletter.ClassifiedRetry)
 
-	r.as(store.Broker{Name: "prod", Was: []string{"main", "never"}})
+	r.reopenWith(store.Broker{Name: "prod", Was: []string{"main", "never"}})
 	same(t, "strays", r.strays("prod"), map[string]string{})
 
 	// The broker is renamed once more, with its names in either order.
-	r.as(store.Broker{Name: "live", Was: []string{"prod", "main"}})
+	r.reopenWith(store.Broker{Name: "live", Was: []string{"prod", "main"}})
 	same(t, "strays", r.strays("live"), map[string]string{})
 	if first := r.FirstName("live"); first != "main" {
 		t.Errorf("it is %s now", first)
 	}
-	r.as(asMain) // renamed back to its first name
+	r.reopenWith(asMain) // renamed back to its first name
 	same(t, "strays", r.strays("main"), map[string]string{})
 	same(t, "due", r.due("main"), map[string]int{"main sms": 6, "main new": 1})
 }
@@ -395,7 +395,7 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	r := renaming(t, asMain)
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
-	r.as(asProd)
+	r.reopenWith(asProd)
 	r.take("prod", "sms", 2, deadletter.ClassifiedRetry)
 	for name, brokers := range map[string][]store.Broker{
 		"given to another":      {{Name: "prod"}, asMain},
@@ -406,7 +406,7 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r.as(asProd, store.Broker{Name: "new"})
+	r.reopenWith(asProd, store.Broker{Name: "new"})
 	same(t, "due for new", r.due("new"), map[string]int{})
 	same(t, "due for prod", r.due("prod"), map[string]int{"prod sms": 5})
 }
@@ -430,7 +430,7 @@ func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	ctx := t.Context()
 	r := renaming(t, asMain)
 	for i, broker := range []string{"main", "prod"} {
-		r.as(store.Broker{Name: broker})
+		r.reopenWith(store.Broker{Name: broker})
 		if _, err := r.BeginSession(ctx, broker, "/", "dlo.letters"); err != nil {
 			t.Fatal(err)
 		}
@@ -443,7 +443,7 @@ func TestTheNewerOfTwoWindowsIsOpen(t *testing.T) {
 	if err := r.AtStake(ctx, "prod", "/", "dlo.letters", 2); err != nil {
 		t.Fatal(err)
 	}
-	r.as(asProd)
+	r.reopenWith(asProd)
 	if session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil || session.AtStake != 2 {
 		t.Errorf("%d letters at stake, %v", session.AtStake, err)
 	}

@@ -25,7 +25,7 @@ func TestQueuesThatNeedASchema(t *testing.T) {
 		{"unread", []deadletter.Reading{""}},
 	} {
 		receive(t, s, window(t, int64(i+1), queue.name, len(queue.readings)))
-		letters, err := s.ClaimReceived(ctx, 10)
+		letters, err := s.NextReceived(ctx, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func TestHoldAndRelease(t *testing.T) {
 			t.Errorf("%s, due %s, %q; want %s", l.State, l.DueAt, l.Why, want.state)
 		}
 	}
-	again, err := s.ClaimReceived(ctx, 10)
+	again, err := s.NextReceived(ctx, 10)
 	if err != nil || len(again) != 1 || again[0].ID != guarded || !again[0].Unguarded {
 		t.Errorf("%+v, %v", again, err)
 	}

@@ -16,7 +16,7 @@ import (
 func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
-	letters, err := s.ClaimReceived(t.Context(), n)
+	letters, err := s.NextReceived(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,9 +109,9 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// ClaimUnindexed returns up to n letters that are not indexed yet, with their bodies, oldest first.
+// NextUnindexed returns up to n letters that are not indexed yet, with their bodies, oldest first.
 // Only one indexer may claim at a time.
-func (s *Store) ClaimUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
+func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -97,7 +97,7 @@ func (b *backlog) steps(t *testing.T, step func(context.Context) (int, error)) t
 func (b *backlog) record(t *testing.T) time.Duration {
 	t.Helper()
 	return b.steps(t, func(ctx context.Context) (int, error) {
-		letters, err := b.ClaimReceived(ctx, 200)
+		letters, err := b.NextReceived(ctx, 200)
 		if err != nil || len(letters) == 0 {
 			return 0, err
 		}

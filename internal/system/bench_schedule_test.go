@@ -123,7 +123,7 @@ func TestBenchSchedule(t *testing.T) {
 func (b *benchStore) wait(t *testing.T, due func(i int) time.Time) {
 	t.Helper()
 	for i := 0; ; {
-		letters, err := b.ClaimReceived(t.Context(), 500)
+		letters, err := b.NextReceived(t.Context(), 500)
 		if err != nil {
 			t.Fatal(err)
 		}

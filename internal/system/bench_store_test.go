@@ -169,7 +169,7 @@ func (b *benchStore) receive(t *testing.T, n int) {
 func (b *benchStore) classify(t *testing.T) {
 	t.Helper()
 	for {
-		letters, err := b.ClaimReceived(t.Context(), 500)
+		letters, err := b.NextReceived(t.Context(), 500)
 		if err != nil {
 			t.Fatal(err)
 		}
