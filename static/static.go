@@ -1,7 +1,7 @@
 // Package static holds the files that pages load: style sheets, scripts and images. Each file is
-// served under a name that contains a hash of its content. Browsers can therefore cache it forever,
-// and a new version of dlo never uses an old file. The package renders nothing and does not depend
-// on the pages.
+// served under a name that contains a hash of its content. Browsers can therefore cache the file
+// forever, and a new version of dlo never uses an old file. The package renders nothing and does
+// not depend on the pages.
 package static
 
 import (
@@ -48,8 +48,8 @@ var load = sync.OnceValue(func() files {
 })
 
 // URL returns the path under which a file is served, for example /static/css/style.1f0c9a72b4d3.css
-// for "css/style.css". It panics if the file does not exist. The names in the pages are constants,
-// so a test that renders the page finds a wrong name.
+// for "css/style.css". It panics if the file does not exist. Names in the pages are constants, so a
+// wrong name makes the test that renders the page fail.
 func URL(name string) string {
 	url, ok := load().urls[name]
 	if !ok {
@@ -65,8 +65,8 @@ func File(url string) (body []byte, kind string, ok bool) {
 	return f.body, f.kind, ok
 }
 
-// read hashes every file. It adds style sheets last, because each url("...") in them is replaced by
-// the hashed name of its file.
+// read hashes every file. It adds style sheets last, because it replaces each url("...") in a style
+// sheet with the hashed name of the file.
 func read(fsys fs.FS) (files, error) {
 	loaded := files{urls: map[string]string{}, byPath: map[string]file{}}
 	var sheets []string
@@ -121,8 +121,8 @@ func (l files) put(name string, body []byte) {
 	l.byPath[url] = file{body, types[ext]}
 }
 
-// addSheet adds a style sheet. It returns false if the sheet refers to one that has not been added
-// yet.
+// addSheet adds a style sheet. It returns false if the sheet refers to a file that has not been
+// added yet.
 func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // relative, because dlo may be below a path
+		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // relative, because dlo may be served below a base path
 		rest = tail
 	}
 	l.put(name, []byte(out.String()))

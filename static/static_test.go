@@ -60,8 +60,9 @@ func TestWrongFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// TestBudgets limits the size of what a browser loads on its first visit and then caches forever.
-// The files are sent unmodified, so comments count. There is no framework besides them.
+// TestBudgets limits the size of the files that a browser loads on its first visit and then caches
+// forever. The files are sent unmodified, so comments count. Browsers load no framework besides
+// these files.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	budgets := map[string]int{".css": 48 << 10, ".js": 48 << 10}

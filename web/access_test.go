@@ -38,7 +38,8 @@ var ranks = []struct {
 	{"admin with reveal and purge", deadletter.Local.Grants},
 }
 
-// knownAs makes every request one of the principal to which who points. Nobody is a name of "".
+// knownAs makes every request come from the principal that who points to. A principal without a
+// name stands for nobody.
 func knownAs(who *deadletter.Principal) func(*web.Options) {
 	return func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
@@ -54,9 +55,10 @@ func knownAs(who *deadletter.Principal) func(*web.Options) {
 func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.Store), o.Now) }
 
 // TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
-// testdata/access.txt lists the lowest rank that is let in, and whether its grant has to be for all
-// queues. It must not be let in elsewhere: a
-// higher rank that is denied what a lower one may do is an error. A new route changes the list.
+// testdata/access.txt lists the lowest rank that each route lets in, and whether the grant of that
+// rank has to be for all queues. Only static files, probes and the pages for signing in may let in
+// somebody without a grant. If a route lets in a rank without reveal, it must not deny a higher
+// rank. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -68,7 +70,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		if strings.HasPrefix(route, "/static/") && method != http.MethodGet {
 			return nil
 		}
-		var text string // of the latest response
+		var text string // body of the latest response
 		let := func(p deadletter.Principal) bool {
 			who = p
 			r := httptest.NewRequest(method, "https://dlo.example"+paths.Replace(route), nil)
@@ -79,7 +81,7 @@ func TestWhoReachesEachRoute(t *testing.T) {
 				r = r.WithContext(left)
 			}
 			asked++
-			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // one address would soon be told to wait
+			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // requests from a single address would soon be refused
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
 			text = answer.Body.String()
@@ -132,8 +134,8 @@ func TestWhoReachesEachRoute(t *testing.T) {
 	}
 }
 
-// TestNobodyLearnsAnything checks the responses to nobody: they contain no count, no name and no
-// part of a page, and say what to do.
+// TestNobodyLearnsAnything checks the responses to requests from nobody. They contain no count, no
+// name and no part of a page, and they say what to do.
 func TestNobodyLearnsAnything(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -172,7 +174,8 @@ func TestNobodyGetsAnEvent(t *testing.T) {
 	}
 }
 
-// TestPurgeAndRevealAreApart checks that no role includes them, and that they can be granted.
+// TestPurgeAndRevealAreApart checks that no role includes the rights to purge and to reveal, and
+// that a grant can add them.
 func TestPurgeAndRevealAreApart(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}
@@ -230,7 +233,7 @@ func TestTokensOfTheAPI(t *testing.T) {
 	h.get("/api/v1/me").want(t, 200, `"name":"local"`, `"role":"admin"`)
 }
 
-// TestAllowNamesTheMethods checks the header of 405.
+// TestAllowNamesTheMethods checks the Allow header of responses with status 405.
 func TestAllowNamesTheMethods(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -241,7 +244,8 @@ func TestAllowNamesTheMethods(t *testing.T) {
 	}
 }
 
-// TestTheAddressForProbes checks which hosts it answers, and that it has nothing else.
+// TestTheAddressForProbes checks which hosts the address for probes answers, and that its responses
+// have the security headers.
 func TestTheAddressForProbes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -257,8 +261,8 @@ func TestTheAddressForProbes(t *testing.T) {
 	}
 }
 
-// TestAConfiguredNameIsNoWayUp checks that nobody makes a user or a token with a name to which the
-// configuration grants more than they have.
+// TestAConfiguredNameIsNoWayUp checks that nobody can add a user or a token with a name to which
+// the configuration grants more than they have themselves.
 func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}

@@ -98,7 +98,8 @@ func TestPeopleSignIn(t *testing.T) {
 	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
 }
 
-// TestWrongPasswords checks that name and password are not told apart, and who is locked out.
+// TestWrongPasswords checks that a response does not reveal whether the name or the password was
+// wrong. It also checks who is locked out.
 func TestWrongPasswords(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -175,7 +176,7 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.signIn("lena", passphrase)
-	for range 24 { // used every half hour, it lasts for 12 h
+	for range 24 { // a session that is used every half hour lasts for 12 h
 		g.late.Add(int64(29 * time.Minute))
 		g.ask("GET", "/account", nil).want(t, 200)
 	}
@@ -209,8 +210,8 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestThePasswordIsAskedAgain checks what needs the password of the last 15 minutes, and that the
-// session has another secret afterwards.
+// TestThePasswordIsAskedAgain checks which actions need a password given in the last 15 minutes,
+// and that the session has another secret after the password is given again.
 func TestThePasswordIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -273,7 +274,7 @@ func TestInvitations(t *testing.T) {
 	h.do(r).want(t, 404)
 }
 
-// bearerOf returns the header of a new token.
+// bearerOf returns the Authorization header for a new token.
 func bearerOf(t *testing.T, h *house, role string) string {
 	t.Helper()
 	g, err := deadletter.NewGrant(role, false, false, deadletter.Places{})
@@ -291,7 +292,7 @@ func bearerOf(t *testing.T, h *house, role string) string {
 	return "Bearer " + secret
 }
 
-// TestNobodyGivesMoreThanTheyHave checks users as TestPurgeAndRevealAreApart checks tokens.
+// TestNobodyGivesMoreThanTheyHave repeats the checks of TestPurgeAndRevealAreApart for users.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -15,8 +15,9 @@ import (
 
 type actorKey struct{}
 
-// actor adds four facts to the request's context: the principal, where it may see letters, its
-// address, and the way the request arrived. No other code determines who makes a request and how.
+// actor adds four facts to the request's context: the principal, where the principal may see
+// letters, the address of the client, and the way the request arrived. No other code determines who
+// makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
@@ -42,8 +43,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// gate lets a request pass to its handler if the principal may make it. It belongs to routes, after
-// the routing: so it reads the route that was taken, and no route is without it.
+// gate lets a request pass to its handler if the principal may make it. It is installed on every
+// route. It runs after the routing, so it can read which route was taken.
 func (w *Web) gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p := principal(r)
@@ -60,8 +61,8 @@ func (w *Web) gate(next http.Handler) http.Handler {
 	})
 }
 
-// unknown responds to a request of nobody, or of somebody without any grant. The response contains
-// neither the shell nor any count.
+// unknown responds to a request from nobody, or from somebody without any grant. The response
+// contains neither the shell nor any count.
 func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {

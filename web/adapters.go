@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers return values. The adapters page, act and api write the responses. Only they deal with
-// status codes, errors and logging.
+// Handlers return values. The adapters page, act and api write the responses. Only the adapters
+// deal with status codes, errors and logging.
 
 // movedError is an error that redirects the reader to another address.
 type movedError struct{ to string }
@@ -98,8 +98,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each applies of to every element of a list. The result is never nil, so that JSON shows an empty
-// list instead of null.
+// each applies the function of to every element of a list. The result is never nil, so that JSON
+// shows an empty list instead of null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
@@ -168,8 +168,8 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns to if it is a path on this server, and "/" otherwise. A local path contains no
-// scheme and no host, and nothing that a browser would read as one of them.
+// localPath returns the argument to if it is a path on this server, and "/" otherwise. A local path
+// contains no scheme, no host, and nothing that a browser would read as a scheme or a host.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") ||

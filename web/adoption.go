@@ -24,7 +24,7 @@ type Adoption interface {
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
-// adopting returns the Adoption, or why it cannot change anything now.
+// adopting returns the Adoption, or an error that says why it cannot change anything now.
 func (w *Web) adopting() (Adoption, error) {
 	switch {
 	case w.Adoption == nil:

@@ -16,7 +16,7 @@ type adopted struct {
 	applied []topology.Plan
 	undone  []int64
 	left    string
-	refuse  error // of Apply and Undo
+	refuse  error // returned by Apply and Undo
 }
 
 var onePolicy = topology.Adopted{

@@ -102,7 +102,7 @@ func (w *Web) apiResetUser(r *http.Request) (any, error) {
 		return nil, errNoUsers
 	}
 	u, err := w.Users.User(r.Context(), pathName(r))
-	if err == nil { // the link gives what the user has
+	if err == nil { // whoever has the link gets the rights of the user
 		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
@@ -129,8 +129,9 @@ func pathName(r *http.Request) string {
 	return name
 }
 
-// mayGive returns an error if somebody may not do what a new user or token may: see masked data, or
-// purge. The configuration may grant more to a name than the request does.
+// mayGive returns an error if a new user or token would have the right to see masked data or to
+// purge, and the caller lacks that right. The configuration may grant more to a name than the
+// request does, so mayGive checks those grants too.
 func (w *Web) mayGive(by, to deadletter.Principal) error {
 	if w.Granted != nil {
 		to.Grants = append(to.Grants, w.Granted(to.Name)...)

@@ -50,8 +50,7 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	h.get("/api/v1/letters/"+id+"?reveal=1").want(t, 200, card)
 	h.get("/letters/"+id+"?tab=history").want(t, 200, "annotated")
 
-	// The letter arrives before its annotation. Its page shows the annotation the next time it is
-	// read.
+	// The letter arrives before its annotation. Its page shows the annotation at the next request.
 	other := h.silent("n")
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)

@@ -116,8 +116,8 @@ func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
 	return groupsDecided(done), err
 }
 
-// apiSplitGroup handles POST /groups/{id}/split. It separates a group from the group that it was
-// merged into.
+// apiSplitGroup handles POST /groups/{id}/split. It separates a group from the group into which it
+// was merged.
 func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
 	id, err := pathGroup(r)
 	if err != nil {

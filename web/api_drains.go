@@ -58,8 +58,8 @@ func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
 	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
 }
 
-// apiStopDrain handles POST /queues/drains/{id}/stop. Letters that were already taken are finished.
-// All others stay in their queue.
+// apiStopDrain handles POST /queues/drains/{id}/stop. The drain finishes the letters that it has
+// already taken. All others stay in their queue.
 func (w *Web) apiStopDrain(r *http.Request) (any, error) {
 	drains, err := w.drains()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // another version, with an error that names the version.
 const exportVersion = 1
 
-// exportedOf returns the exported line of a letter. If reveal is set and the principal by may see
-// masked values, the line includes them.
+// exportedOf returns the exported line of a letter. The line includes masked values if reveal is
+// set and the principal has the right to see them.
 func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
 		V: exportVersion, ID: l.ID, State: l.State,
@@ -176,8 +176,8 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	})
 }
 
-// exportLetters writes one letter per line. It reads each letter just before it writes it, so only
-// one body at a time is in memory.
+// exportLetters writes one letter per line. It reads each letter just before it writes that letter,
+// so only one body at a time is in memory.
 func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)

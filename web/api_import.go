@@ -62,8 +62,9 @@ type importer struct {
 	bytes int
 }
 
-// apiImportLetters handles POST /letters/import. The request body is NDJSON as written by export,
-// of any length. Valid lines are stored. The response names the invalid lines, with the reasons.
+// apiImportLetters handles POST /letters/import. The request body is NDJSON of any length, in the
+// form that export writes. Valid lines are stored. The response names the invalid lines, with the
+// reasons.
 func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
 }
@@ -89,7 +90,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 	return m.out, err
 }
 
-// act returns the entry for the audit.
+// act returns the import's entry for the audit.
 func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
@@ -105,7 +106,7 @@ type patient struct {
 }
 
 func (p patient) Read(b []byte) (int, error) {
-	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the reader has no deadline, the server's applies
+	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the reader takes no deadline, the deadline of the server applies
 	p.control.SetWriteDeadline(time.Now().Add(2 * stalled))
 	return p.body.Read(b)
 }
@@ -198,7 +199,7 @@ func (m *importer) flush(ctx context.Context) error {
 }
 
 const (
-	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Headers, from which origins come, may hold anything
+	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Origins come from headers, which may hold anything
 	maxError = 2000 // bytes; classify keeps fewer
 )
 

@@ -103,7 +103,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
 }
 
-// orderAsked returns the order of a list: the parameter's, or otherwise the query's.
+// orderAsked returns the order of a list. The parameter takes precedence over the query.
 func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
 	if !slices.Contains(deadletter.Orders, order) {

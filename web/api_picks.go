@@ -46,7 +46,8 @@ func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
 	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
 }
 
-// bindingsUnchanged returns an error if a request names an older list of bindings with If-Match.
+// bindingsUnchanged returns an error if the If-Match header of a request names an older list of
+// bindings.
 func (w *Web) bindingsUnchanged(r *http.Request) error {
 	list, err := w.bindings(r)
 	if err != nil {
@@ -81,8 +82,8 @@ func (w *Web) apiPickType(r *http.Request) (any, error) {
 	return w.createPick(r, &l, p)
 }
 
-// pickFor returns a pick without a type. whom says whether it applies to the letter, to the
-// letter's group or to its queue.
+// pickFor returns a pick without a type. The argument whom says whether the pick applies to the
+// letter, to the letter's group or to its queue.
 func pickFor(l *deadletter.Letter, whom string) (deadletter.Pick, error) {
 	switch whom {
 	case "", "letter":
@@ -139,8 +140,8 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	return w.Picker.AddPick(r.Context(), p)
 }
 
-// meant returns advice on giving a type's full name. It suggests types whose short name is the
-// given one.
+// meant returns advice about a type name. If up to three registered types have the same short name,
+// it suggests them. Otherwise it asks for the full name.
 func (w *Web) meant(name string) string {
 	const named = 3
 	var like []string
@@ -155,11 +156,11 @@ func (w *Web) meant(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. It returns an error if it
-// does and the principal has no right to reveal.
+// pickReveals reports whether a pick may show values that are masked now. If it may and the
+// principal has no right to reveal, pickReveals returns an error.
 //
 // For a pick of one letter, pickReveals decodes the letter as the picked type. It does not check
-// all letters of a group or a queue: such a pick counts as revealing whenever masks hide any part
+// all letters of a group or a queue. Such a pick counts as revealing whenever masks hide any part
 // of bodies.
 func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
 	d := w.Decoder()

@@ -18,7 +18,7 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
 }
 
-// known returns a number that a broker reported; nil if the broker did not report it.
+// known returns a number that a broker reported, or nil if the broker did not report it.
 func known(n int) *int {
 	if n < 0 {
 		return nil
@@ -26,8 +26,8 @@ func known(n int) *int {
 	return &n
 }
 
-// apiQueues handles GET /queues. It returns the inboxes and the queues that letters died in. For
-// each of these queues, it includes the reason why retries are held back, if they are.
+// apiQueues handles GET /queues. It returns the inboxes and the queues that letters died in. If the
+// retries of such a queue are held back, it includes the reason.
 func (w *Web) apiQueues(r *http.Request) (any, error) {
 	all, err := w.queueStates(r.Context())
 	if err != nil {
@@ -101,8 +101,8 @@ func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
 	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
 }
 
-// guardOf returns the guard that now holds back the retries of a queue or a group. The guard has no
-// state if nothing holds them back.
+// guardOf returns the guard that now holds back the retries of a queue or a group. If nothing holds
+// them back, the returned guard has no state.
 func (w *Web) guardOf(ctx context.Context, of deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard

@@ -85,8 +85,8 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	return w.apiTestOne(r, set, &in)
 }
 
-// askedOnce returns an error unless a request gives exactly one of letter, facts and q. If it gives
-// only rules, askedOnce fills in the usual query.
+// askedOnce returns an error unless a request gives exactly one of letter, facts and q. If a
+// request gives only rules, askedOnce first fills in the usual query.
 func askedOnce(in *api.RuleTestRequest) error {
 	given := 0
 	for _, there := range []bool{in.Letter != nil, in.Facts != nil, in.Query != nil} {
@@ -157,7 +157,7 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 // letterSteps tests the rules in use on a letter before its values are masked. It returns nil if
 // the rules are unknown or do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
-	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name the queues of others
+	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name queues that the principal may not see
 		return nil, nil
 	}
 	f, err := w.facts(ctx, l)

@@ -21,7 +21,7 @@ func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. The rules in use decide anew on
+// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. The rules in use decide again on
 // letters that wait for their retry.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
@@ -42,13 +42,13 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// apply lets the rules in use decide anew on waiting letters. It ends when the caller disconnects
+// apply lets the rules in use decide again on waiting letters. It ends when the caller disconnects
 // or dlo stops.
 func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping
 	}
-	control := http.NewResponseController(rw) // if the writer has no deadlines, the server's apply
+	control := http.NewResponseController(rw) // if the writer takes no deadlines, the deadlines of the server apply
 	control.SetReadDeadline(time.Time{})
 	control.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())

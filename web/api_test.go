@@ -82,8 +82,8 @@ func TestAPILetter(t *testing.T) {
 	}
 }
 
-// TestAPILetterSaysWhyItsRule checks that each rule in use is listed with its clauses. They show
-// what the rule requires and never what the letter contains, whether or not it is masked.
+// TestAPILetterSaysWhyItsRule checks that each rule in use is listed with its clauses. The clauses
+// show what the rule requires. They never show the letter's values, masked or not.
 func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
@@ -164,7 +164,8 @@ func TestAPIOperations(t *testing.T) {
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 409, `"status":409`)
 }
 
-// TestAPIOperationsByQuery requests a plan, starts exactly that plan, and steers the operation.
+// TestAPIOperationsByQuery requests a plan, starts exactly that plan, and pauses, resumes and
+// cancels the operation.
 func TestAPIOperationsByQuery(t *testing.T) {
 	t.Parallel()
 	h := open(t)

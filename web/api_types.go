@@ -32,7 +32,7 @@ func (w *Web) schemas() (Schemas, error) {
 }
 
 const (
-	namedTypes = 1000 // types of a set that a response names; search finds any other
+	namedTypes = 1000 // types of a set in a response; search finds the others
 	maxSearch  = 200  // maximum bytes of a search word
 )
 

@@ -77,7 +77,8 @@ func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// readUpload reads the file of a request. It merges the form's parameters into those of the URL.
+// readUpload reads the file of a request. It merges the form's parameters into the parameters of
+// the URL.
 func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -140,8 +141,8 @@ func readFile(from io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// broken returns err unchanged if it says that a body is too large. It replaces any other error
-// with one for an invalid request, with the given text.
+// broken returns err unchanged if it says that a body is too large. Otherwise it returns an error
+// for an invalid request, with the given text.
 func broken(err error, text string) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {

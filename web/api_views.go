@@ -17,7 +17,7 @@ import (
 
 // SavedViews stores named queries.
 type SavedViews interface {
-	Views(ctx context.Context, person string) ([]deadletter.View, error) // of a person and of everybody, by name
+	Views(ctx context.Context, person string) ([]deadletter.View, error) // views of a person and of everybody, sorted by name
 	// AddView fills in the id and the time. It returns ErrConflict if the name is taken.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
 	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// dlo can be reached below a path, such as /dlo, where a proxy serves other programs too. Inside,
-// every path is without it: rebase takes it away from requests, and puts it before the paths in the
-// headers and pages of responses. A proxy that has already taken it away is served too.
+// dlo can be reached below a base path, such as /dlo, where a proxy serves other programs too.
+// Handlers and pages use paths without the base path. rebased removes it from the paths of
+// requests. rebasing and withBase add it to the paths in the headers and pages of responses. A
+// proxy that removes the base path from requests works too.
 
 // rebased serves requests below w.BasePath.
 func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {
@@ -55,7 +56,8 @@ func (b *rebasing) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 // and in values are escaped, so nothing that a letter contains matches.
 var pathAttribute = regexp.MustCompile(` (href|src|action|formaction|data-events|data-query)="/([^/"]|")`)
 
-// withBase returns a page whose paths begin with the base path. The scripts find it on the root.
+// withBase returns a page whose paths begin with the base path. The scripts read the base path from
+// the root element.
 func withBase(page []byte, base string) []byte {
 	if base == "" {
 		return page

@@ -14,8 +14,8 @@ func below(o *web.Options) { o.BasePath = "/tools/dlo" }
 
 var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="([^"#][^"]*)"`)
 
-// TestBasePath follows every path of the pages below a base path, as a proxy sends them that keeps
-// the path and as one that takes it away.
+// TestBasePath follows every path in the pages below a base path. It sends requests as a proxy that
+// keeps the base path sends them, and as a proxy that removes it sends them.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	h := open(t, below, ruled, library, withUsers)
@@ -66,8 +66,8 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// TestBasePathInABrowser checks what the scripts fetch: completions, the palette, live changes and
-// the stream of events.
+// TestBasePathInABrowser checks the paths that the scripts fetch: completions, the palette, live
+// changes and the stream of events.
 func TestBasePathInABrowser(t *testing.T) {
 	t.Parallel()
 	h, tab, at := visit(t, below)

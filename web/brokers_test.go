@@ -69,8 +69,8 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// TestABrokerThatIsAwayShowsWhereItMatters checks that everything to be sent to a disconnected
-// broker says so, instead of showing an unknown value.
+// TestABrokerThatIsAwayShowsWhereItMatters checks that a broker is shown as disconnected wherever
+// something is to be sent to it. No unknown value is shown instead.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	t.Parallel()
 	h := open(t)

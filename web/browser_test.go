@@ -95,7 +95,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
 	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
 
-	// A link announces new letters; no row moves.
+	// A link announces new letters, and no row moves.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("sms", 1, "x")
 	eventually(t, tab, `!document.querySelector('[data-fresh]').hidden`)
@@ -105,7 +105,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 }
 
 // TestTheSignOfLiveUpdatesKnowsTheBroker checks that live updates continue while the broker is
-// away, and that the page says that it is away.
+// disconnected, and that the page shows that the broker is disconnected.
 func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -173,7 +173,7 @@ func TestALettersTabsAndActions(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#dlg-keys').open`)
 	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("/"))
 	eventually(t, tab, `document.querySelector('#dlg-jump').open && document.activeElement.id == 'jump-in'`)
-	// The protocol types the slash into the field although the page handled the key. A real
+	// The browser protocol types the slash into the field although the page handled the key. A real
 	// keyboard does not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	tab.Do(chromedp.KeyEvent("o-1"), chromedp.KeyEvent(kb.Enter))
@@ -190,7 +190,7 @@ func TestALettersTabsAndActions(t *testing.T) {
 	}
 }
 
-// All matching letters: first the page, then everything, then everything except one letter. The
+// The test selects all letters of the page, then all matching letters, then all except one. The
 // plan, the command and the operation select the same letters.
 func TestSelectAllThatMatch(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func TestALetterIsCopied(t *testing.T) {
 }
 
 // TestWhatIsMaskedIsInNoCommand checks that a letter with masked values becomes a command only for
-// principals that may reveal. The audit records it.
+// principals that may reveal. The audit records each such command.
 func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -93,8 +93,8 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	stranger.get("/letters/"+letters["json"]+"/copy?as=curl&reveal=1").want(t, 403)
 }
 
-// TestCopyingInTheBrowser checks that the menu copies immediately. If there is more to say, it
-// opens the copy page. Without JavaScript, it always opens the page.
+// TestCopyingInTheBrowser checks that the menu copies immediately. If the copy needs an
+// explanation, the menu opens the copy page instead. Without JavaScript, it always opens the page.
 func TestCopyingInTheBrowser(t *testing.T) {
 	t.Parallel()
 	h, tab, address := visit(t)

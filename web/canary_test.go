@@ -298,6 +298,6 @@ func TestRevealIsARight(t *testing.T) {
 	for _, path := range []string{"/body?reveal=1", "?reveal=1"} {
 		stranger.get("/api/v1/letters/"+letters["field"]+path).want(t, 404)
 	}
-	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403) // what needs reveal is refused before the letter is read
+	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403) // a request that needs reveal is refused before the letter is read
 	stranger.get("/api/v1/letters/export?reveal=1").want(t, 403)
 }

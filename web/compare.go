@@ -25,7 +25,7 @@ type compared struct {
 }
 
 // compare handles GET /letters/compare?a=&b=&q=. It shows two letters, field by field. A list sends
-// the ids of the two ticked letters as id instead of a and b.
+// the two ticked letters as two parameters named id, rather than as a and b.
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
@@ -82,8 +82,8 @@ func (w *Web) apiCompare(r *http.Request) (any, error) {
 }
 
 // compareLetters compares two letters that the reader may see. If both ids name the same edited
-// letter, it compares the received version with the version to be sent. It discloses whether masked
-// values are equal only to readers who may reveal both letters.
+// letter, it compares the received version with the version to be sent. Only readers who may reveal
+// both letters learn whether masked values are equal.
 func (w *Web) compareLetters(r *http.Request, first, second string) (a, b deadletter.Row, list []compared, err error) {
 	ctx, by := r.Context(), principal(r)
 	var letters [2]deadletter.Letter

@@ -34,9 +34,9 @@ func begun(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// byte at, each together with the text before the word. Completions of field values come from the
-// facets, which are not masked because lists select letters by them. Completions for headers and
-// body fields come from the newest letters, with masks applied.
+// the byte offset at. Each completion includes the text before the word. Completions of field
+// values come from the facets, which are not masked because lists select letters by them.
+// Completions for headers and body fields come from the newest letters, with masks applied.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -85,8 +85,8 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt returns the word of q that ends at byte at, without a leading minus, and the text before
-// it.
+// wordAt returns the word of q that ends at the byte offset at, without a leading minus. It also
+// returns the text before the word.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
 	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {

@@ -23,7 +23,8 @@ type Desk interface {
 	// existing operation.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
-	// AcceptStore records that the store is current. HoldCopy records that it is an older copy.
+	// AcceptStore records that the store is current. HoldCopy records that the store is an older
+	// copy.
 	AcceptStore(ctx context.Context, by deadletter.Principal) error
 	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
@@ -56,7 +57,7 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."
-		c.request.Patch = []byte("[]") // placeholder: a plan does not read the patch
+		c.request.Patch = []byte("[]") // placeholder: planning does not use the patch
 	}
 	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
@@ -115,7 +116,7 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits describes a queue's length limits. It also mentions if the queue has no dead-letter
+// limits describes a queue's length limits. It adds a remark if the queue has no dead-letter
 // exchange. It returns "" if nothing is known.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
@@ -171,7 +172,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// again shows the submitted form again, with its mistakes.
+// again returns an error that shows the submitted form again, with its mistakes.
 func (w *Web) again(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {
@@ -218,8 +219,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection parses the letters that a form selects. These are the ticked letters or, with
-// scope=all, all letters that matched q at the time until, without the letters in except.
+// selection parses the letters that a form selects. Usually these are the ticked letters. With
+// scope=all, these are all letters that matched q at the time until, without the letters in except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

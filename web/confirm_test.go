@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// "All that match" means the letters that were displayed. It includes neither a letter that arrives
-// after the page was loaded nor an unticked one.
+// "All that match" means the letters that were displayed. It includes neither letters that arrive
+// after the page was loaded nor letters that were unticked.
 func TestAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -126,7 +126,7 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/operations").want(t, 200, "O-1").not(t, "restorable")
 }
 
-// A discard of the oldest few letters: the plan, the number to type and the discarded letters
+// In a discard of the oldest few letters, the plan, the number to type and the discarded letters
 // agree.
 func TestDiscardOfTheOldest(t *testing.T) {
 	t.Parallel()

@@ -2,19 +2,19 @@ package web_test
 
 import "github.com/deadletteroffice/dlo/internal/api"
 
-// call holds the JSON types of an operation in openapi.yaml: the types that web decodes and encodes
-// there. For NDJSON, it is the type of a line. nil means no JSON.
+// call holds the JSON types of an operation in openapi.yaml: web decodes a request into takes, and
+// encodes a response from gives. For NDJSON, it is the type of a line. nil means no JSON.
 type call struct{ takes, gives any }
 
-// either is JSON of one of several types, as in anyOf.
+// either stands for JSON of one of several types, as in anyOf.
 type either []any
 
-// byStatus is JSON whose type depends on the response's status.
+// byStatus stands for JSON whose type depends on the response's status.
 type byStatus map[string]any
 
 // calls lists all operations of openapi.yaml.
 var calls = map[string]call{
-	// Bytes, a document, an event stream, or nothing.
+	// These operations give bytes, a document, an event stream, or nothing.
 	"GET /openapi.yaml":      {},
 	"GET /letters/{id}/body": {},
 	"GET /events":            {},
@@ -22,7 +22,7 @@ var calls = map[string]call{
 	"DELETE /overrides/{id}": {},
 	"DELETE /bindings/{id}":  {},
 
-	// Streams of lines.
+	// These operations give or take streams of lines.
 	"GET /letters/export":  {gives: api.ExportedLetter{}},
 	"POST /letters/import": {takes: api.ExportedLetter{}, gives: api.Import{}},
 

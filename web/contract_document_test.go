@@ -70,14 +70,14 @@ func (d *document) follow(v any) any {
 }
 
 // known lists the JSON Schema keywords that hold understands. Any other keyword in the document
-// fails the test, so that none is ignored.
+// fails the test, so that no keyword is ignored.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
-// hold returns where a value violates a schema. Keys that no part of the schema names are
-// violations, unless the schema names no keys at all.
+// hold returns the places where a value violates a schema. A key that no part of the schema names
+// is a violation, unless the schema names no keys at all.
 func (d *document) hold(schema, v any, at string) []string {
 	wrong, named, open := d.check(schema, v, at)
 	if m, ok := v.(map[string]any); ok && !open {

@@ -111,7 +111,7 @@ func (c *contract) withoutNull(schema any) (any, bool) {
 	return rest, true
 }
 
-// componentOf returns the name of the component that a schema refers to; "" if the schema is
+// componentOf returns the name of the component that a schema refers to, or "" if the schema is
 // inline.
 func componentOf(schema any) string {
 	s, _ := schema.(map[string]any)
@@ -119,9 +119,9 @@ func componentOf(schema any) string {
 	return strings.TrimPrefix(ref, "#/components/schemas/")
 }
 
-// sameName records a type of internal/api. It reports whether type and component match: a component
-// with a type's name must be used only for that type, and the type must be described only by that
-// component.
+// sameName records a type of internal/api. It reports whether type and component match. A component
+// with a type's name must be used only for that type, and only that component may describe the
+// type.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
 	if t.PkgPath() == reflect.TypeFor[api.Problem]().PkgPath() || t == reflect.TypeFor[deadletter.Typed]() {
@@ -197,8 +197,8 @@ type jsonField struct {
 }
 
 // flatten collects the fields of a struct by their JSON names. Fields of embedded structs come
-// first, because outer fields override them. An embedded struct with a component is also checked
-// against it.
+// first, because outer fields override them. If an embedded struct has a component, it is also
+// checked against the component.
 func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string, u use) {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Anonymous {

@@ -52,7 +52,7 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	return f
 }
 
-// prepared creates what an example needs.
+// prepared creates the objects that an example needs.
 func prepared(h *house, method, path string) {
 	switch {
 	case path == "/operations/{id}" && method == "GET": // with letters that were skipped
@@ -245,7 +245,8 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 	}
 }
 
-// answer checks a response against what an operation describes for its status.
+// answer checks a response against the description that an operation gives for the response's
+// status.
 func (d *document) answer(operation map[string]any, answer *http.Response) []string {
 	response, ok := d.at(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
 	if !ok {
@@ -291,7 +292,7 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 }
 
 // refused sends an unknown parameter, or a body that no call accepts. The response must be a
-// described problem.
+// problem that the document describes.
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
 	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {

@@ -58,7 +58,7 @@ func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the exported types of internal/api by name; true for a struct.
+// exportedTypes returns the exported types of internal/api by name. The value is true for a struct.
 func exportedTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../internal/api/*.go")

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// csvWriter writes RFC 4180 rows that are safe to open: a spreadsheet reads no cell as a formula,
+// csvWriter writes RFC 4180 rows that are safe to open. A spreadsheet treats no cell as a formula,
 // and no cell controls a terminal.
 type csvWriter struct{ out *bufio.Writer }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// The functions below convert a payload.Document to view models. Pages use the document only
-// through them.
+// The functions below convert a payload.Document to view models. Pages access the document only
+// through these functions.
 
 func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
@@ -154,7 +154,7 @@ func jsonOf(d *payload.Document) view.JSON {
 }
 
 // raw returns the body as bytes. layer selects the innermost content or one of the encodings around
-// it, of which the outermost is the body as received. If something in the content is masked, only
+// it. The outermost encoding is the body as received. If something in the content is masked, only
 // the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	deniedEvery = time.Minute // between two audit entries of one principal at one route
-	maxDenied   = 1000        // principals and routes that are remembered
+	deniedEvery = time.Minute // minimum time between two audit entries of one principal at one route
+	maxDenied   = 1000        // maximum number of remembered pairs of principal and route
 )
 
-// denials remembers which denied requests the audit has, so that a script that tries again and
-// again does not fill it.
+// denials remembers which denied requests the audit has, so that a script that keeps trying does
+// not fill the audit.
 type denials struct {
 	mu   sync.Mutex
 	last map[string]time.Time // principal and route -> newest entry
 }
 
-// due reports whether a denied request needs an entry of its own.
+// due reports whether a denied request needs an audit entry of its own.
 func (d *denials) due(key string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,7 +37,7 @@ func (d *denials) due(key string, now time.Time) bool {
 	return true
 }
 
-// denied records a request that was denied to somebody whom dlo knows.
+// denied records a request that dlo denied to a known principal.
 func (w *Web) denied(r *http.Request, err error) {
 	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
 	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {

@@ -9,7 +9,8 @@ import (
 )
 
 // TestDoubtfulTwinsAreSettledOnOnePage checks letters that a broker restart may have delivered
-// again. They link to the page that explains them, and one form on that page settles all of them.
+// again. The letters link to the page that explains them, and one form on that page settles all of
+// them.
 func TestDoubtfulTwinsAreSettledOnOnePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)

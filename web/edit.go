@@ -48,8 +48,8 @@ func editURL(path string) bool {
 // error if the principal may not edit the letter. The version is the newest revision, or the
 // received version if from is 0.
 //
-// If a request with the same key has already made a revision, both are returned as they were before
-// that revision. A repeated request therefore has the same result.
+// If a request with the same key has already made a revision, basis returns the letter and the
+// version as they were before that revision. A repeated request therefore has the same result.
 func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Letter, err error) {
 	if l, err = w.readLetter(r); err != nil {
 		return l, l, err
@@ -71,7 +71,7 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind restores l to its state before the revision that was made with key. At that time the
+// rewind restores l to its state before the revision that was made with key. In that state, the
 // letter could be edited. Later revisions are ignored too.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
@@ -94,8 +94,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal returns an error unless the principal may edit a letter with masked values, which takes
-// the right to reveal. Editing values that a person cannot see would disclose them.
+// mayReveal returns an error if masked is set and the principal has no right to reveal. Editing
+// values that a person cannot see would disclose them.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -103,7 +103,7 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
 }
 
-// heavily runs work that handles bodies. At most maxHeavy such calls run at a time; the others wait
+// heavily runs work that handles bodies. At most maxHeavy such calls run at a time. The others wait
 // for their turn, or until ctx ends.
 func (w *Web) heavily(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
@@ -191,8 +191,8 @@ func (w *Web) groupOf(ctx context.Context, l *deadletter.Letter, p *view.EditPag
 	return err
 }
 
-// othersOf returns the query for the other letters of the group, to which the edit can also be
-// applied.
+// othersOf returns the query for the other letters of the group. The edit can also be applied to
+// these letters.
 func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
@@ -323,8 +323,8 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// These limit the bytes of a diff on a page. diffOfOne applies to a single edited letter, and
-// diffOfMany to each of several letters.
+// These constants limit the bytes of a diff on a page. diffOfOne applies to the diff of a single
+// letter, and diffOfMany to the diff of each of several letters.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

@@ -68,8 +68,8 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	return masked
 }
 
-// typedFields reads the form's properties and headers into p and into a property change. kept is
-// false if a value cannot be parsed.
+// typedFields copies the form's properties and headers to p, and returns them as a property change.
+// kept is false if a value cannot be parsed.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
 	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}
@@ -81,11 +81,11 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 	for i := range p.Properties {
 		f := &p.Properties[i]
 		value, ok := typed[f.Name]
-		if ok && value != f.Was { // a masked value that was not touched is kept
+		if ok && value != f.Was { // a masked value that the person did not change is kept
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // on the received headers: the edit finds remaining mistakes
+	delete(p.Mistakes, "headers") // mistake of the received headers; the edit finds the remaining mistakes
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}

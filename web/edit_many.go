@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// checkPatch rejects a patch that is not valid RFC 6902: it would fail for every letter.
+// checkPatch rejects a patch that is not valid RFC 6902, because it would fail for every letter.
 func checkPatch(patch []byte) error {
 	var ops []struct {
 		Op    string          `json:"op"`
@@ -37,7 +37,7 @@ func checkPatch(patch []byte) error {
 const sampled = 5 // letters for which a patch is previewed
 
 // samples shows the effect of a patch on the newest letters of a selection. A mistake in the patch
-// itself is shown beside its field.
+// is shown beside the field of the patch.
 func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection, patch []byte) error {
 	ctx, ids := r.Context(), sel.IDs
 	if sel.Query != nil {

@@ -23,7 +23,7 @@ message Stamped {
 `
 
 // A letter with a time in milliseconds is fixed on its page and over the API. Both say what is
-// wrong with it.
+// wrong with the letter.
 func TestATimeInMillisecondsIsMended(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {

@@ -14,7 +14,7 @@ import (
 const (
 	headerLine    = 500 // bytes; longer header values have no form field
 	headersEdited = 50  // maximum number of headers with a form field
-	headersWhole  = 30  // headers without a field, largest first; the page says how many more exist
+	headersWhole  = 30  // headers without a field, largest first; the page shows the number of further headers
 )
 
 // oneLine returns a header's value as shown in a form field. It returns false if the value has

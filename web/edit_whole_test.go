@@ -57,8 +57,8 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSentIsCutByTheAPI does this in one API call, after a call that reports what is
-// wrong.
+// TestWhatCannotBeSentIsCutByTheAPI cuts and removes such headers in one API call, after calls that
+// report the mistakes.
 func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)
@@ -71,8 +71,8 @@ func TestWhatCannotBeSentIsCutByTheAPI(t *testing.T) {
 	h.postJSON(path, `{"headers":{"x-big":"cut","trace":null},"reason":"r","requeue":true}`, "Idempotency-Key", "k").want(t, 201, `"changes":"header trace; header x-big"`)
 }
 
-// TestALetterWithManyHeaders checks a letter with more headers than its page shows. The page says
-// how many.
+// TestALetterWithManyHeaders checks a letter with more headers than its page shows. The page shows
+// the number of headers that it leaves out.
 func TestALetterWithManyHeaders(t *testing.T) {
 	t.Parallel()
 	h := open(t, typed)
@@ -81,7 +81,7 @@ func TestALetterWithManyHeaders(t *testing.T) {
 		h.headers[fmt.Sprintf("line-%03d", n)], h.headers[fmt.Sprintf("list-%03d", n)] = "v", []any{int32(n)}
 	}
 	id := string(h.receive("email", 1, "text")[0])
-	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers can be changed with the API or the command line.").text // 602 in all: 50 with a field, 30 without
+	page := h.get("/letters/"+id+"/edit").want(t, 200, "522 more headers can be changed with the API or the command line.").text // 602 headers in all: the page shows 50 with a field and 30 without
 	if lines, whole := strings.Count(page, `name="header_remove"`), strings.Count(page, `name="whole_remove"`); lines != 50 || whole != 30 {
 		t.Errorf("%d headers with a field, %d without", lines, whole)
 	}

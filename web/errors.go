@@ -38,7 +38,7 @@ var statuses = []struct {
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 }
 
-// statusOf returns the status code of an error; 500 if the error is unexpected.
+// statusOf returns the status code of an error, or 500 if the error is unexpected.
 func statusOf(err error) int {
 	var status statusError
 	if errors.As(err, &status) {
@@ -116,7 +116,7 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		redirect(rw, "/signin/again?next="+url.QueryEscape(cameFrom(r)))
 		return
 	}
-	if !w.open && !principal(r).May(deadletter.VerbView) { // the request failed before it was known who makes it
+	if !w.open && !principal(r).May(deadletter.VerbView) { // the request failed before its principal was known
 		http.Error(rw, view.ErrorText(code), code)
 		return
 	}
@@ -124,7 +124,7 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// cameFrom returns the path of the page that a person was on when they sent a form, or of the page
+// cameFrom returns the path of the page from which a person sent a form, or the path of the page
 // that they asked for.
 func cameFrom(r *http.Request) string {
 	if r.Method == http.MethodGet {

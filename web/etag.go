@@ -13,13 +13,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tagged is a response with an entity tag, which If-Match can name in a change.
+// tagged is a response with an entity tag. A later change can name the tag in If-Match.
 type tagged struct {
 	value any
 	tag   string
 }
 
-// groupTag returns the tag of a group: when people, or dlo, last decided about it.
+// groupTag returns the tag of a group. The tag is the time of the last decision about the group, by
+// people or by dlo.
 func groupTag(changed time.Time) string {
 	ms := int64(0) // nobody has decided yet
 	if !changed.IsZero() {
@@ -28,7 +29,8 @@ func groupTag(changed time.Time) string {
 	return strconv.Quote(strconv.FormatInt(ms, 36))
 }
 
-// groupUnchanged returns the time that If-Match names; zero = the request has none, or a star.
+// groupUnchanged returns the time that If-Match names. It returns the zero time if the request has
+// no If-Match, or if If-Match is a star.
 func groupUnchanged(r *http.Request) (time.Time, error) {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 {
@@ -41,7 +43,8 @@ func groupUnchanged(r *http.Request) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// ifMatch returns the tags that a change names; none = the request has no If-Match, or a star.
+// ifMatch returns the tags that If-Match names. It returns none if the request has no If-Match, or
+// if If-Match is a star.
 func ifMatch(r *http.Request) (tags []string, err error) {
 	for _, part := range strings.Split(strings.Join(r.Header.Values("If-Match"), ","), ",") {
 		switch part = strings.TrimSpace(part); {
@@ -57,14 +60,14 @@ func ifMatch(r *http.Request) (tags []string, err error) {
 	return tags, nil
 }
 
-// tagOf returns the tag of a value: the same for an equal value.
+// tagOf returns the tag of a value. Equal values have the same tag.
 func tagOf(v any) string {
 	text, _ := json.Marshal(v) // a value of the API always encodes
 	sum := sha256.Sum256(text)
 	return fmt.Sprintf("\"%x\"", sum[:12])
 }
 
-// stillMatches returns an error if a change names tags, and the present one is not among them.
+// stillMatches returns an error if a change names tags and the present tag is not among them.
 func stillMatches(r *http.Request, present string) error {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestIfMatch checks that a change that names an older state is refused, and changes nothing.
+// TestIfMatch checks that a change is refused and has no effect if it names an older state.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)

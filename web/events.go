@@ -13,8 +13,8 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
-	scopeTick = 2 * time.Second        // the same for a scope with bounds, whose changes are computed
-	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader, and the findings
+	scopeTick = 2 * time.Second        // interval for a scope with bounds, whose changes are computed
+	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader, and reads the findings
 	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
 )
 
@@ -23,12 +23,12 @@ const (
 const eventsPath = "/events"
 
 // events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
-// that changed, but never its content: "letters" and "operation" after any transaction, "status"
-// when a connection, a trial or a finding changed. A page that receives an event fetches itself
-// again and replaces the affected parts.
+// that changed, but never its content. It is "letters" and "operation" after any transaction, and
+// "status" after a connection, a trial or a finding has changed. A page that receives an event
+// fetches itself again and replaces the affected parts.
 //
-// An event's id is the store's position. since, or Last-Event-ID after a reconnect, is the position
-// that the page has seen.
+// An event's id is the store's position. The parameter since gives the position that the page has
+// seen. After a reconnect, the header Last-Event-ID gives it.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -52,17 +52,18 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(rw)
 	stream.SetReadDeadline(time.Time{}) // request is read; a read deadline would end the stream
 	send := func(format string, args ...any) bool {
-		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer has no deadline, the server's applies
+		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer takes no deadline, the deadline of the server applies
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
-	// What the request may see and has seen, and when: changes from then on are events.
+	// Changes after this moment are events. The stream keeps the scope of the request and the
+	// reports seen so far.
 	scope, asked, looks := deadletter.ScopeOf(r.Context()), w.Now(), w.reports(r.Context())
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
 	every, trialNow := eventTick, w.newestTrial
-	if !scope.Everywhere() { // trials are in a queue of their own
+	if !scope.Everywhere() { // trials use a queue of their own, outside the scope
 		every, trialNow = scopeTick, func() deadletter.Trial { return deadletter.Trial{} }
 	}
 	status, trial := w.brokers(r.Context()), trialNow()
@@ -70,11 +71,11 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
-		found := false // whether a look at the dead-letter paths found something else than before
+		found := false // whether a look at the dead-letter paths had another result than the look before
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
 			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {
-				return // the reader connects again, and is then refused or sees what it may see now
+				return // the reader connects again, and is then refused or sees its new scope
 			}
 			latest := w.reports(r.Context())
 			found, looks = !slices.EqualFunc(latest, looks, sameLook), latest
@@ -114,7 +115,7 @@ func sameStatus(a, b deadletter.BrokerStatus) bool {
 		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
 }
 
-// sameLook compares what two looks at a vhost found. It ignores when they were.
+// sameLook compares the results of two looks at a vhost. It ignores the times of the looks.
 func sameLook(a, b topology.Report) bool {
 	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) && slices.Equal(a.Gaps, b.Gaps))
 }

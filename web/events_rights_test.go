@@ -13,8 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAStreamEndsWithTheRights checks that a stream of events ends when its reader has lost the
-// right to it, and when the reader may see other queues than at its start.
+// TestAStreamEndsWithTheRights checks that a stream of events ends when its reader loses the right
+// to it. The stream also ends when the queues that its reader may see have changed since it
+// started.
 func TestAStreamEndsWithTheRights(t *testing.T) {
 	t.Parallel()
 	for _, then := range []deadletter.Principal{{}, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"b"}}}}}} {

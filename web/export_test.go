@@ -100,7 +100,7 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 	}
 	to.importLines(export.text+"\n\n").want(t, 200, `"imported":0`, `"already_there":705`)
 	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were already there, 0 lines were left out"`)
-	// Exported again, the lines are identical except for the state.
+	// When the letters are exported again, the lines are identical except for the state.
 	var first, again struct{ Headers, Properties, Body, Encoded json.RawMessage }
 	lines := strings.Split(to.get("/api/v1/letters/export").text, "\n")
 	for i, line := range strings.Split(export.text, "\n")[:len(ids)] {
@@ -183,8 +183,8 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 	h.importLines(good[1]).want(t, 503)
 }
 
-// TestAnImportThatBreaksOff checks that an interrupted import keeps the lines before the break and
-// says where it broke off.
+// TestAnImportThatBreaksOff checks that an interrupted import keeps the lines before the
+// interruption and reports where it was interrupted.
 func TestAnImportThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	from, h := open(t), open(t)

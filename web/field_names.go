@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	namedLetters = 20               // newest letters whose fields are offered; also limits types
+	namedLetters = 20               // number of newest letters whose fields are offered; also the maximum number of types
 	namedBytes   = 1 << 20          // maximum total size of the letters' bodies
-	namesHold    = 30 * time.Second // repeated requests while a person types use the same result
+	namesHold    = 30 * time.Second // while a person types, repeated requests use the same result
 	namedValues  = 20               // per field
 )
 
@@ -26,8 +26,8 @@ type fieldNames struct {
 	known map[string][]string // header.NAME, body.PATH -> distinct values
 }
 
-// fieldNamesNow returns the headers and body fields of the newest letters. It also includes the
-// newest letter of each of the most frequent types.
+// fieldNamesNow returns the names and some values of the headers and body fields of the newest
+// letters. It also uses the newest letter of each of the most frequent types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	return known, nil
 }
 
-// telling returns the letters whose fields are offered.
+// telling returns the letters whose fields completions offer.
 func (w *Web) telling(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
 	queries := []query.Query{{}}
 	for _, f := range counted.Fields {

@@ -16,7 +16,7 @@ import (
 )
 
 // guardedWeb returns a Web that fails the test if a request passes the first checks. Every method
-// of its store and its desk panics, and its other dependencies report each call.
+// of its store and its desk panics. Its other dependencies report each call.
 func guardedWeb(t *testing.T) *web.Web {
 	t.Helper()
 	touched := func(what string) { t.Errorf("%s was asked", what) }

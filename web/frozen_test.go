@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAReadOnlyBroker checks that even an admin changes nothing at a broker that is read-only, and
+// TestAReadOnlyBroker checks that even an admin cannot change anything at a read-only broker, and
 // that other brokers are not affected.
 func TestAReadOnlyBroker(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestAReadOnlyBroker(t *testing.T) {
 	})
 	id := string(h.receive("sms", 3, "x")[0])
 	h.get("/letters/"+id).want(t, 200)
-	h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"x"}`).want(t, 400, "is masked") // nobody refuses to look
+	h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"x"}`).want(t, 400, "is masked") // a reveal is allowed
 	const because = "at broker main, because read_only is set for it"
 	for _, action := range []string{"requeue", "discard", "hold", "purge"} {
 		h.postJSON("/api/v1/operations", `{"action":"`+action+`","ids":["`+id+`"]}`).want(t, 403, because)
@@ -33,7 +33,7 @@ func TestAReadOnlyBroker(t *testing.T) {
 	h.postJSON("/api/v1/queues/pause", `{"broker":"main","vhost":"/","queue":"sms"}`).want(t, 403, because)
 	h.postJSON("/api/v1/overrides", `{"broker":"main","vhost":"/","queue":"sms","to":"x"}`).want(t, 403, because)
 	h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"eA=="}`).want(t, 403, because)
-	h.postJSON("/api/v1/views", `{"name":"v","query":""}`).want(t, 201) // it concerns no broker
+	h.postJSON("/api/v1/views", `{"name":"v","query":""}`).want(t, 201) // a view concerns no broker
 	frozen = []string{"second"}
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+id+`"]}`).want(t, 202)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestAnEncodedSlashIsGated checks that a name with a slash does not lead past the gate of its
-// route: chi routes by the encoded path, in which %2F is part of a parameter.
+// TestAnEncodedSlashIsGated checks that a name with a slash does not bypass the gate of its route.
+// chi routes by the encoded path, in which %2F is part of a parameter.
 func TestAnEncodedSlashIsGated(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -34,8 +34,8 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
 }
 
-// TestAPurgeOfAnyQueueAsksAgain checks that a grant for all queues does not skip the question for
-// the password, for a purge that nobody planned before.
+// TestAPurgeOfAnyQueueAsksAgain checks that a purge that nobody planned before needs the password
+// again, even if the grant is for all queues.
 func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -50,9 +50,9 @@ func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 202)
 }
 
-// TestAnEditReplacesNoMaskedValueOfOthers checks that an operation that edits replaces a masked
-// value only where its author may reveal it, and only after the password, if that has to be given
-// again.
+// TestAnEditReplacesNoMaskedValueOfOthers checks when an operation that edits may replace a masked
+// value. Its author needs the right to reveal the value. If the grant needs the password again, the
+// author has to give the password first.
 func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	t.Parallel()
 	pin, err := deadletter.ParseFieldPath("pin")
@@ -96,8 +96,7 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}
 }
 
-// TestViewAsAsksAgain checks that the cookie of View as does not replace the question for the
-// password.
+// TestViewAsAsksAgain checks that a request with the View as cookie still needs the password again.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}

@@ -42,8 +42,8 @@ func (h *house) quiet(queue string, ids []deadletter.ID) {
 	}
 }
 
-// TestAGroupSaysWhatIsDifferent checks a queue in which one tenant's letters die, while the other
-// tenants' letters stayed quiet after a requeue. Masked values are not compared.
+// TestAGroupSaysWhatIsDifferent checks a queue in which one tenant's letters die, while letters of
+// the other tenants stayed quiet after a requeue. Masked values are not compared.
 func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	t.Parallel()
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`secret-[a-z]+`)}}

@@ -18,7 +18,7 @@ type Groups interface {
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // of whole groups, whatever the scope
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // origins of whole groups, whatever the scope
 	Standing(ctx context.Context) (deadletter.Standing, error)
 	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
 	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last notice sent; zero = none
@@ -117,8 +117,8 @@ func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided
 	return w.Store.Decide(r.Context(), d)
 }
 
-// mayDecide checks whether a principal may decide on groups, and on all groups that are merged with
-// them.
+// mayDecide checks whether a principal may decide on the given groups and on all groups that are
+// merged with them.
 func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
 	if by.MayToAll(deadletter.VerbTriage) {
 		return nil

@@ -17,7 +17,7 @@ import (
 // Health holds the store's methods for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // checks that the store responds
-	// Position changes when something changes that the request may see.
+	// Position changes when something changes that the caller may see.
 	Position(ctx context.Context) (int64, error)
 }
 
@@ -97,7 +97,7 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 }
 
 // readyz responds with 200 while the store responds and at least one broker is connected. Otherwise
-// it responds with 503. For those who may see all letters, the response lists the state of the
+// it responds with 503. For principals who may see all letters, the response lists the state of the
 // store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 	p, err := w.Actor(r)
@@ -118,9 +118,10 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 	json.NewEncoder(rw).Encode(out)
 }
 
-// Operations returns the handler of an address for probes and metrics alone. It knows nobody.
-// Unless it is open to other machines, it answers requests to an IP address and to localhost only,
-// because an attacker's DNS can point another name at it.
+// Operations returns the handler of an address that serves only probes and metrics. It does not
+// identify who makes a request. Unless open is set for access from other machines, the handler
+// answers only requests whose host is an IP address or localhost. Any other name could come from an
+// attacker's DNS.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", w.healthz)

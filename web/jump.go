@@ -12,7 +12,7 @@ import (
 )
 
 // jump handles GET /jump?to=. It redirects to the page of the object that the text names. If there
-// is no such object, it treats the text as a query and redirects to the matching letters. G-9
+// is no such object, jump treats the text as a query and redirects to the matching letters. G-9
 // always means a group, even if that group does not exist.
 func (w *Web) jump(r *http.Request) (string, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))

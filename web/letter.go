@@ -22,7 +22,7 @@ type Details interface {
 	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
 	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
 	// Neighbours returns the letters immediately before and after id in the list that q selects, in
-	// the given order. It returns "" if there is no such letter.
+	// the given order. A missing neighbour is "".
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
 	// Ahead counts the letters before id in the list that q selects, up to limit. It also reports
 	// whether the list contains id.
@@ -100,7 +100,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 		q, p.Query = query.Query{}, ""
 	}
 	p.MayReveal = revealable(principal(r), l.Origin) && l.State != deadletter.StatePurged
-	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise its neighbours are unknown
+	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise the neighbours are unknown
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
 		}
@@ -155,7 +155,7 @@ func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, 
 
 const aheadTo = 1000 // maximum number of preceding letters that are counted
 
-// position fills in a letter's position in the list from which it was opened. It leaves the
+// position fills in a letter's position in the list from which the letter was opened. It leaves the
 // position out if there was no list, or if very many letters precede the letter.
 func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, id deadletter.ID) error {
 	if p.Query == "" {
@@ -173,8 +173,8 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 	return err
 }
 
-// errMaskedBody is the error for a request for a letter's bytes that lacks the reveal parameter,
-// although the letter may have masked values.
+// errMaskedBody is the error for a request for a letter's bytes without the reveal parameter, if
+// the letter may have masked values.
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
@@ -198,7 +198,7 @@ func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
 }
 
 // mayHaveBody returns an error unless the request may get the bytes of a letter. If values in the
-// bytes are masked, the request must ask to reveal them.
+// bytes are masked, the request must set reveal, and the reveal is recorded.
 func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	form, err := parameters(r, "reveal")
 	if err != nil {

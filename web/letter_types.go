@@ -31,8 +31,8 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 	return c, nil
 }
 
-// picksFor returns the picks that apply to a letter, strongest first: its own, its group's, and the
-// first matching binding.
+// picksFor returns the picks that apply to a letter, strongest first. These are the letter's own
+// pick, the pick of its group, and the first matching binding.
 func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	var letter, group, binding []deadletter.Pick
 	for _, p := range all {

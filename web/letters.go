@@ -38,7 +38,7 @@ const (
 )
 
 // letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that need a
-// person. Further parameters, which change q, are described at narrow.
+// person. The function narrow describes the further parameters, which change q.
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.named(r.Context(), form.Get("add")); err != nil {
@@ -121,7 +121,7 @@ func (w *Web) firstRun() *view.FirstRun {
 	return &f
 }
 
-// tokens returns one link per term, which leads to the query without that term.
+// tokens returns one link for each term. The link leads to the query without that term.
 func tokens(q query.Query) []view.Token {
 	var out []view.Token
 	for i, t := range q.Terms {
@@ -160,7 +160,8 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf defines which letters "all that match" stands for on a page that is shown now.
+// allOf returns the query and the time that define "all that match" on a page shown at the time
+// now.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: now}
@@ -171,7 +172,7 @@ func allOf(q query.Query, now time.Time) view.All {
 	return all
 }
 
-// written formats a time as in a query.
+// written formats a time as queries write it.
 func written(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // rangeOf returns a query's range of receipt times, as far as the menu can show it.
@@ -197,7 +198,8 @@ func rangeOf(q query.Query) view.Range {
 	return r
 }
 
-// widened returns the link to the query without its time terms; "" if it has none.
+// widened returns the link to the query without its time terms, or "" if the query has no time
+// terms.
 func widened(q query.Query) string {
 	wide := q.With(query.Since).With(query.Before).With(query.Age)
 	if len(wide.Terms) == len(q.Terms) {

@@ -169,8 +169,9 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestAnIDJumps checks every box that accepts a query. The name of a letter, group or operation
-// leads to its page, if it exists. A short id that two letters share leads to a list of both.
+// TestAnIDJumps checks every box that accepts a query. The name of an existing letter, group or
+// operation leads to the page of that object. A short id that two letters share leads to a list of
+// both letters.
 func TestAnIDJumps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -194,7 +195,7 @@ func TestAnIDJumps(t *testing.T) {
 }
 
 // TestAListHasAnOrder checks that sort: orders the list. The menu and the column headers link to
-// other orders, and the adjacent pages keep the order.
+// other orders, and the links to adjacent pages keep the order.
 func TestAListHasAnOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -225,8 +226,8 @@ func TestAListHasAnOrder(t *testing.T) {
 	h.get("/triage?q=sort:size").want(t, 400)
 }
 
-// TestThePaletteOffersWhatHasTheText checks that each kind of match has its link, and that there
-// are only a few of each kind.
+// TestThePaletteOffersWhatHasTheText checks that each kind of match has its link, and that the
+// palette shows only a few matches of each kind.
 func TestThePaletteOffersWhatHasTheText(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	aroundDeath  = 5 * time.Minute // {from} is this long before the death, {to} this long after it
+	aroundDeath  = 5 * time.Minute // {from} is this long before the death, and {to} this long after the death
 	maxLinkValue = 500             // bytes; a longer value counts as missing
 )
 
-// linksOf returns the configured links for which a letter has every value. hidden is the letter
-// after masking.
+// linksOf returns the configured links for which a letter has every value. The argument hidden is
+// the letter after masking.
 func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	for _, l := range w.Links {
 		if to, ok := filled(l.Parts, func(name string) string { return linkValue(hidden, name) }); ok {
@@ -34,7 +34,7 @@ func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 }
 
 // filled inserts values into a link's URL. It escapes each value, so that no value can change
-// another part of the URL. It returns false if a value is missing or would lead up in the path.
+// another part of the URL. It returns false if a value is missing or would lead to a parent path.
 func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {
@@ -66,7 +66,7 @@ var (
 	b3TraceID   = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f]{16})$`)
 )
 
-// linkValue returns the value of a placeholder; "" if there is none.
+// linkValue returns the value of a placeholder, or "" if the letter has no such value.
 func linkValue(l *deadletter.Letter, name string) string {
 	if header, ok := strings.CutPrefix(name, config.LinkHeader); ok {
 		return headerValue(l.Properties.Headers, header)
@@ -107,7 +107,7 @@ func linkValue(l *deadletter.Letter, name string) string {
 	return ""
 }
 
-// traced returns the trace id in a header. An id of zeros counts as none.
+// traced returns the trace id in a header. An id of zeros counts as missing.
 func traced(pattern *regexp.Regexp, header string) string {
 	m := pattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(header)))
 	if m == nil || strings.Trim(m[1], "0") == "" {

@@ -39,8 +39,8 @@ func (s *slowLists) Facets(ctx context.Context, q query.Query, bodies ...string)
 	return s.Store.Facets(ctx, q, bodies...)
 }
 
-// Two list requests run at a time. Half of the store's readers therefore remain free for requests
-// by id. A client that disconnects no longer waits.
+// At most two list requests run at a time. Half of the store's readers therefore remain free for
+// requests by id. A client that disconnects no longer waits.
 func TestListsLeaveReadersToOthers(t *testing.T) {
 	t.Parallel()
 	s := &slowLists{let: make(chan struct{})}

@@ -26,9 +26,9 @@ func errLookOrder(t query.Term) error {
 }
 
 // look searches the letters that a query selects, newest first, starting at the cursor after. It
-// returns the letters whose decoded body, with masks applied, matches the terms. It stops after at
-// least limit matches, at the end, or when it reaches its bounds. next is the cursor for
-// continuing, or "" at the end. Only one look runs at a time. Between batches it pauses for the
+// returns the letters whose decoded body, with masks applied, matches the terms. It stops when it
+// has at least limit matches, at the end, or when it reaches its bounds. next is the cursor for
+// continuing, or "" at the end. Only one look runs at a time. Between batches, look pauses for the
 // duration of the last batch, at most 50 ms.
 func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {

@@ -23,13 +23,13 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions returns the settings, besides a query's text, on which the query's meaning depends.
+// queryOptions returns the settings that, besides a query's text, determine the query's meaning.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
 
-// lookOptions returns the queryOptions for lists. They also allow terms without an index, for which
-// lists search through the letters.
+// lookOptions returns the queryOptions for lists. These also allow terms without an index. To find
+// the matches of such terms, lists search through the letters.
 func (w *Web) lookOptions() query.Options {
 	o := w.queryOptions()
 	o.Look = true
@@ -162,9 +162,9 @@ func (w *Web) hideField(name string, value any) (any, bool) {
 	case deadletter.Table:
 		return w.hideTable(v, name)
 	case time.Time, nil:
-		_, hidden := w.Header(name, "") // only by its name
+		_, hidden := w.Header(name, "") // masked by name only
 		return payload.Masked, hidden
-	default: // numbers: in their text form
+	default: // numbers are masked in their text form
 		return w.Header(name, fmt.Sprint(v))
 	}
 }

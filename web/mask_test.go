@@ -35,7 +35,7 @@ func TestMaskedValuesAreNowhere(t *testing.T) {
 	if strings.Contains(answer, card) || strings.Contains(answer, `"v":"endpoint answered`) {
 		t.Errorf("the API shows a masked value: %s", answer)
 	}
-	for q, why := range map[string]string{ // queries cannot disclose them either
+	for q, why := range map[string]string{ // queries cannot disclose masked values either
 		"header.x-error-message:*": "letters cannot be found by", "-header.X-Error-Message:410*": "letters cannot be found by", "correlation_id:c": "letters cannot be found by", "body.card:4*": "is not indexed",
 	} {
 		h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 400, `"position":`, why)

@@ -69,7 +69,7 @@ func moment(text string) time.Time {
 }
 
 // switched returns q with the value of t switched on, or switched off if it was on. t has one
-// value. If not is set, switched changes the value's exclusion instead. A value is never both
+// value. If not is set, switched changes whether the value is excluded. A value is never both
 // chosen and excluded.
 func switched(q query.Query, t query.Term, not bool) query.Query {
 	v := t.Values[0]

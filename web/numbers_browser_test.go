@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// numbered finds the links of a page that show a number of letters or groups. It follows each, and
-// returns those that lead to a list with a different number. The number is the first one in the
-// link, or in its element [data-n].
+// numbered finds the links of a page that show a number of letters or groups. It follows each link,
+// and returns the links that lead to a list with a different number. The number is the first one in
+// the link, or in the element [data-n] of the link.
 const numbered = `(async () => {
 	const number = text => { const m = text.replace(/[A-Z]-\d+/g, '').match(/(?<![\w.:-])\d[\d,]*(?![\w.:-]*\d)/); return m ? Number(m[0].replaceAll(',', '')) : NaN; };
 	const listed = async href => {
@@ -30,8 +30,8 @@ const numbered = `(async () => {
 	window.numbers = JSON.stringify(out);
 })().catch(e => { window.numbers = JSON.stringify([{text: String(e), said: -1}]); })`
 
-// TestEveryNumberLeadsToThatMany follows each number that is a link, on each page. It must lead to
-// exactly that many letters or groups.
+// TestEveryNumberLeadsToThatMany follows each number that is a link, on each page. The link must
+// lead to exactly that number of letters or groups.
 func TestEveryNumberLeadsToThatMany(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// olderOpenAPI is the document in OpenAPI 3.0.3, for generators that do not read 3.1, such as
+// olderOpenAPI is the document in OpenAPI 3.0.3, for generators that do not support 3.1, such as
 // oapi-codegen.
 var olderOpenAPI = sync.OnceValues(func() ([]byte, error) {
 	var root yaml.Node
@@ -15,12 +15,12 @@ var olderOpenAPI = sync.OnceValues(func() ([]byte, error) {
 	}
 	document := root.Content[0]
 	older(document)
-	document.Content[1].Value = "3.0.3" // of its first key, openapi
+	document.Content[1].Value = "3.0.3" // the value of the first key, openapi
 	return yaml.Marshal(&root)
 })
 
-// older replaces what OpenAPI 3.0 writes in another way: types that include null, exclusive limits,
-// constants, and the encoding of a text.
+// older replaces the parts that OpenAPI 3.0 writes in another way: types that include null,
+// exclusive limits, constants, and the encoding of a text.
 func older(n *yaml.Node) {
 	for _, child := range n.Content {
 		older(child)

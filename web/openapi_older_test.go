@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The older document has nothing that OpenAPI 3.0 does not know.
+// The older document contains nothing that OpenAPI 3.0 does not support.
 func TestTheOlderDocument(t *testing.T) {
 	t.Parallel()
 	h := open(t)

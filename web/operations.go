@@ -25,14 +25,14 @@ type Operations interface {
 	// group with its head.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // group -> its newest unfinished operation
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations neither finished nor only watched
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // group -> the group's newest unfinished operation
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that are neither finished nor only watched
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations waiting for a person, oldest first
 }
 
 const (
 	recentOperations = 5
-	backGroups       = 10      // maximum number of groups shown that letters came back to
+	backGroups       = 10      // maximum number of shown groups that letters came back to
 	undoableCounted  = 100_000 // letters
 )
 
@@ -43,7 +43,7 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 
 // operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
 // letters with the result that a person should look at first. from is the list from which the
-// operation was started. With look, the page reloads without scripts.
+// operation was started. With look, the page reloads itself without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -128,8 +128,8 @@ func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	return ""
 }
 
-// outcome fills in the groups that letters came back to. It also fills in the groups that a person
-// may continue with.
+// outcome fills in the groups that letters came back to, and the groups for which the page suggests
+// next steps.
 func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	id := p.Operation.ID
 	var err error
@@ -147,8 +147,8 @@ func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	return err
 }
 
-// shownResult returns the result whose letters are listed. That is the requested result, or
-// otherwise the first result with any letters.
+// shownResult returns the result whose letters are listed. That is the requested result or, without
+// a request, the first result that has letters.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {

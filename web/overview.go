@@ -62,7 +62,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored <= tried { // all of them come from dlo's own trials
+	if stored <= tried { // all stored letters come from dlo's own trials
 		if p.FirstRun = w.firstRun(); p.FirstRun.Running() {
 			p.Refresh = view.LookEvery
 		}
@@ -133,7 +133,7 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 		return err
 	}
 	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})
-	if err != nil || len(worst) == 0 { // the group became quiet in the meantime
+	if err != nil || len(worst) == 0 { // the group became quiet between the two reads
 		return err
 	}
 	g, err := w.Store.Group(ctx, worst[0].ID)
@@ -142,7 +142,7 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 	return err
 }
 
-// heldBack lists the queues and groups whose retries are held back because almost all of them came
+// heldBack lists the queues and groups whose retries are held back because almost all retries came
 // back. The letters of these queues and groups wait and do not count as dead.
 func heldBack(guards []deadletter.Guard) []view.Problem {
 	var queues []string

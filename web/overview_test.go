@@ -16,7 +16,7 @@ func TestOverview(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters not in the text index yet", `aria-current="true">24 h`)
 	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
-	for _, path := range []string{"/", "/?range=nonsense"} { // all are less than an hour old
+	for _, path := range []string{"/", "/?range=nonsense"} { // all letters are less than an hour old
 		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
 	}
 	for _, queue := range []string{"sms", "<b>", "c", "d"} {
@@ -30,8 +30,9 @@ func TestOverview(t *testing.T) {
 	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was last connected is not known.", "Needs attention")
 }
 
-// TestTheSentenceOfTheOverview checks that the sentence says what fails, what has been quiet since
-// when and after what, and what waits, with clock times. Its button leads to what it counts.
+// TestTheSentenceOfTheOverview checks that the sentence says which queues fail, which groups are
+// quiet, and which letters wait. The sentence gives clock times, and the deploy after which groups
+// became quiet. The sentence's button leads to the groups that the sentence counts.
 func TestTheSentenceOfTheOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -67,8 +67,8 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 		"Broker second takes no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
 }
 
-// TestABrokerThatWasNeverThereKeepsNothing checks a broker that was never connected: pages say what
-// to check, and do not claim that letters wait there.
+// TestABrokerThatWasNeverThereKeepsNothing checks a broker that was never connected. Pages say what
+// to check, and do not claim that letters wait at that broker.
 func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -77,7 +77,7 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 		{Name: "second", VHost: "shop", Setting: "<url>", Reason: "refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}},
 	}
 	const never = "Until dlo has connected once, "
-	for _, path := range []string{"/", "/letters?q="} { // one without, one with letters listed
+	for _, path := range []string{"/", "/letters?q="} { // one page without and one page with letters listed
 		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").not(t, "Nothing is lost", "lost 1 min ago")
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
@@ -112,8 +112,8 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsNamed checks that the page for something missing names what was looked for.
-// Any name is safe, and a long one is cut.
+// TestWhatIsNotThereIsNamed checks that the page for a missing object names the object. Any name is
+// safe, and a long name is cut.
 func TestWhatIsNotThereIsNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -13,10 +13,10 @@ import (
 // paletteOf is the number of entries of each kind that the palette offers.
 const paletteOf = 5
 
-// palette handles GET /palette?q=. It returns the possible meanings of a text, most certain first:
-// a letter, group or operation with that id; pages, saved views, groups, queues and types whose
-// name contains the text; and a search for the text. Without a text, it returns the pages and
-// views.
+// palette handles GET /palette?q=. It returns the possible meanings of a text, most certain first.
+// The first is a letter, group or operation with that id. Next are the pages, saved views, groups,
+// queues and types whose name contains the text. The last is a search for the text. Without a text,
+// palette returns the pages and views.
 func (w *Web) palette(r *http.Request) (any, error) {
 	ctx, text := r.Context(), strings.TrimSpace(r.URL.Query().Get("q"))
 	out := []view.PaletteEntry{}

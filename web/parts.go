@@ -14,11 +14,12 @@ import (
 // operation". The response then contains only the affected parts of the page.
 const liveHeader = "Dlo-Live"
 
-// liveKinds returns the kinds in a request's header; nil if the whole page is requested.
+// liveKinds returns the kinds in a request's header, or nil if the whole page is requested.
 func liveKinds(r *http.Request) []string { return strings.Fields(r.Header.Get(liveHeader)) }
 
-// liveParts returns the elements of a page whose data-live attribute has one of the kinds, exactly
-// as in the page. It also returns the check boxes of the rows, which a page uses to count new rows.
+// liveParts returns the elements of a page whose data-live attribute has one of the kinds. The
+// elements are exactly as in the page. liveParts also returns the check boxes of the rows, which a
+// page uses to count new rows.
 func liveParts(page []byte, kinds []string) []byte {
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(page))

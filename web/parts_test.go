@@ -39,7 +39,7 @@ func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	}
 }
 
-// TestALivePageAsksOnceASecondAtMost checks the limit with many changes.
+// TestALivePageAsksOnceASecondAtMost checks the limit while many changes happen.
 func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// A type that makes a masked value visible counts as a reveal: the pick needs the right to reveal,
-// and the reveal is recorded with the pick.
+// A pick of a type that makes a masked value visible counts as a reveal. The pick needs the right
+// to reveal, and the reveal is recorded with the pick.
 func TestPickThatRevealsIsAReveal(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -16,7 +16,7 @@ func TestPickThatRevealsIsAReveal(t *testing.T) {
 	const none = `{"entries":[],"next":""}`
 
 	h.postJSON(field+"/type", `{"type":"shop.Order"}`).want(t, 201)
-	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // hides the same values
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // the new type hides the same values
 	h.postJSON(field+"/type", `{"type":"shop.Plain"}`).want(t, 201)
 	h.get(field).want(t, 200, `"kind":"revealed","actor":"local","detail":"what was masked may show: this letter is read as shop.Plain"`)
 	h.get("/api/v1/audit?kind=revealed").want(t, 200, `{"kind":"letter","name":"`+letters["field"]+`"}`, "read as shop.Plain")

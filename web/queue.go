@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Limits of the page of a queue.
+// These are the limits of the page of a queue.
 const (
 	queueGroups = 10
 	queueActs   = 10
@@ -76,7 +76,7 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	return nil
 }
 
-// putPath adds the findings of the queue, and what else the latest look found.
+// putPath adds the findings of the queue, the time of the latest look, and the policy of the queue.
 func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origin) {
 	for _, r := range w.reports(ctx) {
 		if r.Broker != o.Broker || r.VHost != o.VHost {

@@ -10,7 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site is a report on a vhost: sms loses its dead letters, mail leads them to dlo.
+// site is a report on a vhost in which sms loses its dead letters, and mail sends its dead letters
+// to dlo.
 func site() topology.Report {
 	number := func(n int64) topology.Figure { return topology.Figure{N: n, Known: true} }
 	s := topology.Snapshot{
@@ -31,8 +32,9 @@ func queuePage(broker, vhost, queue string) string {
 	return "/queues/one?" + queueNamed(broker, vhost, queue)
 }
 
-// TestAllQueuesAreListed checks the list of all queues: with and without letters, on the broker or
-// gone, with their dead-letter path and what the broker reports; and its filter.
+// TestAllQueuesAreListed checks the list of all queues and its filter. The list contains queues
+// with and without letters, on the broker or gone. It shows the dead-letter path of each queue and
+// the facts that the broker reports.
 func TestAllQueuesAreListed(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -80,8 +82,8 @@ func TestManyWatchedQueuesAreShownInPages(t *testing.T) {
 	h.get("/queues?name=queue&at=60").want(t, 200, "61 to 70 of 70 queues", ">queue-69</a>")
 }
 
-// TestTheQueuePage checks the page of one queue: figures, path, findings, groups, history, retries.
-// Names may have any bytes.
+// TestTheQueuePage checks the page of one queue: its figures, path, findings, groups, history and
+// retries. Names may have any bytes.
 func TestTheQueuePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)

@@ -36,7 +36,7 @@ type Guardian interface {
 }
 
 const (
-	askedQueues = 100             // queues per page or call that the management API is asked about
+	askedQueues = 100             // maximum number of queues that one page or call asks the management API about
 	askedAtOnce = 4               // concurrent requests
 	askedFor    = 2 * time.Second // time limit for all requests of one page or call
 	askedAgain  = 5 * time.Second // how long a result is reused; the management API updates its counts every 5 s
@@ -125,7 +125,7 @@ type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
 	guard  deadletter.Guard // the queue's own; without a state, retries are running
-	away   string           // why nothing can be sent to its broker now; "" = it can
+	away   string           // reason why nothing can be sent to its broker now; "" if it can
 	groups []deadletter.Guard
 	facts  deadletter.QueueFacts
 }
@@ -154,7 +154,7 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0: // of a group's guards, a person's pause comes first and is kept
+		case g.Group != 0: // a person's pause comes first among the guards of a group, and is kept
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
@@ -172,8 +172,8 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	return all, nil
 }
 
-// tried reports whether q is the trial queue and has no trial letter left. It can then be left out
-// of lists.
+// tried reports whether q is the trial queue and has no trial letter left. Lists can leave out such
+// a queue.
 func tried(q deadletter.QueueCounts) bool {
 	return q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
@@ -213,7 +213,7 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 	}
 	for i, q := range queues {
 		// A broker that has left the configuration, or that has another vhost now, must not be
-		// asked: the answer would be about a different queue.
+		// asked, because the answer would be about a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -240,7 +240,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if err != nil {
 		return p, err
 	}
-	// Queues whose retries are held back come first, because people look for them.
+	// Queues whose retries are held back come first, because people look for these queues.
 	slices.SortStableFunc(all, func(a, b queueState) int { return cmp.Compare(keptBack(b), keptBack(a)) })
 	places := map[[2]string]bool{}
 	for _, q := range all {
@@ -359,7 +359,8 @@ func pathGroup(r *http.Request) (deadletter.GroupID, error) {
 	return pathAs(r, "group", deadletter.ParseGroupID)
 }
 
-// pause pauses retries, and resume resumes them. Both explain a conflict with the current state.
+// pause pauses the retries of a queue or a group, and resume resumes them. Both explain a conflict
+// with the current state.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
 	if w.draining() {
 		return errStopping
@@ -382,8 +383,8 @@ func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.
 	return err
 }
 
-// groupGuard returns the state of a group's retries, if a list shows a single group. For other
-// lists, it returns nil.
+// groupGuard returns the state of a group's retries if a list shows the letters of a single group.
+// For other lists, it returns nil.
 func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
 	groups := q.Values(query.Group)
 	if len(groups) != 1 || len(rows) == 0 {

@@ -110,8 +110,8 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 	}
 }
 
-// TestASlowManagementAPIStallsNoQueuePage checks that the API is asked about few queues at a time,
-// for a short time, and not about all queues. Missing results are unknown.
+// TestASlowManagementAPIStallsNoQueuePage checks that a page asks the API about few queues at a
+// time and for a short time. It does not ask about all queues. Missing results are unknown.
 func TestASlowManagementAPIStallsNoQueuePage(t *testing.T) {
 	t.Parallel()
 	var asked, now, most atomic.Int64
@@ -255,7 +255,7 @@ func TestABreakerOnTheQueuesPage(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
 	})
-	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although none of its letters is left
+	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although the queue has no letters left
 	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`)
 	guard.State = deadletter.GuardProbing
 	h.get("/queues").want(t, 200, "Probing", "are being watched")

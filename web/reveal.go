@@ -37,8 +37,8 @@ type revealed struct {
 	value  string
 }
 
-// record records that somebody sees a masked value. Call it before the value is shown: if the
-// access cannot be recorded, the value must not be shown.
+// record records that somebody sees a masked value. It must be called before the value is shown. If
+// the access cannot be recorded, the value must not be shown.
 func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
 		return err
@@ -153,7 +153,8 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	return names
 }
 
-// show restores a revealed header in a masked letter. plain is the letter without masks.
+// show restores a revealed header in a masked letter. The argument plain is the letter without
+// masks.
 func (v revealed) show(l, plain *deadletter.Letter) {
 	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &plain.Properties}, {&l.Arrived, &plain.Arrived}} {
 		was := textsOf(p.plain)

@@ -20,7 +20,7 @@ func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(w.headers, w.recover, w.hostAllowed, w.sameOrigin, w.sized, middleware.GetHead)
 
-	// Probes need no actor. Metrics do: they name queues.
+	// Probes need no actor. Metrics need one, because they name queues.
 	r.Get("/healthz", w.healthz)
 	r.Get("/readyz", w.readyz)
 	if w.Metrics != nil {
@@ -32,7 +32,7 @@ func (w *Web) routes() chi.Router {
 		r.Group(w.signInRoutes)
 	}
 
-	// Pages for people with a browser, with or without JavaScript.
+	// These are the pages for people with a browser, with or without JavaScript.
 	r.Group(func(r chi.Router) {
 		r.Use(w.actor, w.gate)
 		pages := w.placePages()
@@ -197,12 +197,13 @@ func (w *Web) routes() chi.Router {
 	return r
 }
 
-// known returns a handler that responds with an error, to those whom dlo knows.
+// known returns a handler that responds with an error to known principals. Others get the response
+// for unknown principals.
 func (w *Web) known(because func(*http.Request) error) http.HandlerFunc {
 	return w.actor(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, because(r)) })).ServeHTTP
 }
 
-// methods returns the methods that some route takes at a path.
+// methods returns the methods that the routes of a path accept.
 func (w *Web) methods(path string) []string {
 	var list []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {

@@ -6,7 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// TestEveryPageOfTheNavigationHasAPlace is the counterpart of TestEveryPlaceHasItsPage.
+// TestEveryPageOfTheNavigationHasAPlace is the counterpart of TestEveryPlaceHasItsPage. It checks
+// that each page has a navigation link.
 func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
 	t.Parallel()
 	pages := (&Web{}).placePages()

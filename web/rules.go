@@ -135,8 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords describes where letters wait if they do not wait in the store, and what people must
-// know about that place.
+// waiterWords describes where letters wait if they do not wait in the store, and the limits of that
+// place that people must know.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
 	if retry.Count() == 0 {
@@ -160,7 +160,8 @@ func rateWords(rate float64) string {
 	return "At most " + strconv.FormatFloat(rate, 'g', 6, 64) + " retries per queue and second."
 }
 
-// retryOf returns the back-off of a rule: its own, or the default's. It is never nil.
+// retryOf returns the back-off of a rule. If the rule has none, it returns the back-off of the
+// default. The result is never nil.
 func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
 	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
 }

@@ -58,8 +58,8 @@ func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 	})(rw, r)
 }
 
-// applyQuery parses the query for the letters to apply the rules to. If it has a mistake,
-// applyQuery returns the Rules page with the mistake in the form.
+// applyQuery parses the query that selects the letters to which the rules are applied. If the query
+// has a mistake, applyQuery returns the Rules page with the mistake in the form.
 func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return query.Query{}, nil, formError(err)
@@ -78,7 +78,7 @@ func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) 
 }
 
 // applyMistakes returns the mistakes in the form, by field. They include the reason why nothing can
-// be done. It returns nil if there are none.
+// be done. If there are no mistakes, it returns nil.
 func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
 	mistakes := map[string]string{}
 	if len(reason) > maxReasonText {
@@ -107,7 +107,7 @@ func (w *Web) rulesLoaded() time.Time {
 	return w.Rules.Set().Loaded
 }
 
-// applyPage applies the rules in use, or only determines the changes that this would cause. It
+// applyPage applies the rules in use, or only determines the changes that the rules would cause. It
 // returns the page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{

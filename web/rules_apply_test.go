@@ -80,9 +80,9 @@ func hidden(t *testing.T, a answer, name string) string {
 	return html.UnescapeString(value)
 }
 
-// TestRulesAreAppliedByThePage checks the form on the Rules page, the page that shows what would
-// change, and the button that applies it. Mistakes are shown in their fields, and then nothing is
-// changed.
+// TestRulesAreAppliedByThePage checks the form on the Rules page, the page that previews the
+// changes, and the button that makes the changes. Mistakes are shown at their fields. If there are
+// mistakes, nothing is changed.
 func TestRulesAreAppliedByThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // Rules are written, corrected and tried, also without JavaScript. The letters with a different
-// outcome are one click away, and nothing has changed.
+// outcome are one click away. Trying rules changes nothing.
 func TestRulesAreTriedInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {

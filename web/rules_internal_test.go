@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestTheYAMLCanBePasted checks that the YAML of the rules keeps its meaning, whatever its position
-// in the file was.
+// TestTheYAMLCanBePasted checks that the YAML of the rules keeps its meaning, wherever it was in
+// the file.
 func TestTheYAMLCanBePasted(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -70,8 +70,8 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeIsShown checks the page and the API. A forgotten outcome would look like a
-// rule without settings.
+// TestARuleOfEveryOutcomeIsShown checks that the page and the API show each outcome. If an outcome
+// were forgotten, its rule would look like a rule without settings.
 func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	t.Parallel()
 	of := map[deadletter.RuleOutcome]rules.Rule{

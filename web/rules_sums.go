@@ -44,7 +44,7 @@ func newSums(set, use *rules.Set) *sums {
 	return s
 }
 
-// add counts a letter, for which the tried rules made decision d.
+// add counts a letter for which the tried rules made decision d.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	n := &s.rules[s.at[d.Rule]]
 	n.Letters++
@@ -98,15 +98,15 @@ func (s *sums) would(l *deadletter.Letter, d rules.Decision) view.Decided {
 	return v
 }
 
-// asItIs reports whether the outcome would have been the same. A held letter stays held, because
-// guards and people override the rules.
+// asItIs reports whether the outcome under the tried rules is the same as the real outcome. A held
+// letter stays held, because guards and people override the rules.
 func asItIs(was, would view.Decided) bool {
 	return was.State == deadletter.StateHeld ||
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the totals to out. Changed outcomes come first, and among them the most frequent
-// first. q is the query that selected the letters.
+// fill writes the totals to out. Changed outcomes come before unchanged ones, and frequent outcomes
+// before rare ones. q is the query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {

@@ -29,7 +29,7 @@ const triedRules = `- name: sms
   discard: true
 `
 
-// try asks the API what rules would have done.
+// try asks the API for the outcomes that rules would have had.
 func (h *house) try(rules, q string) api.WhatIf {
 	h.t.Helper()
 	body := map[string]any{"rules": rules}
@@ -45,8 +45,8 @@ func (h *house) try(rules, q string) api.WhatIf {
 	return a
 }
 
-// TestRulesAreTried checks that what would have become of letters is shown beside what did, and
-// that nothing changes.
+// TestRulesAreTried checks that the outcomes under the tried rules are shown beside the real
+// outcomes, and that nothing changes.
 func TestRulesAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -93,8 +93,8 @@ func TestRulesAreTried(t *testing.T) {
 	}
 }
 
-// TestWhatIsAsItWasIsSaid checks which outcomes count as unchanged. The outcome and severity must
-// be equal and, for waiting letters, the delays.
+// TestWhatIsAsItWasIsSaid checks which outcomes count as unchanged. The outcome and the severity
+// must be equal. For waiting letters, the delays must be equal too.
 func TestWhatIsAsItWasIsSaid(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -151,8 +151,8 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	}
 }
 
-// TestManyLettersHaveALink checks that many letters get a link if their state and rule distinguish
-// them from all others.
+// TestManyLettersHaveALink checks that a large number of letters gets a link if their state and
+// rule distinguish them from all other letters.
 func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -176,7 +176,7 @@ func TestManyLettersHaveALink(t *testing.T) {
 }
 
 // TestRulesWithMistakesAreNotTried checks that each mistake has its position, and that the log
-// contains nothing of the text.
+// contains no part of the text.
 func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -206,7 +206,7 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	open(t).postJSON("/api/v1/rules/test", `{"rules":"[]"}`).want(t, 404)
 }
 
-// TestALetterAndFactsByRulesThatAreTried.
+// TestALetterAndFactsByRulesThatAreTried tries rules from a text on one letter, and on facts.
 func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)
@@ -216,7 +216,7 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
-// TestTheTimeOfOneLetterIsBounded checks the limit with hostile rules and a hostile letter.
+// TestTheTimeOfOneLetterIsBounded checks the time limit with hostile rules and a hostile letter.
 func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 	t.Parallel()
 	values := make([]string, 5000)
@@ -269,12 +269,12 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 		}
 	})
 	h.receive("sms", 2, "x")
-	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues") // rules name the queues of others
+	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues") // rules name queues that the caller may not see
 	h.post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 403, "concerns all queues")
 }
 
-// TestMaskedValuesCannotBeProbedByRules checks that patterns disclose nothing, whether they match
-// or not.
+// TestMaskedValuesCannotBeProbedByRules checks that patterns disclose nothing about masked values,
+// whether they match or not.
 func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
@@ -314,7 +314,7 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 }
 
 // TestTheRulesInUseCanBePastedBack checks that the page contains the rules exactly. Pasting them
-// back therefore changes nothing unnoticed.
+// back therefore changes nothing.
 func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	t.Parallel()
 	none := &rules.Set{Channels: []string{"a", "b"}}

@@ -13,7 +13,7 @@ import (
 
 const (
 	whatIfQuery = "state:dead,held,scheduled"
-	whatIfTime  = 2 * time.Second // afterwards, the result says what was not examined
+	whatIfTime  = 2 * time.Second // after this time, the result gives the number of letters that were not examined
 )
 
 // whatIf tries rules on the newest letters that a query selects. The rules need not be in use. It
@@ -65,20 +65,20 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 		return nil, err
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: out.Most, Order: deadletter.OrderReceived})
-	out.Matching = max(out.Matching, len(rows)) // one arrived in between
+	out.Matching = max(out.Matching, len(rows)) // a letter arrived between the two reads
 	return rows, err
 }
 
-// wouldBe returns the decision that the rules would make on a letter. It stops when ctx ends. The
-// principal by must be allowed to see the letter. A letter that has crashed dlo too often is dead
-// without a rule.
+// wouldBe returns the decision that the rules would make on a letter. It stops when ctx ends. It
+// returns an error if the principal by may not see the letter. A letter that has crashed dlo too
+// often is dead without a rule.
 func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
 	switch {
 	case err != nil:
 		return l, d, err
-	case l.State == deadletter.StatePurged, l.Tried(): // purged, or no rule applies to it
+	case l.State == deadletter.StatePurged, l.Tried(): // the letter was purged, or no rule applies to it
 		return l, d, deadletter.ErrNotFound
 	case l.Undecodable():
 		return l, rules.Decision{Rule: set.Default.Name, Outcome: deadletter.RuleDead, Severity: set.Default.Severity}, nil

@@ -30,9 +30,9 @@ const (
 	addedShown = 8  // maximum number of fields shown that are missing from types
 )
 
-// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. bind, key
-// and as prefill the form for a binding. bound names a binding that was just made. used names the
-// version of a set that was just uploaded.
+// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. The
+// parameters bind, key and as prefill the form for a binding. The parameter bound names a binding
+// that was just made, and used names the version of a set that was just uploaded.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))

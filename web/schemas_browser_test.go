@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An upload decodes a letter that could not be read. It changes nothing before it is confirmed,
-// also without JavaScript. Then a binding for the letter's queue is added and removed.
+// An upload decodes a letter that could not be read. The upload changes nothing before it is
+// confirmed, also without JavaScript. Then a binding for the letter's queue is added and removed.
 func TestAnUploadDecodesLetters(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// shelf gives a house an empty schema library and lets people pick types. Letters that must be read
-// again are read by reread.
+// shelf gives a house an empty schema library and lets people pick types. The method reread reads
+// the letters that must be read again.
 func shelf(o *web.Options) {
 	s := o.Store.(*store.Store)
 	decoder := &payload.Decoder{}
@@ -73,7 +73,7 @@ func (h *house) arrive(queue string, n int, body string) []deadletter.ID {
 	return ids
 }
 
-// indexed adds letters to the text index, which queries on how letters were read need.
+// indexed adds letters to the text index. Queries on how letters were read need this index.
 func (h *house) indexed() {
 	h.t.Helper()
 	letters, err := h.store.NextUnindexed(context.Background(), 500)
@@ -154,8 +154,8 @@ func TestSchemasPage(t *testing.T) {
 	h.reread()
 	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are being read again", "without a schema")
 
-	// A field that the type does not have, in a queue with no other letters: it is read, named and
-	// counted.
+	// A letter has a field that its type does not define, in a queue with no other letters. The
+	// letter is read, and the field is named and counted.
 	h.get("/schemas").not(t, "Newer than the schema")
 	h.arrive("email", 20, mailBody)
 	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
@@ -173,7 +173,7 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/schemas?set=notify").want(t, 200, "Set notify", "3 types", `action="/schemas/remove/confirm"`)
 	h.get("/schemas?set=gone").want(t, 200, "There is no set of this name in use")
 
-	// A new version, while somebody else uploads another.
+	// A new version is uploaded while somebody else uploads another.
 	second := h.upload("notify", "notify.proto", strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2;", 1)).want(t, 200, "New version of set notify", "field 2 tenant_id type int64 -&gt; string", "1 changed")
 	third := h.upload("notify", "notify.proto", notifySource+"message More { string a = 1; }").want(t, 200, "1 type added")
 	h.use(t, keyOf(t, third))

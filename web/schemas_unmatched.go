@@ -17,7 +17,7 @@ import (
 const (
 	unmatchedShown = 20              // queues on the page; one letter of each is decoded
 	unmatchedRows  = 50              // newest letters per queue whose sizes are reported
-	unmatchedTime  = 2 * time.Second // for all queues; the page says what was not examined by then
+	unmatchedTime  = 2 * time.Second // time limit for all queues; the page names the queues that were not examined by then
 )
 
 // unmatched lists the queues with letters for which no type was found. It describes the newest
@@ -84,7 +84,7 @@ func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) 
 	return err
 }
 
-// shape describes a letter that no type was found for.
+// shape describes a letter for which no type was found.
 type shape struct {
 	text    string
 	masked  bool
@@ -92,8 +92,8 @@ type shape struct {
 	closest []view.Candidate
 }
 
-// shapes caches descriptions of letters until types or bindings change. A live page requests the
-// descriptions again and again.
+// shapes caches descriptions of letters until types or bindings change, because a live page
+// requests the descriptions again and again.
 type shapes struct {
 	mu      sync.Mutex
 	decoder *payload.Decoder
@@ -107,7 +107,7 @@ const (
 	shapesKnown = 500
 )
 
-// of returns the cached shape of a letter. If the cache may be outdated, it clears the cache first.
+// of returns the cached shape of a letter. If the cache may be outdated, of clears it first.
 func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 
 const uploadPath = "/schemas/upload"
 
-// previewUpload handles POST /schemas/upload. It shows the changes that a file would make, but
-// makes none. The file is kept for useUpload.
+// previewUpload handles POST /schemas/upload. It shows the changes that a file would make, but does
+// not make them. The file is kept for useUpload.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		schemas, err := w.schemas()
@@ -42,7 +42,7 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 }
 
 // useUpload handles POST /schemas/upload/use, which the button on the preview page sends. If the
-// set has changed since the preview, it shows the preview again.
+// set has changed since the preview, useUpload shows a new preview.
 func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -124,8 +124,8 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters are affected if a
-// set is removed. It changes nothing.
+// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters the removal of a
+// set would affect. It changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	name, e, err := w.removeSet(r, true)
 	if err != nil {

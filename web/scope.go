@@ -8,11 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// The store keeps a request within its scope. This file does the same for what dlo knows from
-// elsewhere: connections, problems, and the latest look at each broker.
+// The store keeps a request within its scope. This file does the same for facts that are not in the
+// store: connections, problems, and the latest look at each broker.
 
 // brokers returns the state of the connections to the brokers and vhosts that the scope of a
-// request touches. Rights and inboxes concern everybody's letters, so a scope with bounds has none.
+// request touches. For a scope with bounds, it leaves out rights and inboxes, because they concern
+// everybody's letters.
 func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	all, scope := w.Brokers(), deadletter.ScopeOf(ctx)
 	if scope.Everywhere() {
@@ -25,8 +26,9 @@ func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	return all
 }
 
-// problems returns the problems that currently prevent dlo from working: its own and its brokers'.
-// A scope with bounds has those of its connections only, because the others can name any queue.
+// problems returns the problems that currently prevent dlo or its brokers from working. For a scope
+// with bounds, it returns only the problems of the scope's connections, because other problems can
+// name any queue.
 func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 	var list []deadletter.Problem
 	whole := deadletter.ScopeOf(ctx).Everywhere()

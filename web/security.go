@@ -21,8 +21,8 @@ const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 's
 // sandboxed.
 const bodyCSP = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-// headers sets the headers of every response. By default, responses must not be cached; static
-// files override this.
+// headers sets the headers of every response. By default, responses must not be cached. Static
+// files override this default.
 func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -58,9 +58,9 @@ func (w *Web) recover(next http.Handler) http.Handler {
 	})
 }
 
-// Hosts returns the allow list for the Host header. It contains the configured values. If there are
-// none, it contains the hosts of listen and public_url. If one of these is a loopback address, all
-// loopback names with its port are allowed.
+// Hosts returns the allow list for the Host header. It contains the configured values. If none are
+// configured, it contains the hosts of listen and public_url. If one of these hosts is a loopback
+// address, all loopback names with its port are allowed.
 func Hosts(listen, publicURL string, configured []string) []string {
 	if len(configured) > 0 {
 		return configured
@@ -86,9 +86,9 @@ func Hosts(listen, publicURL string, configured []string) []string {
 	return hosts
 }
 
-// hostAllowed rejects a request with 421 if its Host header is not on the allow list. An attacker's
-// DNS can point another name at this address (DNS rebinding). An entry without a port allows every
-// port. The liveness probe is exempt, because probes use an IP address.
+// hostAllowed rejects a request with 421 if its Host header is not on the allow list, because an
+// attacker's DNS can point another name at this address (DNS rebinding). An entry without a port
+// allows every port. The liveness probe is exempt, because probes use an IP address.
 func (w *Web) hostAllowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if len(w.Hosts) == 0 || r.URL.Path == "/healthz" || allowedHost(w.Hosts, r.Host) {
@@ -143,10 +143,11 @@ func (w *Web) sized(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin rejects requests that come from pages of other sites. It rejects all their unsafe
-// requests. It also rejects GETs that only dlo's own pages and programs may send: event streams and
-// requests that reveal masked values. Any other GET from another site is rejected unless somebody
-// followed a link. The other page could not read the response, but it could measure its timing.
+// sameOrigin rejects requests that come from pages of other sites. It rejects all unsafe requests
+// from such pages. It also rejects GETs that only dlo's own pages and programs may send: event
+// streams and requests that reveal masked values. Any other GET from another site is rejected
+// unless somebody followed a link. The page of the other site could not read the response, but it
+// could measure the time until the response.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()
@@ -162,7 +163,7 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 }
 
 // ownPage reports whether a GET request comes from one of dlo's own pages or programs.
-// CrossOriginProtection does not tell, because it checks only unsafe methods.
+// CrossOriginProtection does not report this, because it checks only unsafe methods.
 func ownPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"

@@ -118,9 +118,9 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	}
 }
 
-// TestAnotherSiteMayLinkHere checks that a person who follows a link sees the page. Requests that
-// another site's page sends on its own are rejected. That page cannot read the response, but it
-// could measure how long a search takes.
+// TestAnotherSiteMayLinkHere checks that a person who follows a link sees the page. If a page of
+// another site sends requests without a followed link, they are rejected. Such a page could not
+// read the response, but it could measure how long a search takes.
 func TestAnotherSiteMayLinkHere(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -187,7 +187,7 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 }
 
-// Without sign-in, every principal except "local" is rejected, whatever the handler.
+// A principal whose grant covers only another queue is rejected by every action on a letter.
 func TestEveryActionPassesTheGate(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
@@ -269,7 +269,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = h.Server()
-	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream outlives these
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream outlives these timeouts
 	server.Start()
 	defer server.Close()
 	res, err := http.Get(server.URL + "/events?since=0")

@@ -22,7 +22,7 @@ const (
 	sharedValue  = 80 // bytes; longer values are not compared
 )
 
-// values counts, for a number of letters, how often each field has each value.
+// values counts, for a number of letters, how many of them have each value in each field.
 type values struct {
 	counts map[string]map[string]int
 	of     int // letters
@@ -33,7 +33,7 @@ func inGroup(id deadletter.GroupID) query.Query {
 	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
 }
 
-// quietIn returns the query for the letters of a queue that stayed quiet after a requeue or a
+// quietIn returns the query for the letters of a queue that did not die again after a requeue or a
 // retry.
 func quietIn(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
@@ -74,7 +74,7 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 
 // shared returns the values that the newest letters of a group have in common, in body fields,
 // headers and properties. If different is set, it also returns the differences between these
-// letters and letters of the same queue that stayed quiet.
+// letters and letters of the same queue that did not die again.
 func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
 	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}
@@ -108,10 +108,11 @@ func commonest(in values) []view.Shared {
 }
 
 // differences returns the values that are much more frequent, or much rarer, here than among quiet
-// letters. It returns at most one value for each field, the greatest difference first.
+// letters. It returns at most one value for each field. The greatest difference comes first.
 //
-// If the presence of the whole field differs most, the value is "". Such a field is missing here,
-// or is set here with many values but rarely set among quiet letters.
+// If the field as a whole differs more than any of its values, the returned value is "". Such a
+// field is either missing here, or it is set here with many values and rarely set among quiet
+// letters.
 func differences(here, quiet values) []view.Different {
 	var list []view.Different
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
@@ -169,17 +170,17 @@ func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
-// telling reports whether a difference is more than sampling noise. The difference must be large.
-// It must also be at least two and a half times the standard error of the difference between the
-// two shares.
+// telling reports whether a difference is more than sampling noise. The difference must be at least
+// minGap. It must also be at least two and a half times the standard error of the difference
+// between the two shares.
 func telling(d view.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
 }
 
-// valuesOf returns a letter's values. Body fields are named as in a search, headers as header.NAME.
-// It also includes the properties that publishers choose.
+// valuesOf returns a letter's values. It names body fields as in a search, and headers as
+// header.NAME. It also includes the properties that publishers choose.
 func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {

@@ -22,7 +22,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	}
 	s.Bounded = !deadletter.ScopeOf(r.Context()).Everywhere()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.Path = "/schemas" // the default: an upload's body must not be read for the path
+		s.Path = "/schemas" // default for an upload, because its body must not be read for the path
 		if r.URL.Path != uploadPath {
 			s.Path = localPath(r.PostFormValue("return"))
 		}
@@ -68,8 +68,8 @@ func problem(p deadletter.Problem) view.Problem {
 	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
 }
 
-// theme stores the chosen theme in a cookie. The server can then render pages in the theme, so that
-// no page flashes.
+// theme stores the chosen theme in a cookie. The cookie lets the server render pages in the theme,
+// so that no page flashes.
 func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

@@ -14,7 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// signInRoutes are the pages for people who have not signed in. They show nothing of any letter.
+// signInRoutes adds the pages for people who have not signed in. These pages show nothing about any
+// letter.
 func (w *Web) signInRoutes(r chi.Router) {
 	r.Use(w.stranger, small)
 	r.Get("/signin", w.signInPage)
@@ -50,7 +51,8 @@ func (w *Web) browser(r *http.Request) identity.Browser {
 	return identity.Browser{Address: w.Address(r), Agent: r.UserAgent()}
 }
 
-// keep sets the cookie of a session; "" deletes it. It ends with the browser.
+// keep sets the cookie of a session, or deletes it if secret is "". The cookie ends when the
+// browser is closed.
 func (w *Web) keep(rw http.ResponseWriter, secret string) {
 	c := &http.Cookie{Name: identity.CookieName(w.Secure), Value: secret, Path: "/", HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteLaxMode}
 	if secret == "" {
@@ -85,8 +87,8 @@ func (w *Web) signIn(rw http.ResponseWriter, r *http.Request) {
 	redirect(rw, p.Next)
 }
 
-// refusedSignIn fills in why a password was refused, and returns the status, or 0 for another error
-// and for none.
+// refusedSignIn fills in the reason why a password was refused, and returns the status of the
+// response. It returns 0 if err is nil or is another error.
 func (w *Web) refusedSignIn(rw http.ResponseWriter, p *view.SignInPage, left int, err error) int {
 	var many identity.TooManyTriesError
 	switch {
@@ -120,7 +122,7 @@ func (w *Web) writeWelcome(rw http.ResponseWriter, r *http.Request, code, refuse
 	}
 }
 
-// welcome handles POST /welcome: somebody who was invited chooses a password, and is signed in.
+// welcome handles POST /welcome. A person who was invited chooses a password and is signed in.
 func (w *Web) welcome(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		w.fail(rw, r, formError(err))

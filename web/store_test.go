@@ -38,11 +38,11 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	}
 
 	all := url.Values{"action": {"requeue"}, "scope": {field(t, list, "scope")}, "q": {field(t, list, "q")}, "until": {field(t, list, "until")}}
-	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the others belong to the operation
+	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the other letters belong to the operation
 }
 
-// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the banner's form. Each can be given
-// only once.
+// TestPeopleSayWhetherTheStoreIsCurrent checks both answers in the banner's form. Each answer can
+// be given only once.
 func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -33,8 +33,8 @@ func startStream(rw http.ResponseWriter, kind, name string) stream {
 	return s
 }
 
-// alive extends the deadline for writing. If the writer does not support deadlines, the server's
-// applies.
+// alive extends the deadline for writing. If the writer does not support deadlines, the deadline of
+// the server applies.
 func (s stream) alive() { s.control.SetWriteDeadline(time.Now().Add(stalled)) }
 
 // Write sends b in pieces and extends the deadline for each, so that a slow client can take as long

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	burstSeconds = 5      // after a quiet time, as many requests may come at once as in that time
-	unknownASec  = 10     // requests of an address from which nobody known asks
-	maxLimited   = 10_000 // principals and addresses that are remembered
+	burstSeconds = 5      // after a quiet time, up to this many seconds' worth of requests may come at once
+	unknownASec  = 10     // requests per second of an address without a known principal
+	maxLimited   = 10_000 // maximum number of principals and addresses that are remembered
 )
 
 // throttle limits how fast requests arrive, for each key.
@@ -25,14 +25,14 @@ type throttle struct {
 	known map[string]*rate.Limiter
 }
 
-// wait takes a place for a request, or returns how long to wait for one.
+// wait takes a place for a request. If there is none, it returns the time to wait for one.
 func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limiter := l.known[key]
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
-			for k, one := range l.known { // who has been quiet starts again with a full burst anyway
+			for k, one := range l.known { // a key that has been quiet starts again with a full burst anyway
 				if one.TokensAt(now) >= float64(one.Burst()) {
 					delete(l.known, k)
 				}

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// TestLimits checks that neither one principal nor one address from which nobody known asks can
-// keep dlo busy, and that the others are served meanwhile.
+// TestLimits checks that neither one principal nor one address without a known principal can keep
+// dlo busy, and that other requests are still served.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	refused("ana", "192.0.2.1", 10, 200)
-	refused("bob", "192.0.2.1", 10, 200) // whoever asked there before
+	refused("bob", "192.0.2.1", 10, 200) // the limit of ana at the same address does not count
 	refused("", "192.0.2.2", 50, 401)
 	refused("", "192.0.2.3", 50, 401)
 	for i := range 10_050 { // more addresses than are remembered

@@ -15,8 +15,8 @@ const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, m
 
 const longQueue = "orders-eu-west-1.billing.invoices.renderer.high-priority.v2.consumer-group-17.work"
 
-// TestWhatIsCutHasATooltip uses realistic names and errors. It checks that whatever is cut off can
-// be read in another way.
+// TestWhatIsCutHasATooltip uses realistic names and errors. It checks that any text that is cut off
+// has a tooltip.
 func TestWhatIsCutHasATooltip(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t, withDigests)
@@ -71,8 +71,8 @@ func TestThePhoneShowsNow(t *testing.T) {
 }
 
 // TestTimesAreInUTCOrLocal checks that one button changes the times of all pages, including parts
-// fetched later. The next page remembers the choice. The clocks of server and browser are days
-// apart here: what counts as today is up to the server's clock.
+// fetched later. The next page remembers the choice. In this test, the clocks of server and browser
+// are days apart, and the server's clock determines which times are today.
 func TestTimesAreInUTCOrLocal(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

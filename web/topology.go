@@ -13,7 +13,7 @@ import (
 
 // Topology looks at dead-letter paths.
 type Topology interface {
-	Reports() []topology.Report // the latest look at each vhost
+	Reports() []topology.Report // the report of the latest look at each vhost
 	// Plan plans policies that lead dead letters to dlo. Its errors wrap ErrNotFound or
 	// ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)
@@ -41,7 +41,7 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 }
 
 // faults puts the faults of the dead-letter paths on the page of queues, the most urgent first.
-// Findings of a vhost that differ only in the queue are one fault.
+// Findings of a vhost that differ only in the queue are shown as one fault.
 func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
 	for i := range reports {
@@ -66,7 +66,7 @@ func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
 func placeOf(broker, vhost string) string { return broker + ", vhost " + vhost }
 
 // alike returns the findings of all vhosts, the most urgent first. Findings that differ only in the
-// queue are together.
+// queue are in one list.
 func alike(reports []topology.Report) [][]topology.Finding {
 	var all [][]topology.Finding
 	for i := range reports {
@@ -110,8 +110,8 @@ func (w *Web) fault(same []topology.Finding) view.Fault {
 	return p
 }
 
-// planFor returns the plan that cures findings which differ only in the queue, or nil if no policy
-// cures them.
+// planFor returns the plan that cures findings that differ only in the queue. It returns nil if no
+// policy cures them.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {

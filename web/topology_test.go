@@ -34,8 +34,9 @@ func report(found ...topology.Finding) topology.Report {
 	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
 }
 
-// TestFaultsOfThePaths checks the list of faults on the page of queues: the most urgent first,
-// equal ones together, with the commands that cure them, and what could not be looked at.
+// TestFaultsOfThePaths checks the list of faults on the page of queues. The most urgent faults come
+// first, and equal faults are shown together, with the commands that cure them. The page also names
+// the parts that dlo could not look at.
 func TestFaultsOfThePaths(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -93,8 +94,9 @@ func (r *relooked) Reports() []topology.Report { return r.Load().Reports() }
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 
-// TestAFindingIsAnEvent checks that open pages are told when a look at the dead-letter paths found
-// something else, and only then. A reader who may not see the queue is not told.
+// TestAFindingIsAnEvent checks that open pages get an event if a look at the dead-letter paths
+// finds something else than the look before, and only then. A reader who may not see the queue gets
+// no event.
 func TestAFindingIsAnEvent(t *testing.T) {
 	t.Parallel()
 	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {
@@ -120,7 +122,7 @@ func TestAFindingIsAnEvent(t *testing.T) {
 			defer stream.Body.Close()
 			same := report()
 			same.ReadAt = start.Add(30 * time.Second)
-			paths.Store(&looked{same}) // it found the same
+			paths.Store(&looked{same}) // the second look had the same result
 			h.late.Add(int64(11 * time.Second))
 			lines := make(chan string)
 			go func() {
@@ -133,14 +135,14 @@ func TestAFindingIsAnEvent(t *testing.T) {
 			}()
 			wait := 20 * time.Second
 			if want == "" {
-				wait = 5 * time.Second // at least two ticks
+				wait = 5 * time.Second // time for at least two ticks
 			}
 			more := report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none"})
 			more.ReadAt = start.Add(time.Minute)
 			select {
 			case l := <-lines:
 				t.Fatal("an event though nothing changed: " + l)
-			case <-time.After(3 * time.Second): // some ticks of the stream
+			case <-time.After(3 * time.Second): // time for some ticks of the stream
 			}
 			paths.Store(&looked{more})
 			h.late.Add(int64(11 * time.Second))

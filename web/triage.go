@@ -131,8 +131,8 @@ func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine)
 	return fixed, nil
 }
 
-// done returns the decision that the reader has just made. The URL contains only the decision's id;
-// the text comes from the store.
+// done returns the decision that the reader has just made. The URL contains only the decision's id.
+// The text comes from the store.
 func (w *Web) done(r *http.Request) (*view.Done, error) {
 	form := r.URL.Query()
 	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
@@ -171,7 +171,7 @@ func (w *Web) done(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// doneAt returns the URL to go back to. It contains the decision's id.
+// doneAt returns the URL to go back to, with the decision's id added.
 func doneAt(back string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(back))
 	if err != nil {
@@ -187,7 +187,8 @@ func doneAt(back string, d deadletter.Decided) string {
 	return u.String()
 }
 
-// decideForm handles POST /triage. It records the decision in a form for the chosen groups.
+// decideForm handles POST /triage. It records the decision that a form contains, for the chosen
+// groups.
 func (w *Web) decideForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)

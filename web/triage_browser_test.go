@@ -45,8 +45,8 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	rows(37)
 	press("a")
 	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner'`)
-	// The protocol types the key into the field although the page handled it. A real keyboard does
-	// not.
+	// The browser protocol types the key into the field although the page handled the key. A real
+	// keyboard does not.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
 	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
@@ -78,7 +78,7 @@ func TestTheInboxStandsStill(t *testing.T) {
 	h.receive("email", 1, "x")
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
-	h.receive("billing", 9, "x") // it would be first, as it has the most letters
+	h.receive("billing", 9, "x") // the group would be first, because it has the most letters
 	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
 	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
 		t.Errorf("the list moved: %s", got)
@@ -95,8 +95,8 @@ func TestTheInboxStandsStill(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestWhatComesBackIsSeen checks that the panel beside the list follows its row. A resolved group
-// that fails again counts as new in the list.
+// TestWhatComesBackIsSeen checks that the panel beside the list follows the row of its group. A
+// resolved group that fails again counts as new in the list.
 func TestWhatComesBackIsSeen(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -105,7 +105,7 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	tab.Do(chromedp.KeyEvent("j"))
-	for n := 2; n <= 4; n++ { // the first one was there before the key press
+	for n := 2; n <= 4; n++ { // the first group was present before the key press
 		eventually(t, tab, fmt.Sprintf(`(document.querySelector('.peek')?.innerText ?? '').includes('%d dead')`, n))
 		h.receive("sms", 1, "x")
 	}
@@ -117,8 +117,8 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 	silent(t, tab)
 }
 
-// TestTheCursorIsFoundAgain checks that Back from a group leads to its row. Leaving a menu with Esc
-// keeps the cursor in place.
+// TestTheCursorIsFoundAgain checks that Back from a group's page leads to the row of the group.
+// Leaving a menu with Esc keeps the cursor in place.
 func TestTheCursorIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
@@ -182,7 +182,7 @@ func TestTriageIsAccessible(t *testing.T) {
 	}
 }
 
-// Inbox zero shows what was decided, also on a phone.
+// Inbox zero shows the decisions that were made, also on a phone.
 func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

@@ -39,7 +39,7 @@ func (d digests) Last(ctx context.Context) (string, deadletter.Digest, error) {
 
 func withDigests(o *web.Options) { o.Digests = digests{o.Store.(*store.Store)} }
 
-// A decision about a group is made on the page. The page says what was decided, and undoes it.
+// A decision about a group is made on the page. The page shows the decision and undoes it.
 func TestTriageByForms(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -88,7 +88,7 @@ func TestTriageByForms(t *testing.T) {
 	}
 	h.get("/groups/G-77").want(t, 404)
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
-	// If one of the groups has changed since, the undo says which group was undone.
+	// If one of the groups has changed since the decision, the undo says which group was undone.
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
@@ -130,8 +130,8 @@ func TestAssigningCompletesNames(t *testing.T) {
 	}
 }
 
-// Letters of groups are requeued and discarded through the same plan as any selection. It covers
-// the letters that needed a person when the page was requested.
+// Letters of groups are requeued and discarded through the same plan as any selection. The plan
+// covers the letters that needed a person when the page was requested.
 func TestActionsOnGroups(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -145,7 +145,7 @@ func TestActionsOnGroups(t *testing.T) {
 }
 
 // TestTheDigestSaysWhatADeployHasEnded checks that groups that became quiet after a deploy are
-// offered for a requeue. The number leads to exactly their letters.
+// offered for a requeue. The shown number leads to exactly the letters of these groups.
 func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -162,7 +162,8 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
 }
 
-// A deploy does not count as the fix of a group that had been quiet for a long time before it.
+// A deploy does not count as the fix of a group that had already been quiet for a long time before
+// the deploy.
 func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -174,7 +175,7 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	h.get("/triage?tab=digest").want(t, 200, "1 group").not(t, "ready to requeue")
 }
 
-// The digest on the page, as it is sent, and sent immediately.
+// The page shows the digest as it is sent, and can send it immediately.
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDigests)
@@ -210,7 +211,7 @@ func TestWhatLettersShare(t *testing.T) {
 	h.get("/groups/G-1").want(t, 200, "What they have in common", "customer.<wbr>tier", "Of the newest 4 letters")
 }
 
-// Anybody who deploys can mark the deploy. A group that begins after a deploy names it.
+// Anybody who deploys can mark the deploy. A group that begins after a deploy names that deploy.
 func TestDeploysAreMarked(t *testing.T) {
 	t.Parallel()
 	h := open(t)

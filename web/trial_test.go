@@ -37,9 +37,9 @@ func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string
 	return *s.newest, nil
 }
 
-// TestThreeStepsToTheFirstLetter checks that an empty store shows these steps. dlo's own trial
+// TestThreeStepsToTheFirstLetter checks that an empty store shows three steps. dlo's own trial
 // letters do not count as letters. A trial is possible once the broker is connected, if the
-// configuration permits it.
+// configuration permits a trial.
 func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
@@ -71,7 +71,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
 	h.get("/letters/"+string(id)).want(t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`)
 	h.get("/triage").not(t, "dlo.try")
-	h.get("/queues").want(t, 200, "dlo.try") // its letter is dead
+	h.get("/queues").want(t, 200, "dlo.try") // the letter of the trial is dead
 	if err := h.store.ExpireTrials(t.Context(), start.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestATrialByTheAPI(t *testing.T) {
 }
 
 // TestWhoMayNotBeginsNoTrial checks that a caller without permission can neither start a trial nor
-// connect to brokers.
+// make dlo connect to brokers.
 func TestWhoMayNotBeginsNoTrial(t *testing.T) {
 	t.Parallel()
 	s := &staged{}

@@ -9,8 +9,8 @@ import (
 )
 
 // tried applies to an operation that requeued a single letter. It fills in the letter's history
-// since then, second by second. While the letter may still be in its queue, it asks the broker
-// about the queue.
+// since the requeue, second by second. While the letter may still be in its queue, it asks the
+// broker about the queue.
 func (w *Web) tried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil

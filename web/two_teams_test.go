@@ -20,12 +20,12 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// teams is a house with the letters of two teams. Each text of team B contains the canary.
+// teams is a house with the letters of two teams. Every text of team B contains the canary.
 type teams struct {
 	*house
 	who  deadletter.Principal
-	a, b []deadletter.ID // some letters of each
-	n    map[string]int  // letters of each queue
+	a, b []deadletter.ID // some letters of each team
+	n    map[string]int  // number of letters of each queue
 	said string          // the word in bodies, headers and properties; "" = the queue's word
 }
 
@@ -96,7 +96,8 @@ func (h *teams) die(queue, word string, n int) []deadletter.ID {
 	return ids
 }
 
-// twoTeams returns a house in which team B and an admin did everything that leaves a text behind.
+// twoTeams returns a house in which team B and an admin took every action that leaves a text
+// behind.
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}
@@ -122,7 +123,7 @@ func twoTeams(t *testing.T) *teams {
 	h.who = teamB
 	id := string(h.b[0])
 	h.patchJSON("/api/v1/groups/G-2", `{"owner":"kanarie-owner","note":"kanarie-note","ticket":"https://kanarie.example/1","severity":"notify"}`).want(t, 200)
-	h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-3","G-4"]}`).want(t, 200) // G-3 is of A
+	h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-3","G-4"]}`).want(t, 200) // G-3 belongs to team A
 	h.patchJSON("/api/v1/groups/G-5", `{"status":"resolved"}`)
 	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"queue:b.kanarie"}`).want(t, 201)
 	h.postJSON("/api/v1/overrides", `{"queue":"b.kanarie","to":"b.kanarie.other","reason":"kanarie-reason"}`).want(t, 201)
@@ -133,7 +134,7 @@ func twoTeams(t *testing.T) *teams {
 	h.postJSON("/api/v1/annotations", `{"broker":"main","vhost":"/","queue":"b.kanarie","message_id":"kanarie-m-2-1","error_type":"kanarie.Error","message":"kanarie","stack":"kanarie","service":"kanarie"}`)
 	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(h.b[5])+`"],"reason":"kanarie-alone"}`).want(t, 202)
 	h.postJSON("/api/v1/operations", `{"action":"hold","q":"(","reason":"x"}`)
-	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // what is done to a letter of A tells A who did it and why
+	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // the record of an action on a letter of team A shows team A who acted and why
 	both := fmt.Sprintf(`["%s","%s","%s"]`, h.a[7], h.b[7], h.b[8])
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":`+both+`,"reason":"both"}`).want(t, 202)
 	h.who = teamB
@@ -148,7 +149,7 @@ func twoTeams(t *testing.T) *teams {
 	return h
 }
 
-// twoReports is a look that found a fault in a queue of each team.
+// twoReports returns the report of a look that found a fault in a queue of each team.
 func twoReports() topology.Report {
 	fault := func(queue, word string) topology.Finding {
 		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
@@ -163,7 +164,7 @@ func twoReports() topology.Report {
 	return r
 }
 
-// asked replaces the parameters of routes with what exists, of both teams.
+// asked returns the paths of routes, with parameters that name existing objects of both teams.
 func (h *teams) asked() []string {
 	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.b[0]), string(h.b[7])}}
 	for i := 1; i <= 6; i++ {
@@ -208,11 +209,13 @@ func (h *teams) asked() []string {
 		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one", "/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead", "/api/v1/letters/histogram?q=")
 }
 
-// echo matches what a response repeats of the request.
+// echo matches the canary in a response. A response may contain the canary only where it repeats
+// the request.
 var echo = regexp.MustCompile(`(?i)kanarie`)
 
-// TestTwoTeams checks that no byte of the letters of others is in anything that a team gets, as
-// viewers and as admins. What the roles between them get is a part of that.
+// TestTwoTeams checks that a response to a team contains no byte of the letters of others. It
+// requests every page as a viewer and as an admin. The roles between these two get no more than an
+// admin.
 func TestTwoTeams(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -235,14 +238,14 @@ func TestTwoTeams(t *testing.T) {
 	}
 }
 
-// clean reports a canary in a response, its headers included, that was not in the request.
+// clean reports an error if a response or its headers contain a canary that was not in the request.
 func (h *teams) clean(what, request string, a answer) {
 	h.t.Helper()
 	text := strings.ReplaceAll(a.text, "<wbr>", "")
 	for _, values := range a.Header {
 		text += "\n" + strings.Join(values, "\n")
 	}
-	// A page may repeat the query, its terms, and addresses that contain it.
+	// A page may repeat the query, the terms of the query, and addresses that contain the query.
 	for _, part := range []string{"queue:b.kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "b.kanarie", "kanarie"} {
 		if strings.Contains(request, part) {
 			_, value, _ := strings.Cut(part, ":")
@@ -255,7 +258,7 @@ func (h *teams) clean(what, request string, a answer) {
 	}
 }
 
-// TestTwoTeamsCount checks that what a team counts is what it can list.
+// TestTwoTeamsCount checks that a team counts exactly the letters that it can list.
 func TestTwoTeamsCount(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -279,7 +282,7 @@ func TestTwoTeamsCount(t *testing.T) {
 		for _, v := range values {
 			sum += v.Count
 		}
-		if sum != own && !strings.HasPrefix(field, "body.") { // those are of a sample
+		if sum != own && !strings.HasPrefix(field, "body.") { // facets of body fields count a sample only
 			t.Errorf("the facet %s has %d letters, want %d: %v", field, sum, own, values)
 		}
 	}
@@ -303,8 +306,8 @@ func TestTwoTeamsCount(t *testing.T) {
 	}
 }
 
-// TestTwoTeamsAct checks that nobody acts on the letters of others, and is told the same of them as
-// of what does not exist.
+// TestTwoTeamsAct checks that nobody acts on the letters of others. The response is the same as for
+// objects that do not exist.
 func TestTwoTeamsAct(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -353,12 +356,13 @@ func TestTwoTeamsAct(t *testing.T) {
 		return h.postJSON("/api/v1/overrides", `{"queue":"a.one","to":"`+queue+`"}`)
 	})
 
-	// What is merged with groups of others, or works on their letters too, is not theirs to change.
+	// A team may not change a group that is merged with groups of others, or an operation that also
+	// works on letters of others.
 	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
 	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
 	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
 	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"])))
-	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name of a view of others is free
+	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name is free, although a view of others has it
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":""}`).want(t, 202)
 	for range 30 {
 		h.advance()
@@ -371,8 +375,8 @@ func TestTwoTeamsAct(t *testing.T) {
 	}
 }
 
-// TestEventsKeepToTheScope checks that a stream says nothing when letters of others arrive, and
-// something when one's own do.
+// TestEventsKeepToTheScope checks that a stream sends no event when letters of others arrive, and
+// sends one when the reader's own letters arrive.
 func TestEventsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -403,7 +407,8 @@ func TestEventsKeepToTheScope(t *testing.T) {
 }
 
 // TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
-// finds nothing by them. Somebody who reads one queue and sees the others reads that one only.
+// cannot find letters by them. A person who may read one queue and may only see the others can read
+// letters of that queue only.
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}

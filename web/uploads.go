@@ -6,9 +6,9 @@ import (
 )
 
 // uploads keeps files on the server between the two steps of an upload. The second step's form
-// could carry the file instead, but a form cannot choose a file again on its own, and the encoded
-// file would be a third larger. The server can also be sure that it uses the file that was
-// previewed.
+// could carry the file instead. But a form cannot choose a file again on its own, and the encoded
+// file would be a third larger. Keeping the file also guarantees that the server uses the file that
+// was previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload
@@ -18,7 +18,7 @@ type uploads struct {
 type upload struct {
 	by, name, fileName string
 	file               []byte
-	was                string // the version of the set that it was compared with; "" = none
+	was                string // the version of the set that the file was compared with; "" = none
 	at                 time.Time
 }
 
@@ -60,7 +60,7 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// of returns the file with the given key, if the person named by has uploaded it.
+// of returns the file with the given key, if it was uploaded by the person named by.
 func (u *uploads) of(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// An admin can view the pages under another grant, to see what others see. The grant is in a cookie
-// of the browser. It needs no signature: only who may change rights is read from it, and it only
-// takes rights away.
+// An admin can view the pages under another grant, to see what others see. A cookie of the browser
+// contains the grant. The cookie needs no signature. dlo reads it only from people who may change
+// rights, and it only takes rights away.
 const viewAsFor = time.Hour
 
 // viewAsCookie returns the name of that cookie.
@@ -26,8 +26,8 @@ func (w *Web) viewAsCookie() string {
 	return "dlo-view-as"
 }
 
-// viewedAs returns the principal under the grant that the cookie of the request names. Scripts and
-// tokens have their own grants.
+// viewedAs returns the principal under the grant that the cookie of the request names. It ignores
+// the cookie in requests of scripts and tokens, which have their own grants.
 func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Principal {
 	c, err := r.Cookie(w.viewAsCookie())
 	if err != nil || forScripts(r) || !p.MayEverywhere(deadletter.VerbAccess) {
@@ -48,7 +48,7 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 	if err != nil {
 		return p
 	}
-	for _, had := range p.Grants { // who has to confirm their password still has to
+	for _, had := range p.Grants { // the need to give the password again is kept
 		g.Again = cmp.Or(g.Again, had.Again)
 	}
 	p.Grants, p.As = []deadletter.Grant{g}, g.Words()
@@ -90,7 +90,7 @@ func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration)
 	http.SetCookie(rw, &http.Cookie{Name: w.viewAsCookie(), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
 }
 
-// viewAsForm returns the form on the page of the account, or nil for those who may not use it.
+// viewAsForm returns the form on the account page, or nil for a principal that may not use it.
 func viewAsForm(p deadletter.Principal) *view.ViewAs {
 	if !p.MayEverywhere(deadletter.VerbAccess) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestViewAs checks that an admin sees the pages as others do, by the cookie of the form, and that
-// nobody gains a right by such a cookie.
+// TestViewAs checks that the cookie of the form shows an admin the pages as others see them, and
+// that nobody gains a right by such a cookie.
 func TestViewAs(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
@@ -44,7 +44,7 @@ func TestViewAs(t *testing.T) {
 		t.Error("the cookie stays")
 	}
 
-	// The cookie of an admin, in the browser of somebody who sees less.
+	// The cookie of an admin is used in the browser of somebody who sees less.
 	whole := h.post("/view-as", url.Values{"role": {"admin"}}).want(t, 303)
 	cookie = whole.Cookies()[0]
 	h.who = teamA(deadletter.RoleViewer)

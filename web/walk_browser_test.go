@@ -46,15 +46,15 @@ addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.
 // step is an entry that watchKeys recorded: a key press with the state of the page, or a request.
 type step struct {
 	Key, Path, Menu, Here, Ticked string
-	Can                           string // actions offered on a group's page
+	Can                           string // actions that a group's page offers
 	Dialog, Field, Undo           bool
 	Ready                         bool // the scripts of the page have run
 
 	To, IDs, Does string
 }
 
-// about returns the rows that a deciding key applies to: the selected rows, or otherwise the row
-// under the cursor.
+// about returns the rows that a deciding key applies to. These are the selected rows or, if no row
+// is selected, the row under the cursor.
 func (s step) about() string {
 	if s.Ticked != "" {
 		return s.Ticked
@@ -63,8 +63,8 @@ func (s step) about() string {
 }
 
 // TestKeysActOnWhatIsUnderTheCursor presses random keys in triage while groups arrive and responses
-// are delayed. Each request must be about the row that was under the cursor when its key was
-// pressed, or about the selected rows. With DLO_SOAK=1 it runs 50 walks.
+// are delayed. Each request must be about the selected rows, or about the row that was under the
+// cursor when its key was pressed. With DLO_SOAK=1, it runs 50 walks.
 func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 	t.Parallel()
 	seeds := 4
@@ -72,7 +72,7 @@ func TestKeysActOnWhatIsUnderTheCursor(t *testing.T) {
 		seeds = 50
 	}
 	var decided atomic.Int64
-	t.Cleanup(func() { // over all walks: a single one may spend its keys in dialogs and fields
+	t.Cleanup(func() { // checked over all walks, because a single walk may spend its keys in dialogs and fields
 		if !t.Failed() && !testing.Short() && decided.Load() < int64(5*seeds) {
 			t.Errorf("%d requests in %d walks: they decide nothing", decided.Load(), seeds)
 		}
@@ -174,8 +174,8 @@ func checkWalk(t *testing.T, steps []step) int {
 	return decided
 }
 
-// wants returns the request that a key must cause, if any. aimed are the rows that the open menu is
-// about.
+// wants returns the request that a key must cause, if any. The argument aimed names the rows that
+// the open menu applies to.
 func (s step) wants(aimed string) (asked, bool) {
 	group, onGroup := strings.CutPrefix(s.Path, "/groups/")
 	about := s.about()

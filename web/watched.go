@@ -17,9 +17,9 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// watched returns all queues that the latest looks found, and those in which letters died. They are
-// sorted by broker, vhost and name, and those of dlo come last. states are the queues in which
-// letters died.
+// watched returns all queues that the latest looks found, and the queues in which letters died.
+// They are sorted by broker, vhost and name, and dlo's own queues come last. The argument states
+// contains the queues in which letters died.
 func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *Web) looked(ctx context.Context, o deadletter.Origin) bool {
 	})
 }
 
-// watchedOf returns a queue of a report as the pages show it.
+// watchedOf returns a queue of a report in the form in which pages show it.
 func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	q := view.WatchedQueue{
 		Origin: deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name}, Kind: d.Kind, Ready: figure(d.Ready), Unacked: figure(d.Unacked), Consumers: figure(d.Consumers), Published: d.Published, Acked: d.Acked,
@@ -79,7 +79,7 @@ func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	return q
 }
 
-// figure returns a number, or -1 if it is unknown.
+// figure returns a number, or -1 if the number is unknown.
 func figure(f topology.Figure) int {
 	if !f.Known {
 		return -1
@@ -96,8 +96,8 @@ func (w *Web) ruled(shown []view.WatchedQueue) {
 	}
 }
 
-// ruleOf returns the name of the rule for a letter that a consumer of a queue rejects, as far as
-// the queue alone decides.
+// ruleOf returns the name of the rule that applies if a consumer of a queue rejects a letter. It
+// knows nothing else about the letter.
 func (w *Web) ruleOf(o deadletter.Origin) string {
 	if w.Rules == nil {
 		return ""
@@ -109,8 +109,8 @@ func (w *Web) ruleOf(o deadletter.Origin) string {
 	}).Rule
 }
 
-// filtered returns the queues of a page. name is a part of the name or a glob. from is the number
-// of queues on the pages before.
+// filtered returns the queues of a page. The argument name is a part of the queue's name or a glob,
+// and from is the number of queues on the pages before.
 func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueues {
 	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
 	if only == view.OnlyLosing || only == view.OnlyLetters {
@@ -138,5 +138,5 @@ func queueQuery(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 }
 
-// ownLast orders queues of dlo behind the others.
+// ownLast orders dlo's own queues behind the others.
 func ownLast(a, b view.WatchedQueue) int { return min(1, len(a.Own)) - min(1, len(b.Own)) }

@@ -90,20 +90,21 @@ type Options struct {
 	Watch     time.Duration                                     // how long a letter must stay away to be quiet; 0: not shown
 	Now       func() time.Time                                  // nil: time.Now
 	Log       *slog.Logger                                      // nil: discarded
-	Actor     func(*http.Request) (deadletter.Principal, error) // who asks; nil: deadletter.Local
+	Actor     func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
 	Users     *identity.Accounts                                // dlo's own users; nil: none
-	Granted   func(name string) []deadletter.Grant              // what the configuration grants a user or a token; nil: nothing
+	Granted   func(name string) []deadletter.Grant              // grants of the configuration for a user or a token; nil: none
 	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https
-	BasePath  string                                            // below which people reach dlo, such as /dlo; "": at the root
-	Requests  float64                                           // of one principal per second; 0: no limit
-	Address   func(*http.Request) string                        // from which address; nil: the other end of the connection
+	BasePath  string                                            // path below which people reach dlo, such as /dlo; "": at the root
+	Requests  float64                                           // limit for one principal per second; 0: no limit
+	Address   func(*http.Request) string                        // address that a request comes from; nil: the other end of the connection
 
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // broker's facts about a queue; nil: unknown
 }
 
-// Setup names the source of letters for the example on first run: the broker, its dead-letter
-// exchange, the first inbox, and the vhost of both. Exchange is "" if dlo declares none.
+// Setup names the source of letters for the example on first run. It names the broker, its
+// dead-letter exchange, the first inbox, and the vhost of the exchange and the inbox. Exchange is
+// "" if dlo declares none.
 type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
@@ -111,7 +112,7 @@ type Web struct {
 	Options
 	router   chi.Router
 	open     bool   // everybody is local
-	heavy    places // limits the bodies that are decoded at a time
+	heavy    places // limits how many bodies are decoded at a time
 	lists    lists
 	loading  places        // limits schema uploads
 	looks    places        // limits searches through letters
@@ -128,7 +129,7 @@ type Web struct {
 }
 
 const (
-	maxHeavy   = 4   // memory is limited per body, so pages use at most this many times that
+	maxHeavy   = 4   // memory is limited per body; pages use at most this many times that limit
 	maxLoading = 1   // schema uploads are compiled one at a time, and no page waits for them
 	maxStreams = 128 // maximum number of open event streams
 )
@@ -207,7 +208,7 @@ func (w *Web) Server() *http.Server {
 // places limits how many tasks of one kind run at a time.
 type places chan struct{}
 
-// turn waits for a place until ctx ends. done releases the place.
+// turn waits for a place until ctx ends. The returned function done releases the place.
 func (p places) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case p <- struct{}{}:
@@ -217,11 +218,12 @@ func (p places) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// turn waits for a place among the tasks that need much memory, until ctx ends. done releases the
-// place.
+// turn waits for a place among the tasks that need much memory, until ctx ends. The returned
+// function done releases the place.
 func (w *Web) turn(ctx context.Context) (done func(), err error) { return w.heavy.turn(ctx) }
 
-// decode decodes a body, at most maxHeavy at a time. It waits for its turn until ctx ends.
+// decode decodes a body. At most maxHeavy bodies are decoded at a time. decode waits for its turn
+// until ctx ends.
 func (w *Web) decode(ctx context.Context, l *deadletter.Letter) (*payload.Document, error) {
 	return w.decodeBy(ctx, w.Decoder(), l)
 }

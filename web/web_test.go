@@ -28,7 +28,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// house is a Web with a real store and a real desk. It has no broker; tests set the broker's status
+// house is a Web with a real store and a real desk. It has no broker. Tests set the broker's status
 // and facts.
 type house struct {
 	*web.Web
@@ -44,7 +44,7 @@ type house struct {
 
 	book       *rules.Book // used by the classifier
 	classifier *classify.Classifier
-	failure    string           // what letters die of; "" = what they always die of
+	failure    string           // error that letters die of; "" = the usual error
 	headers    deadletter.Table // extra headers of received letters
 }
 

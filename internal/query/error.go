@@ -9,7 +9,7 @@ import (
 // Error is a mistake in a query, with its position.
 type Error struct {
 	Pos  int    // offset of the first wrong byte, from 0
-	Want string // what is wrong there, and what would be right
+	Want string // the mistake at Pos, and the correct form
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("at character %d: %s", e.Pos+1, e.Want) }
@@ -24,8 +24,8 @@ func mistake(pos int, format string, args ...any) *Error {
 // shown returns text from a query in a form that is safe in errors.
 func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
-// near returns " (did you mean X?)" for the most similar name if it differs by only a few changes,
-// and "" otherwise.
+// near returns " (did you mean X?)" for the most similar name if that name differs by only a few
+// changes. Otherwise it returns "".
 func near(to string, names []string) string {
 	to = deadletter.Cut(to, 40)
 	best, fewest := "", max(1, len(to)/3)+1
@@ -40,8 +40,8 @@ func near(to string, names []string) string {
 	return " (did you mean " + best + "?)"
 }
 
-// distance returns the number of bytes to insert, delete, replace or swap with their neighbour to
-// turn a into b (optimal string alignment).
+// distance returns the number of byte changes that turn a into b (optimal string alignment). A
+// change inserts, deletes or replaces a byte, or swaps it with its neighbour.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

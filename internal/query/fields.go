@@ -17,7 +17,7 @@ const (
 	Broker        Field = "broker"
 	Reason        Field = "reason"
 	Type          Field = "type"
-	ErrorText     Field = "error" // the name Error is a type
+	ErrorText     Field = "error" // not Error, which is the name of a type
 	Group         Field = "group"
 	Rule          Field = "rule"
 	Severity      Field = "severity"
@@ -42,7 +42,7 @@ const (
 	Sort          Field = "sort"  // sets the order of a list; selects nothing
 	Words         Field = "words" // free text; written without a field name
 
-	// For queries of the audit, not of letters.
+	// These fields are for queries of the audit, not of letters.
 	Who    Field = "who"
 	Action Field = "action"
 	Target Field = "target"
@@ -83,7 +83,7 @@ var enumerations = map[Field]struct {
 	Via:      {append(texts(deadletter.Ways), NotRecorded), "there is no way"},
 }
 
-// texts returns names as written in queries: without spaces.
+// texts returns names in the form in which queries write them, without spaces.
 func texts[T ~string](names []T) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

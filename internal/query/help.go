@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FieldHelp is what the query box and shell completion show about a field.
+// FieldHelp is the help that the query box and shell completion show about a field.
 type FieldHelp struct {
 	Field   Field
 	Example string   // a whole term
@@ -16,7 +16,7 @@ type FieldHelp struct {
 }
 
 // Help returns one entry for each of Fields, in order. It does not list values found in letters,
-// such as queues: only the store knows them.
+// such as queues, because only the store knows these values.
 func Help() []FieldHelp {
 	durations := []string{"15m", "1h", "24h", "7d", "today", "yesterday"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}

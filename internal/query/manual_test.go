@@ -157,8 +157,8 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	}
 }
 
-// TestTheManualSaysWhereStarsMayBe checks the two lists in the manual: fields that allow stars
-// anywhere, and fields that allow one at the end.
+// TestTheManualSaysWhereStarsMayBe checks the two lists in the manual. One list has the fields that
+// allow stars anywhere, and the other has the fields that allow one star at the end.
 func TestTheManualSaysWhereStarsMayBe(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

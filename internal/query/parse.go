@@ -12,14 +12,14 @@ const MaxText = 4096
 
 const (
 	maxTerms  = 50
-	maxValues = 500 // per term: they become bound parameters
+	maxValues = 500 // for each term, because values become bound parameters
 )
 
 // Options are the settings for parsing that a query's text does not contain.
 type Options struct {
 	Fields []Field                 // fields that terms can query; nil = those of letters
 	Now    time.Time               // for relative times; zero = time.Now()
-	Masked func(field string) bool // whether a field may not be asked for, for example "header.authorization", "body.customer.email" or "message_id"; nil: none is masked
+	Masked func(field string) bool // whether queries may not use a field, for example "header.authorization", "body.customer.email" or "message_id"; nil: all may be used
 	Body   func(path string) bool  // reports whether an index knows a path of the body; nil = none
 	Look   bool                    // allow paths without an index: the caller searches the letters itself
 }

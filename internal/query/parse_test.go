@@ -154,7 +154,7 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 }
 
 // TestAWrongNumberIsOfTheFieldThatWasAsked checks that errors name the right field, although
-// numeric fields share their parser.
+// numeric fields share one parser.
 func TestAWrongNumberIsOfTheFieldThatWasAsked(t *testing.T) {
 	t.Parallel()
 	if _, err := number("nacks", ""); err == nil || !strings.HasPrefix(err.Error(), "nacks is a number") {
@@ -338,7 +338,7 @@ func Example() {
 }
 
 // TestAnIndexedPathWithoutItsPrefixIsNamed checks that the error suggests the prefix, because the
-// titles of facets are just the path.
+// titles of facets are paths without a prefix.
 func TestAnIndexedPathWithoutItsPrefixIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("tenant_id:48213", Options{Body: func(path string) bool { return path == "tenant_id" }})

@@ -1,6 +1,6 @@
-// Package query implements the language with which pages, the API and the CLI select letters;
-// docs/query.md is its manual. A text is parsed once, here; the store compiles the result to SQL.
-// The package does no I/O and does not know which letters exist.
+// Package query implements the language with which pages, the API and the CLI select letters. Its
+// manual is docs/query.md. This package parses a text once, and the store compiles the result to
+// SQL. The package does no I/O and does not know which letters exist.
 package query
 
 import (
@@ -22,14 +22,14 @@ type Term struct {
 	Values []Value // at least one, no duplicates; exactly one for Words, Age, Since, Before
 }
 
-// Value is what a term compares with: a Pattern for text fields, a Number for attempts and size, a
-// Time for times.
+// Value is the value that a term compares with. It has a Pattern for text fields, a Number for
+// attempts and size, and a Time for times.
 type Value struct {
 	Raw     string   // as written, but without quotes; relative times stay relative
-	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; of Words, a second piece "" makes the last word a prefix
+	Pattern []string // the literal pieces between the stars: ["acme."] is exact, ["acme.", ""] is acme.*; for Words, a second piece "" makes the last word a prefix
 	Compare Compare
 	Number  int64     // attempts; bytes of size
-	Time    time.Time // since, before: the instant, UTC, in whole milliseconds; age: now minus the age, so that "> 2h" selects what was received before it
+	Time    time.Time // since, before: the instant, UTC, in whole milliseconds; age: now minus the age, so that "> 2h" selects letters received before Time
 	Result  deadletter.Result
 	Op      deadletter.OperationID
 }
@@ -45,8 +45,8 @@ const (
 	AtLeast Compare = ">="
 )
 
-// Selection is what an operation freezes: the letters that match a query as of Until (zero: now),
-// or chosen letters. In both cases, Except is excluded.
+// Selection defines the letters that an operation freezes. These are the letters that match a query
+// as of Until (zero: now), or chosen letters. In both cases, Except is excluded.
 type Selection struct {
 	Query       *Query
 	IDs, Except []deadletter.ID
@@ -76,9 +76,10 @@ func split(f Field) (Field, string) {
 	return f, ""
 }
 
-// Values returns the texts for which q queries a field, such as the chosen values of a facet: those
-// of its only positive term. It returns nil if there is no such term or more than one, or if the
-// term has stars, comparisons or times. f may be "header.NAME" or "body.PATH".
+// Values returns the texts for which q queries a field, such as the chosen values of a facet. These
+// are the texts of the field's only positive term. Values returns nil if there is no such term or
+// more than one, or if the term has stars, comparisons or times. f may be "header.NAME" or
+// "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string
@@ -101,10 +102,10 @@ func (q Query) Values(f Field) []string {
 	return values
 }
 
-// With replaces the positive terms for f with a single one for exactly the given texts, in which
-// stars are literal. The new term takes the place of the first old one. Without values, With
-// removes the old terms. It keeps terms with a minus. f may be "header.NAME" or "body.PATH". For
-// Words, each text becomes a term.
+// With replaces the positive terms for f with a single term that selects exactly the given texts.
+// Stars in the texts are literal. The new term takes the place of the first old term. Without
+// values, With removes the old terms. It keeps terms with a minus. f may be "header.NAME" or
+// "body.PATH". For Words, each text becomes a term.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term
@@ -153,8 +154,8 @@ func (q Query) Split(indexed func(path string) bool) (answered Query, looked []T
 	return answered, looked
 }
 
-// Holds reports whether a text term is true for a field's value. ok reports whether the field
-// exists.
+// Holds reports whether a text term is true for a field's value. The argument ok says whether the
+// field exists.
 func (t Term) Holds(value string, ok bool) bool {
 	has := ok && slices.ContainsFunc(t.Values, func(v Value) bool { return v.matches(value) })
 	return has != t.Not
@@ -181,7 +182,7 @@ func (v Value) matches(text string) bool {
 	return true
 }
 
-// Without returns q without its i-th term, or q itself if that does not exist.
+// Without returns q without its i-th term, or q unchanged if there is no such term.
 func (q Query) Without(i int) Query {
 	if i < 0 || i >= len(q.Terms) {
 		return q
@@ -199,8 +200,8 @@ func (q *Query) wordsLast() {
 // fixedLayout is RFC 3339 with milliseconds, the resolution of receive times.
 const fixedLayout = "2006-01-02T15:04:05.000Z"
 
-// Fixed returns a query that selects in future what q selects now. Relative times become instants,
-// and an age becomes since or before.
+// Fixed returns a query that will always select the letters that q selects now. Relative times
+// become instants, and an age becomes since or before.
 func (q Query) Fixed() Query {
 	var out Query
 	for _, t := range q.Terms {

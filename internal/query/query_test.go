@@ -130,8 +130,8 @@ func TestEveryResultOfAnOperationHasAName(t *testing.T) {
 	}
 }
 
-// TestHolds checks that text terms apply stars and that a minus negates the result. A letter
-// without the field has none of its values.
+// TestHolds checks that text terms apply stars and that a minus negates the result. If a letter
+// does not have the field, no value matches.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

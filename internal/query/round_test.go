@@ -33,7 +33,7 @@ var samples = map[Field][]string{
 }
 
 // nasty generates text from all characters that have a meaning in the language. Each test needs its
-// own generators: rapid 1.3 assigns their names without a lock.
+// own generators, because rapid 1.3 assigns their names without a lock.
 func nasty() *rapid.Generator[string] {
 	return rapid.StringOf(rapid.SampledFrom([]rune("ab*\\\"-,:; .\t\n\x00é<>=/O")))
 }
@@ -82,8 +82,8 @@ func anyQuery(t *rapid.T) string {
 	return strings.Join(terms, " ")
 }
 
-// TestQueriesSurviveTheirText checks that a query's text parses to the same query, and that the
-// text of a fixed query still does so a year later.
+// TestQueriesSurviveTheirText checks that a query's text parses to the same query. It also checks
+// that the text of a fixed query parses to the same query a year later.
 func TestQueriesSurviveTheirText(t *testing.T) {
 	t.Parallel()
 	o := Options{Now: now, Body: func(string) bool { return true }}
@@ -113,8 +113,8 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 	})
 }
 
-// TestWithMeansExactlyItsTexts checks that every value of a letter can be queried, whatever its
-// bytes.
+// TestWithMeansExactlyItsTexts checks that every value of a letter can be queried, whatever bytes
+// the value has.
 func TestWithMeansExactlyItsTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -129,7 +129,8 @@ func TestWithMeansExactlyItsTexts(t *testing.T) {
 	})
 }
 
-// matches defines the meaning of a letter's age.
+// matches reports whether a letter received at a time matches a term on its age. It is the
+// reference for the meaning of such terms.
 func matches(t Term, received time.Time) bool {
 	v := t.Values[0]
 	var ok bool
@@ -189,7 +190,7 @@ func FuzzParse(f *testing.F) {
 			written := q.String()
 			again, err := Parse(written, o)
 			if len(written) > MaxText && err != nil {
-				continue // an id or instant may be longer than what was typed
+				continue // the written id or instant may be longer than the typed one
 			}
 			if err != nil || !cmp.Equal(q, again) {
 				t.Fatalf("%q, %s, became %q: %v", text, name, written, err)

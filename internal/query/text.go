@@ -36,8 +36,8 @@ func (p *parser) value() (text, error) {
 	return t, nil
 }
 
-// plain reads up to one of the given bytes. A backslash makes a following star literal; before
-// anything else, it is part of the text.
+// plain reads up to one of the given bytes. A backslash makes a following star literal. Before any
+// other byte, the backslash is part of the text.
 func (p *parser) plain(end string) text {
 	t := text{at: p.pos, pieces: []string{""}}
 	for ; p.pos < len(p.text) && !p.at(end); p.pos++ {

@@ -13,18 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// readValue parses a field's value. An error other than *Error concerns the whole value.
+// readValue parses a field's value. If it returns an error that is not an *Error, the error
+// concerns the whole value.
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
 	case State, Severity, Status, Doubt, Sort, Via:
 		return enumerated(f, raw)
 	case Read:
-		if len(t.pieces) == 1 && raw != "" { // no star; "" is a letter whose body nobody has read yet
+		if len(t.pieces) == 1 && raw != "" { // no star; "" stands for a letter whose body has not been read yet
 			return enumerated(f, raw)
 		}
 	case Action:
-		for _, v := range deadletter.Actions { // "discarded" is what people say of a discard
+		for _, v := range deadletter.Actions { // "discarded" is the word that people use for a discard
 			if strings.EqualFold(raw, v.Past()) {
 				raw = string(v)
 			}
@@ -71,8 +72,8 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 // literally returns the value that means exactly s.
 func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
 
-// exactly returns the value that s has in a query for a field, with literal stars. A text that the
-// field does not accept is kept unchanged, so that Parse rejects it.
+// exactly returns the value that s has in a query for a field, with literal stars. If the field
+// does not accept s, the value is s unchanged, so that Parse rejects it.
 func exactly(f Field, s string) Value {
 	if f == Words {
 		return literally(s)
@@ -139,7 +140,7 @@ func comparison(raw string) (Compare, string) {
 	return Equal, raw
 }
 
-// digits splits off a leading whole number, or returns -1 if it is missing or too large.
+// digits splits off a leading whole number. It returns -1 if the number is missing or too large.
 func digits(s string) (n int64, rest string) {
 	end := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	n, err := strconv.ParseInt(s[:end], 10, 64)
@@ -202,7 +203,8 @@ func instant(raw string, now time.Time) (time.Time, error) {
 
 const maxDuration = 100 * 365 * 24 * time.Hour
 
-// duration parses "2h" or "1d12h": more than zero and at most 100 years.
+// duration parses a duration such as "2h" or "1d12h". The duration must be more than zero and at
+// most 100 years.
 func duration(s string) (time.Duration, error) {
 	wrong := errors.New("a duration is written 90s, 15m, 2h, 3d, 1w or 1d12h")
 	var d time.Duration

@@ -2,8 +2,8 @@ package query
 
 import "strings"
 
-// String returns q as text from which Parse gets an equal Query (as of the same Now): free text
-// last, relative times as written.
+// String returns q as text that Parse turns into an equal Query (as of the same Now). Free text
+// comes last, and relative times stay as written.
 func (q Query) String() string {
 	var named, words []string
 	for _, t := range q.Terms {
@@ -16,7 +16,7 @@ func (q Query) String() string {
 	return strings.Join(append(named, words...), " ")
 }
 
-// String returns one term as written in a query.
+// String returns one term in the form in which queries write it.
 func (t Term) String() string {
 	var b strings.Builder
 	if t.Not {
@@ -56,7 +56,7 @@ func (v Value) write() string {
 	plain := pattern(v.Pattern)
 	quoted := plain == "" || strings.ContainsAny(plain, `",`+space)
 	for _, piece := range v.Pattern[:len(v.Pattern)-1] {
-		quoted = quoted || strings.HasSuffix(piece, `\`) // it would make the following star literal
+		quoted = quoted || strings.HasSuffix(piece, `\`) // otherwise the backslash would make the following star literal
 	}
 	if !quoted {
 		return plain
@@ -68,7 +68,8 @@ func (v Value) write() string {
 	return `"` + strings.Join(pieces, "*") + `"`
 }
 
-// word returns free text: a word unchanged if it is unambiguous, otherwise quoted.
+// word returns free text. It returns a word unchanged if the word is unambiguous, and quoted
+// otherwise.
 func (v Value) word() string {
 	s := v.Pattern[0]
 	if len(v.Pattern) > 1 {
@@ -80,8 +81,8 @@ func (v Value) word() string {
 	return s
 }
 
-// pattern joins the pieces of a glob without quotes: stars between them, and a backslash before
-// literal stars.
+// pattern joins the pieces of a glob without quotes. It puts stars between the pieces, and a
+// backslash before literal stars.
 func pattern(pieces []string) string {
 	escaped := make([]string, len(pieces))
 	for i, piece := range pieces {

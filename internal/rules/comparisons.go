@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Comparison compares a number of 0 or more with another one.
+// Comparison compares a number of 0 or more with another number.
 type Comparison struct {
 	Op   string // =, <, <=, > or >=
 	Than int64  // 0 or more
@@ -18,8 +18,8 @@ type Comparison struct {
 // Comparisons are alternatives: at least one must hold. An empty list holds for any number.
 type Comparisons []Comparison
 
-// ParseComparison parses a comparison such as ">=3". A number without a sign must be equal. value
-// parses the text after the sign.
+// ParseComparison parses a comparison such as ">=3". Without a sign, the number must be equal. The
+// function value parses the text after the sign.
 func ParseComparison(text string, value func(text string) (int64, error)) (Comparison, error) {
 	c := Comparison{Op: "=", Text: text}
 	rest := strings.TrimSpace(text)
@@ -53,7 +53,8 @@ func (c Comparisons) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// span returns the first and last number for which c holds. If there is none, high is below low.
+// span returns the first and last number for which c holds. If c holds for no number, high is below
+// low.
 func (c Comparison) span() (low, high int64) {
 	switch c.Op {
 	case "<":

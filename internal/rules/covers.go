@@ -2,8 +2,8 @@ package rules
 
 import "slices"
 
-// Covers reports whether every letter that matches other is known to match m as well, clause by
-// clause. true is certain; false is not.
+// Covers reports whether every letter that matches other is known to match m as well. It compares
+// clause by clause. The result true is certain, and false is not.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},
@@ -19,14 +19,14 @@ func (m *Match) Covers(other *Match) bool {
 			return false
 		}
 	}
-	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // a letter without any type is not read by a schema
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).cover(other.Type) { // no schema reads a letter without a type
 		return false
 	}
 	return m.Attempts.cover(other.Attempts) && m.Age.cover(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
 }
 
-// coverNamed reports whether each clause in list is implied by one in other. A letter without the
-// header matches no pattern.
+// coverNamed reports whether each clause in list is implied by a clause in other. A letter without
+// the header matches no pattern.
 func coverNamed(list, other []Named) bool {
 	for _, n := range list {
 		if !slices.ContainsFunc(other, func(o Named) bool { return n.Name == o.Name && n.Want.cover(o.Want) }) {
@@ -36,7 +36,8 @@ func coverNamed(list, other []Named) bool {
 	return true
 }
 
-// Never returns a clause that no letter can match, such as "age", and why; "" if none is known.
+// Never returns a clause that no letter can match, such as "age", and the reason. It returns "" if
+// no such clause is known.
 func (m *Match) Never() (clause, why string) {
 	switch {
 	case len(m.Attempts.spans()) == 0:

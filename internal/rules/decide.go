@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Decide returns the decision of the first matching rule. Letters that expired or were pushed out
-// of a full queue were not rejected by a worker. They wait for a person, unless the rule has its
-// own retry.
+// Decide returns the decision of the first matching rule. No worker rejected the letters that
+// expired or were pushed out of a full queue. Such letters wait for a person, unless the rule has
+// its own retry.
 func (s *Set) Decide(f Facts) Decision { return s.decide(s.first(f), f) }
 
 func (s *Set) decide(rule *Rule, f Facts) Decision {
@@ -34,7 +34,7 @@ func (s *Set) first(f Facts) *Rule {
 	return &s.Default
 }
 
-// becomes fills in the outcome for a letter under a rule, and the reason.
+// becomes fills in the outcome that a rule has for a letter, and the reason.
 func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.used()
@@ -53,14 +53,14 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 		d.Why = "no retries"
 	default:
 		d.Why = fmt.Sprintf("retries used up: %d of %d", retries, retries)
-		if used > retries { // people requeued it, too
+		if used > retries { // people also requeued the letter
 			d.Why += fmt.Sprintf(", sent %d times in total", used)
 		}
 	}
 }
 
-// Retries returns the back-off that a rule of the set applies to letters that died for a reason. It
-// is never nil.
+// Retries returns the back-off that a rule of the set applies to letters that died for the given
+// reason. It is never nil.
 func (s *Set) Retries(rule *Rule, reason string) *Retry {
 	if rule.Discard || !s.own(rule) && unrefused(reason) {
 		return &Retry{}
@@ -71,11 +71,12 @@ func (s *Set) Retries(rule *Rule, reason string) *Retry {
 // own reports whether a rule has its own back-off, which applies to every reason.
 func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
-// unrefused reports whether no worker rejected a letter: it waited too long, or the queue was full.
+// unrefused reports whether a letter died although no worker rejected it, because it waited too
+// long or because the queue was full.
 func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain returns for every rule, in order and with the default last, whether a letter matches it,
-// and the result of each clause.
+// Explain says for every rule whether a letter matches it, and gives the result of each clause. The
+// rules are in order, with the default last.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

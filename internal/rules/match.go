@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Match describes the letters to which a rule applies: every clause present must match. An empty
-// Match matches every letter.
+// Match describes the letters to which a rule applies. A letter must match every clause that is
+// present. An empty Match matches every letter.
 type Match struct {
 	Queue, VHost, Broker Patterns // where it died
-	Exchange, Key        Patterns // of its first publication
+	Exchange, Key        Patterns // exchange and key of the letter's first publication
 	Reason               Patterns
 	Type                 Patterns // of the payload; a letter without one has the type ""
 	Error                Patterns // regardless of case
 	Header               []Named  // headers that must exist and match, in the order of the file
 	Field                []Named  // paths in the decoded body where at least one value must match
 	Attempts             Comparisons
-	Age                  Comparisons // nanoseconds since it was first received
-	NoSchema             bool        // no schema can read it
+	Age                  Comparisons // nanoseconds since the letter was first received
+	NoSchema             bool        // no schema can read the letter
 }
 
 // Named is a condition on the value of a header or path.
@@ -27,7 +27,8 @@ type Named struct {
 	Want Patterns
 }
 
-// fits reports whether a letter matches all clauses. was lists earlier names of its broker.
+// fits reports whether a letter matches all clauses. The argument was lists earlier names of the
+// letter's broker.
 func (m *Match) fits(f *Facts, was []string) bool {
 	all := true
 	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
@@ -37,8 +38,8 @@ func (m *Match) fits(f *Facts, was []string) bool {
 	return all
 }
 
-// Clauses returns the result of each clause for a letter, in the order of docs/rules.md. was lists
-// earlier names of its broker.
+// Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
+// argument was lists earlier names of the letter's broker.
 func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
 	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
@@ -96,10 +97,12 @@ type noSchema struct{}
 
 func (noSchema) String() string { return "none" }
 
-// used returns the number of attempts that count: those since its retries were last restarted.
+// used returns the number of attempts that count. These are the attempts since the letter's retries
+// were last restarted.
 func (f *Facts) used() int { return max(0, f.Attempts-f.Reset) }
 
-// fits reports whether one of the patterns matches a text. It gives up once Stop returns true.
+// fits reports whether one of the patterns matches a text. It stops comparing once Stop returns
+// true.
 func (f *Facts) fits(p Patterns, text string) bool {
 	if f.Stop == nil || len(p) == 0 {
 		return p.Fit(text)

@@ -105,7 +105,7 @@ func TestMatch(t *testing.T) {
 
 func TestComparisons(t *testing.T) {
 	t.Parallel()
-	for text, holds := range map[string][3]bool{ // for 2, 3 and 4
+	for text, holds := range map[string][3]bool{ // expected results for 2, 3 and 4
 		"3": {false, true, false}, "=3": {false, true, false}, "<3": {true, false, false}, "<=3": {true, true, false}, ">3": {false, false, true}, ">= 3": {false, true, true}, " < 4 ": {true, true, false},
 	} {
 		c := attempts(text)
@@ -210,8 +210,9 @@ func anyFacts(t *rapid.T) Facts {
 	return f
 }
 
-// TestCoversAndNeverAreNotClaimedWrongly checks that a rule reported to cover another one matches
-// everything that the other matches, and that a rule reported never to match matches nothing.
+// TestCoversAndNeverAreNotClaimedWrongly checks the rules that are reported to cover another rule:
+// such a rule matches every letter that the other matches. It also checks that a rule that is
+// reported never to match matches nothing.
 func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,11 +7,11 @@ import (
 )
 
 // observed is the rule for letters of queues that are only observed. It is not in any
-// configuration. It sends nothing and tells nobody.
+// configuration. It sends nothing and notifies nobody.
 var observed = Rule{Name: deadletter.ObservedRule, Severity: deadletter.SeverityDigest, Notify: []string{}}
 
-// Observed returns the decision for a letter of a queue that is only observed. It says what d, the
-// decision of the configured rules, would have done.
+// Observed returns the decision for a letter of a queue that is only observed. Its reason describes
+// d, the decision that the configured rules would have made.
 func Observed(d Decision) Decision {
 	return Decision{
 		Rule: observed.Name, Outcome: deadletter.RuleDead, Severity: observed.Severity, Notify: observed.Notify, Group: d.Group,

@@ -1,7 +1,7 @@
 package rules
 
-// Rate is the number of automatic retries sent per second for each queue that matches a pattern; 0
-// = no limit.
+// Rate limits the automatic retries per second of each queue that matches a pattern. A rate of 0
+// means no limit.
 type Rate struct {
 	Queue     string // a glob
 	PerSecond float64

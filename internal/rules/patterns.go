@@ -7,10 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Patterns are globs of which at least one must match. A star stands for any text, including none,
-// and every other character for itself. The whole text must match. An empty list matches any text.
-// A question mark also stands for itself, because error texts and routing keys contain question
-// marks.
+// Patterns are globs of which at least one must match the whole text. A star stands for any text,
+// including none. Every other character stands for itself. This includes the question mark, because
+// error texts and routing keys contain question marks. An empty list matches any text.
 type Patterns []string
 
 // Fit reports whether one of the patterns matches a text.
@@ -26,7 +25,7 @@ func (p Patterns) cover(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}
-	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // a star in o is matched as a character, so only a star in p fits it
+	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // stars in o are ordinary text for p, so only a star in p matches them
 }
 
 func (p Patterns) lower() Patterns {

@@ -13,9 +13,9 @@ import (
 // Waiter is the place where a letter waits for its retry.
 type Waiter string
 
-// The waiters. In the store, a waiting letter can be listed, edited, paused and discarded. With the
-// other waiters, the broker has a copy that cannot be called back and that it sends on
-// automatically.
+// These are the waiters. In the store, a waiting letter can be listed, edited, paused and
+// discarded. With the other waiters, the broker has a copy of the letter. That copy cannot be
+// called back, and the broker sends it on automatically.
 const (
 	WaiterStore   Waiter = "store"
 	WaiterQueue   Waiter = deadletter.WaiterQueue // one queue per delay
@@ -35,8 +35,8 @@ const MaxDelay = 365 * 24 * time.Hour
 // MaxRest limits the reported sum of a rule's delays.
 const MaxRest = 10 * MaxDelay
 
-// MaxWait is the longest delay when letters wait in the broker, which counts milliseconds in 32
-// bits.
+// MaxWait is the longest delay if letters wait in the broker, because the broker counts
+// milliseconds in 32 bits.
 const MaxWait = 49 * 24 * time.Hour
 
 // Retry is a back-off: either explicit delays, or a first delay that grows.
@@ -66,8 +66,9 @@ func (r *Retry) longestDelay() time.Duration {
 	return MaxDelay
 }
 
-// Delay returns the delay before retry n, counted from 0, without jitter. It is between 0 and the
-// longest delay that the waiter allows. After the last retry, it is that of the last retry.
+// Delay returns the delay before retry n, counted from 0, without jitter. The delay is between 0
+// and the longest delay that the waiter allows. If n is beyond the last retry, Delay returns the
+// delay of the last retry.
 func (r *Retry) Delay(n int) time.Duration {
 	n = max(0, min(n, r.Count()-1))
 	if len(r.Delays) > 0 {
@@ -90,15 +91,16 @@ func (r *Retry) Delay(n int) time.Duration {
 
 func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
 
-// Band returns the shortest and longest delay before retry n including jitter, between 0 and the
-// longest delay that the waiter allows.
+// Band returns the shortest and the longest delay before retry n, including jitter. Both are
+// between 0 and the longest delay that the waiter allows.
 func (r *Retry) Band(n int) (low, high time.Duration) {
 	d := r.Delay(n)
 	by := within(time.Duration(float64(d)*max(0, min(r.Jitter, 1))), d)
 	return d - by, min(d+by, r.longestDelay())
 }
 
-// Draw returns a letter's delay before retry n. Equal seeds, letters and retries give equal delays.
+// Draw returns a letter's random delay before retry n. Equal seeds, letters and retries give equal
+// delays.
 func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	low, high := r.Band(n)
 	if high <= low {
@@ -107,7 +109,8 @@ func (r *Retry) Draw(n int, seed uint64, serial int64) time.Duration {
 	return low + time.Duration(rand.New(rand.NewPCG(seed^uint64(serial), uint64(n))).Int64N(int64(high-low)+1))
 }
 
-// Rest returns the maximum total of the delays from retry n on, including jitter: 0 to MaxRest.
+// Rest returns the maximum total of the delays from retry n on, including jitter. It is between 0
+// and MaxRest.
 func (r *Retry) Rest(n int) time.Duration {
 	rest := time.Duration(0)
 	for n = max(0, n); n < r.Count() && rest < MaxRest; n++ {
@@ -117,7 +120,8 @@ func (r *Retry) Rest(n int) time.Duration {
 	return min(rest, MaxRest)
 }
 
-// Waits returns the broker's waiters that the set's rules use, each with its delays without jitter.
+// Waits returns the waiters in the broker that the set's rules use, each with its delays without
+// jitter.
 func (s *Set) Waits() map[Waiter][]time.Duration {
 	waits := map[Waiter]map[time.Duration]bool{}
 	add := func(r *Retry) {
@@ -143,7 +147,7 @@ func (s *Set) Waits() map[Waiter][]time.Duration {
 }
 
 // Longest returns the longest delay of any rule in the set, including jitter. It checks every
-// explicit delay, and the last one of a growing back-off.
+// explicit delay, and the last delay of a growing back-off.
 func (s *Set) Longest() time.Duration {
 	longest := s.Default.Retry.longest()
 	for i := range s.Rules {

@@ -48,7 +48,7 @@ func anyRetry(t *rapid.T) Retry {
 	return r
 }
 
-// TestEveryBackOff checks that every delay lies in its band, and every band within a year, or
+// TestEveryBackOff checks that every delay lies in its band. Every band lies within a year, or
 // within 49 days if letters wait in the broker. Without jitter, growing delays never shrink. Equal
 // seeds, letters and retries have equal delays. No delay is longer than Longest.
 func TestEveryBackOff(t *testing.T) {
@@ -123,7 +123,7 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestRest checks the longest possible rest of a back-off.
+// TestRest checks the maximum total of the remaining delays of a back-off.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,6 +1,6 @@
-// Package rules decides what happens to a letter: when it is retried, when it is dead, and with
-// which severity people are told. It also decides to which queues a letter may be sent. It is pure:
-// facts in, decisions out.
+// Package rules decides the outcome of a letter: when it is retried, when it is dead, and with
+// which severity people are notified. It also decides to which queues a letter may be sent. The
+// package is pure: its decisions depend only on the facts that it is given.
 package rules
 
 import (
@@ -15,13 +15,13 @@ import (
 // DefaultName is the name of the rule for letters that match no other rule.
 const DefaultName = "default"
 
-// Set is the part of the configuration that decides about letters. It is not changed once it is in
-// use.
+// Set is the part of the configuration that decides about letters. A set that is in use never
+// changes.
 type Set struct {
 	Rules   []Rule // in order: the first match applies
 	Default Rule   // for letters that match no other rule; its Match is empty and its Retry is not nil
 	Seed    uint64 // for the jitter
-	File    string // it was read from; "" = none
+	File    string // file that the set was read from; "" = none
 	Loaded  time.Time
 
 	Was map[string][]string // earlier names of brokers: rules that use them still match
@@ -29,15 +29,15 @@ type Set struct {
 	Channels []string // channels that rules may name, in the order of the file
 }
 
-// Rule defines what happens to the letters that it matches.
+// Rule defines the outcome of the letters that it matches.
 type Rule struct {
 	Name         string
 	Match        Match
-	Retry        *Retry              // nil = the default rule's, but only for letters that a worker rejected
+	Retry        *Retry              // nil = the retry of the default rule, only for letters that a worker rejected
 	Discard      bool                // known noise: discarded immediately
-	Severity     deadletter.Severity // of its dead letters; "" = as the default rule says
-	Notify       []string            // channels that tell people about them; nil = those of the default rule
-	Group        string              // its letters of one origin are one group of this name, whatever they failed of; "" = they are grouped by their causes
+	Severity     deadletter.Severity // severity of the rule's dead letters; "" = that of the default rule
+	Notify       []string            // channels that notify people of its dead letters; nil = those of the default rule
+	Group        string              // its letters of one origin are one group of this name, whatever their cause; "" = they are grouped by their causes
 	InDoubt      string              // republish or hold; "" = requeue.in_doubt
 	Watch        time.Duration       // 0 = requeue.watch
 	Rate         *float64            // its automatic retries per second and queue, 0 = no limit; nil = requeue.rate
@@ -65,7 +65,7 @@ func (s *Set) Named(name string) (*Rule, bool) {
 	return r, r.Name == name && name != ""
 }
 
-// Group returns the named rule's group, or "" if it has none or no longer exists.
+// Group returns the named rule's group. It returns "" if the rule has no group or no longer exists.
 func (s *Set) Group(name string) string { return s.named(name).Group }
 
 // named returns the named rule, or an empty one if it no longer exists.
@@ -86,8 +86,8 @@ func (s *Set) named(name string) *Rule {
 	return &Rule{}
 }
 
-// Told returns the channels that tell people about the named rule's decisions. If the rule no
-// longer exists or names no channels, Told returns those of the default rule.
+// Told returns the channels that notify people about the named rule's decisions. If the rule no
+// longer exists or names no channels, Told returns the channels of the default rule.
 func (s *Set) Told(name string) []string {
 	if r := s.named(name); r.Notify != nil {
 		return r.Notify
@@ -110,38 +110,38 @@ func (s *Set) Pagers() []string {
 // Facts contains everything that a decision may depend on.
 type Facts struct {
 	Broker, VHost, Queue string
-	Exchange, Key        string // of its first publication
-	Reason               string // reason of the death; an open set
-	Type                 string // of the payload; "" = none is known
-	Unread               bool   // no schema reads it: Type is its framework's name
+	Exchange, Key        string // exchange and key of the letter's first publication
+	Reason               string // reason of the death; further reasons may exist
+	Type                 string // type of the payload; "" = none is known
+	Unread               bool   // no schema reads the payload: Type is the name that the framework gives
 	Error                string // masked
 	Header               func(name string) (string, bool)
 	Field                func(path string) ([]string, bool) // values at a path in the decoded body
 	Attempts             int                                // total attempts
-	Reset                int                                // how many of them came before its retries were restarted
-	Age                  time.Duration                      // since it was first received
+	Reset                int                                // how many of the attempts came before the retries were restarted
+	Age                  time.Duration                      // since the letter was first received
 	Serial               int64                              // the letter's serial; the jitter depends on it and on Attempts
 	Stop                 func() bool                        // checked between patterns: after it returns true, nothing matches and the decision is useless; nil = never
 }
 
-// Decision is what happens to a letter.
+// Decision is the outcome that the rules have for a letter.
 type Decision struct {
 	Rule     string
 	Outcome  deadletter.RuleOutcome
-	Delay    time.Duration // of a retry, including jitter
+	Delay    time.Duration // delay of a retry, including jitter
 	Waiter   Waiter        // of a retry
-	Rest     time.Duration // of a retry: maximum total of the remaining delays, including jitter
+	Rest     time.Duration // for a retry: maximum total of the remaining delays, including jitter
 	Severity deadletter.Severity
-	Notify   []string // channels that tell people once it is dead
-	Group    string   // that the rule puts it into; "" = that of its cause
-	Why      string   // in words, for the letter's history
+	Notify   []string // channels that notify people once the letter is dead
+	Group    string   // group that the rule puts the letter into; "" = the group of its cause
+	Why      string   // reason in words, for the letter's history
 }
 
-// Step reports whether a rule matches a letter, and why not.
+// Step reports whether a rule matches a letter. If the rule does not match, its clauses show why.
 type Step struct {
 	Rule    string
 	Matched bool // all clauses match
-	Applies bool // it is the first match
+	Applies bool // the rule is the first that matches
 	Clauses []Clause
 }
 

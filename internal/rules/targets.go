@@ -10,8 +10,8 @@ import (
 )
 
 // Targets is the list of queues to which letters may be requeued. Broker permissions are not
-// sufficient: anyone who may publish to the default exchange can reach every queue, and on 3.x,
-// anyone who publishes a message can forge its x-death.
+// sufficient. Anyone who may publish to the default exchange can reach every queue. On 3.x, anyone
+// who publishes a message can forge its x-death.
 type Targets struct {
 	brokers map[string]target
 }
@@ -32,21 +32,22 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost: vhost, globs: globs, inboxes: inboxes}
 }
 
-// Observe names the queues of an added broker whose letters are only observed, as globs.
+// Observe sets the globs for the queues of an added broker whose letters are only observed.
 func (t *Targets) Observe(broker string, globs []string) {
 	b := t.brokers[broker]
 	b.observed = globs
 	t.brokers[broker] = b
 }
 
-// Observed reports whether letters that died in a queue are only observed: dlo sends none of them.
+// Observed reports whether letters that died in a queue are only observed. dlo sends none of these
+// letters.
 func (t *Targets) Observed(o deadletter.Origin) bool {
 	b := t.brokers[o.Broker]
 	return b.vhost == o.VHost && slices.ContainsFunc(b.observed, func(g string) bool { return deadletter.Glob(g, o.Queue, true) })
 }
 
-// Configured returns why nothing can be sent to the broker and vhost of o, or nil if both are in
-// the configuration.
+// Configured returns an error that says why nothing can be sent to the broker and vhost of o. It
+// returns nil if both are in the configuration.
 func (t *Targets) Configured(o deadletter.Origin) error {
 	switch b, ok := t.brokers[o.Broker]; {
 	case !ok:
@@ -57,7 +58,8 @@ func (t *Targets) Configured(o deadletter.Origin) error {
 	return nil
 }
 
-// Allow returns why a letter may not be sent to the queue of o, or nil if it may.
+// Allow returns an error that says why a letter may not be sent to the queue of o. It returns nil
+// if the letter may be sent.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	if err := t.Configured(o); err != nil {
 		return err
@@ -86,8 +88,9 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	return fmt.Errorf("queue %s is not in requeue_to of broker %s", queue, o.Broker)
 }
 
-// AllowLetter is Allow, given the rule that decided about the letter. A letter that dlo made for a
-// trial may only be sent to the trial queue, and no other letter may be sent there.
+// AllowLetter works like Allow, for a letter about which the given rule decided. A letter that dlo
+// made for a trial may only be sent to the trial queue, and no other letter may be sent to that
+// queue.
 func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	switch {
 	case rule != deadletter.TrialRule:

@@ -8,8 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestTheRuleOfTrials checks that the trial rule retries once and soon whatever the configuration
-// says, tells nobody, and is found by name on the way back. No set lists it.
+// TestTheRuleOfTrials checks that the trial rule retries once and soon, whatever the configuration
+// says. It notifies nobody, and it is found by its name when the letter comes back. No set lists
+// it.
 func TestTheRuleOfTrials(t *testing.T) {
 	t.Parallel()
 	all := Rule{Name: "all", Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}
@@ -34,8 +35,8 @@ func TestTheRuleOfTrials(t *testing.T) {
 	}
 }
 
-// TestTheTargetOfTrials checks that the trial queue is allowed for trial letters only, and is their
-// only target.
+// TestTheTargetOfTrials checks that the trial queue is allowed for trial letters only, and that
+// trial letters may be sent to no other queue.
 func TestTheTargetOfTrials(t *testing.T) {
 	t.Parallel()
 	var targets Targets

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AccountPage is the content of the page of who is signed in.
+// AccountPage is the content of the account page of the person who is signed in.
 type AccountPage struct {
 	Shell    Shell
 	Grants   []string
@@ -21,7 +21,7 @@ type ViewAs struct{ Roles []string }
 // AccountSession is a session of a local user.
 type AccountSession struct {
 	deadletter.Session
-	This bool // it is that of the request
+	This bool // the session is the one of the request
 }
 
 func (s AccountSession) words(now time.Time) string {

@@ -14,7 +14,8 @@ type PlannedPolicy struct {
 	Changes []KeyChange
 }
 
-// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+// KeyChange is the change that a policy makes to one key. Before and After are JSON. "" means that
+// the key is not set.
 type KeyChange struct{ Key, Before, After string }
 
 // AdoptedPolicy is a policy that dlo has set.
@@ -30,7 +31,8 @@ type AdoptedPolicy struct {
 
 func (a AdoptedPolicy) id() string { return strconv.FormatInt(a.ID, 10) }
 
-// leaving returns the queues that a form offers to take out. `dlo topology leave` takes any.
+// leaving returns the queues that a form offers to take out of a policy. `dlo topology leave` can
+// take out any queue.
 func (a AdoptedPolicy) leaving() []string { return a.Queues[:min(len(a.Queues), maxNames)] }
 
 // inVHost encodes the broker and the vhost for a form.
@@ -42,10 +44,10 @@ func (a AdoptedPolicy) place() string {
 	return "vhost " + line(a.VHost, 80) + " of broker " + line(a.Broker, 80)
 }
 
-// maxNames is the number of queues of a policy that have room.
+// maxNames is the maximum number of queues of a policy that a page shows.
 const maxNames = 12
 
-// firstNames lists queues, as many as have room.
+// firstNames lists the first maxNames queues.
 func firstNames(queues []string) string {
 	shown := make([]string, 0, maxNames)
 	for _, q := range queues[:min(len(queues), maxNames)] {
@@ -75,7 +77,7 @@ func (p PlannedPolicy) hides() string {
 	return "Policy " + line(p.Hides, 120) + " applies to " + Number(p.Queues, "queue", "queues") + " now. Its other keys are repeated."
 }
 
-// words describes what a policy does to a key.
+// words describes the change that a policy makes to a key.
 func (c KeyChange) words() string {
 	switch {
 	case c.Before == "":

@@ -9,11 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ApplyPage shows how the rules in use change letters that wait for their retry, either before the
-// change is made or after it.
+// ApplyPage shows how the rules in use change letters that wait for their retry. It is shown before
+// the change is made, and after it.
 type ApplyPage struct {
 	Shell
-	Query     string    // with fixed times; "" = all that wait
+	Query     string    // query with fixed times; "" = all letters that wait
 	Loaded    time.Time // when these rules were loaded; zero: not shown
 	Done      bool
 	Looked    int // waiting letters examined
@@ -35,7 +35,7 @@ type ApplyChange struct {
 	Examples []deadletter.ID
 }
 
-// ApplyDecision is the rule that matches a letter and its outcome.
+// ApplyDecision is the rule that matches a letter, and the outcome of that rule.
 type ApplyDecision struct {
 	Rule    string
 	Outcome deadletter.RuleOutcome
@@ -60,8 +60,8 @@ func (p ApplyPage) changed() (all, discarded int) {
 	return all, discarded
 }
 
-// offered reports whether the page offers to apply the changes: there are some, they have not been
-// applied yet, and the preview is complete.
+// offered reports whether the page offers to apply the changes. It does if there are changes, they
+// have not been applied yet, and the preview is complete.
 func (p ApplyPage) offered() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
 
 func (p ApplyPage) title() string {
@@ -86,7 +86,8 @@ func (p ApplyPage) words() string {
 	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
 }
 
-// losses returns a warning about letters that are discarded. It is empty if none are.
+// losses returns a warning about letters that are discarded. It is empty if no letters are
+// discarded.
 func (p ApplyPage) losses() string {
 	_, n := p.changed()
 	if n == 0 {
@@ -102,7 +103,8 @@ func (p ApplyPage) losses() string {
 	return text + "can be restored " + p.Restore + "."
 }
 
-// button returns the label of the button: how many letters it changes and how many it discards.
+// button returns the label of the button. The label says how many letters the button changes and
+// how many it discards.
 func (p ApplyPage) button() string {
 	all, discarded := p.changed()
 	text := "Apply to " + LetterCount(all)

@@ -17,11 +17,12 @@ type AuditPage struct {
 	Restore    string // how long a discarded letter can be restored
 }
 
-// AuditRow is one act. Links holds the page of each target; "" means that the target has no page.
+// AuditRow is one act. Links holds the URL of each target's page. "" means that the target has no
+// page.
 type AuditRow struct {
 	deadletter.Act
 	Links      []string
-	Restorable bool // letters that it discarded are still discarded
+	Restorable bool // letters that the act discarded are still discarded
 }
 
 func (p AuditPage) url(path, after string) string {
@@ -69,7 +70,7 @@ func throughWord(w deadletter.Way) string {
 }
 
 // askedWords returns how many items an act was asked to handle and how many it handled. It is empty
-// if one was asked and done.
+// if the act was asked to handle one item and handled it.
 func (e AuditRow) askedWords() string {
 	switch {
 	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:
@@ -117,7 +118,7 @@ func auditMark(kind string) mark {
 	return mark{line(kind, 40), "info", ""}
 }
 
-// logTime formats the time of an entry: without the date if it is today.
+// logTime formats the time of an entry. It leaves out the date if the entry is of today.
 func logTime(now, t time.Time) string {
 	t = t.UTC()
 	if t.Format("2006-01-02") == now.UTC().Format("2006-01-02") {

@@ -13,14 +13,14 @@ type Broker struct {
 	Name, VHost string
 	Label       Label
 	Up          bool
-	Reached     bool      // has connected since the store was created
-	Met         bool      // has connected since dlo started
-	Exchange    string    // that dlo declares; "" = none
-	Setting     string    // that says how it is reached; "" = not known
-	Since       time.Time // when it went up or down; since dlo started if not Met
-	NextTry     time.Time // while it is down; zero: unknown
-	Inboxes     []string  // where letters wait while it is down
-	Detail      string    // why it is down, or its product and version
+	Reached     bool      // has been connected since the store was created
+	Met         bool      // has been connected since dlo started
+	Exchange    string    // exchange that dlo declares; "" = none
+	Setting     string    // setting that says how to reach the broker; "" = not known
+	Since       time.Time // when it was connected or disconnected; the start of dlo if not Met
+	NextTry     time.Time // next attempt while it is disconnected; zero: unknown
+	Inboxes     []string  // where letters wait while it is disconnected
+	Detail      string    // why it is disconnected, or its product and version
 }
 
 // Label is the name that people give a broker, such as production, with its colour.
@@ -36,12 +36,13 @@ func (l Label) tone() string {
 	return map[deadletter.Colour]string{"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent"}[l.Colour]
 }
 
-// labels returns the labels of all brokers, each once.
+// labels returns the labels of all brokers, without repetition.
 func (s Shell) labels() []Label {
 	return s.labelsOf(func(string) bool { return true })
 }
 
-// labelsOf returns the labels of the brokers that broker selects by name, each once.
+// labelsOf returns the labels of the brokers for whose names the function broker returns true,
+// without repetition.
 func (s Shell) labelsOf(broker func(name string) bool) []Label {
 	var list []Label
 	for _, b := range s.Brokers {
@@ -61,7 +62,7 @@ func (s Shell) titled() string {
 	return strings.Join(append(parts[:min(len(parts), 1+labelsShown)], "Dead Letter Office"), " · ")
 }
 
-// labelsShown is the number of labels shown if there is little room.
+// labelsShown is the number of labels that are shown in narrow places.
 const labelsShown = 3
 
 // maxName is the maximum length in bytes of a broker's name in a form.
@@ -114,7 +115,7 @@ func (b Broker) downTitle(now time.Time) string {
 	return "Connection to broker " + name + " lost " + When(now, b.Since) + "."
 }
 
-// down returns what is known about a disconnected broker and what happens to its dead letters.
+// down returns the known facts about a disconnected broker, and what happens to its dead letters.
 func (b Broker) down(now time.Time) []Span {
 	var text []Span
 	if b.Reached {

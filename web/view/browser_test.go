@@ -78,8 +78,8 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("content security policy: %s", violation)
 		}
 	})
-	// One navigation covers both widths and both themes. The themes differ only in colours, and
-	// running colour transitions are finished before each check.
+	// One navigation covers both widths and both themes. The themes differ only in colours. Running
+	// colour transitions are finished before each check.
 	inTabs(t, "axe", pages(), func(t *testing.T, tab *testenv.Tab, names []string) {
 		for _, name := range names {
 			if strings.HasPrefix(name, "error-") && name != "error-404" {

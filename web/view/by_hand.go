@@ -19,7 +19,7 @@ import (
 // Form is a text format in which a letter can be copied.
 type Form string
 
-// The formats in which a letter can be copied.
+// These are the formats in which a letter can be copied.
 const (
 	FormJSON  Form = "json"
 	FormCurl  Form = "curl"
@@ -48,7 +48,7 @@ func (f Form) name() string {
 type ByHandPage struct {
 	Shell
 	Letter    deadletter.ID
-	Query     string // of the list from which the letter was opened
+	Query     string // query of the list from which the letter was opened
 	Form      Form
 	Copy      Copy
 	Masked    bool // the letter has masked values
@@ -63,7 +63,8 @@ type Copy struct {
 	Why  string
 }
 
-// Maximum sizes of the text. A shell accepts 128 KiB in one word, and pages have to stay small.
+// These are the maximum sizes of the text. A shell accepts 128 KiB in one word, and pages have to
+// stay small.
 const (
 	maxCommand = 64 << 10
 	maxCopied  = 128 << 10
@@ -82,7 +83,7 @@ func JSONCopy(letter any) (Copy, error) {
 }
 
 // Curl returns the curl command that publishes a letter to its origin queue through the management
-// API. The properties and the body are the ones that dlo would send, without the headers that dlo
+// API. It publishes the properties and the body that dlo would send, without the headers that dlo
 // adds to an attempt.
 func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
@@ -93,7 +94,7 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	})
 }
 
-// Admin returns the equivalent command for the Python version of rabbitmqadmin.
+// Admin returns the same command as Curl for the Python version of rabbitmqadmin.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return written(o, p, body, func(properties, payload string) string {
 		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
@@ -115,7 +116,7 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	}
 	properties, left := managed(p)
 	asJSON, err := plainJSON(properties, "")
-	if err != nil { // impossible for the types in use
+	if err != nil { // cannot happen with the types in use
 		return Copy{Why: "Its headers cannot be written as JSON."}
 	}
 	text := write(asJSON, base64.StdEncoding.EncodeToString(body))
@@ -125,8 +126,8 @@ func written(o deadletter.Origin, p deadletter.Properties, body []byte, write fu
 	return Copy{Text: text, Left: left}
 }
 
-// managed returns the properties in the form that the management API accepts, and lists those that
-// it cannot accept.
+// managed returns the properties in the form that the management API accepts. It also lists the
+// properties that the API cannot accept.
 func managed(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
@@ -179,8 +180,8 @@ func managed(p deadletter.Properties) (out map[string]any, left []string) {
 const notUTF8 = "it is not UTF-8"
 
 // managedValue returns a header value in the form that the management API accepts, or the reason
-// why it cannot. The API supports integers (as int64), other numbers (as double), strings,
-// booleans, lists and tables.
+// why the API cannot accept it. The API supports integers (as int64), other numbers (as double),
+// strings, booleans, lists and tables.
 func managedValue(v any, depth int) (value any, why string) {
 	const unknown = "the management API has no such type: "
 	if depth > 32 {
@@ -225,7 +226,7 @@ func managedValue(v any, depth int) (value any, why string) {
 	return nil, unknown + fieldType(v)
 }
 
-// real64 writes a number so that it always has a fraction and is read as a floating-point number.
+// real64 writes a number with a fraction, so that it is always read as a floating-point number.
 func real64(f float64, bits int) (any, string) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, "it is not a number"

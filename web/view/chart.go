@@ -8,14 +8,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram counts letters by the time they were received. Links holds each bar's link to the list
-// narrowed to that bar. A link is empty if it would be too long.
+// Histogram counts letters by the time they were received. Links holds a link for each bar, which
+// leads to the list narrowed to that bar. A link is empty if it would be too long.
 type Histogram struct {
 	deadletter.Histogram
 	Links []string
 }
 
-// shape is one path of a chart. It combines all parts of one class, because a rectangle for each
+// shape is one path of a chart. It combines all parts of one class. A separate rectangle for each
 // part of each bar would make the page too long.
 type shape struct{ Class, Path string }
 
@@ -30,7 +30,7 @@ var outcomes = []struct {
 	{"f-mute", "Discarded", func(b deadletter.Bar) int { return b.Discarded }},
 }
 
-// present returns the outcomes that occur, so that the legend lists only those.
+// present returns the outcomes that occur. The legend lists only these outcomes.
 func present(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
@@ -88,7 +88,8 @@ func fullest(bars []deadletter.Bar) int {
 	return most
 }
 
-// ceiling returns the first round number not below n that four grid lines divide evenly.
+// ceiling returns the smallest round number that is at least n and that four grid lines divide
+// evenly.
 func ceiling(n int) int {
 	for unit := 1; ; unit *= 10 {
 		for _, step := range []int{1, 2, 5} {
@@ -107,8 +108,8 @@ type tick struct {
 	Anchor  string // text-anchor of the label at X
 }
 
-// ticks returns at most 7 labels for the time axis. They are dates if the chart covers more than 49
-// hours. The end of the axis has no tick: the chart itself writes "now" there.
+// ticks returns at most 7 labels for the time axis. The labels are dates if the chart covers more
+// than 49 hours. The end of the axis has no tick, because the chart writes "now" there.
 func ticks(h deadletter.Histogram, f frame) []tick {
 	if len(h.Bars) == 0 {
 		return nil

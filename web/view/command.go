@@ -8,8 +8,8 @@ import (
 
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// safe reports whether text can be part of a command that people copy. It is false if the text
-// contains invisible characters: the pasted command has to be exactly what people see.
+// safe reports whether text can be part of a command that people copy. Text with invisible
+// characters is not safe, because the pasted command has to be exactly the command that people see.
 func safe(text string) bool { return deadletter.Visible(text) == text }
 
 // listCommand returns the command that shows this list on the command line. It is empty if the
@@ -22,8 +22,8 @@ func (p LettersPage) listCommand() string {
 }
 
 // allCommand returns the command that acts on all matching letters that the page shows. It uses the
-// first verb that their states allow. It is empty if no verb is allowed or the query contains
-// invisible characters.
+// first verb that the states of the letters allow. It is empty if no verb is allowed or the query
+// contains invisible characters.
 func (p LettersPage) allCommand() string {
 	verbs := p.verbs()
 	if len(verbs) == 0 || !safe(p.All.Typed) || p.All.Until.IsZero() {

@@ -11,7 +11,7 @@ import (
 // ComparePage compares two letters field by field.
 type ComparePage struct {
 	Shell
-	Query  string    // of the list that contains them
+	Query  string    // query of the list that contains the letters
 	Typed  [2]string // the letters as requested
 	Done   bool      // the letters were compared
 	Edited bool      // one letter, as received and as edited
@@ -30,7 +30,7 @@ type ComparedField struct {
 // Sameness is the result of comparing one field.
 type Sameness string
 
-// The results of comparing one field.
+// These are the results of comparing one field.
 const (
 	SameEqual      Sameness = "same"
 	SameDifferent  Sameness = "different"
@@ -40,11 +40,11 @@ const (
 	SameUnfinished Sameness = "unfinished"
 )
 
-// Limits of the page. The API returns everything.
+// These are the limits of the page. The API returns everything.
 const (
-	comparedShown  = 200       // fields of one table
-	comparedBudget = 50 * 1000 // bytes of HTML of one table
-	comparedValue  = 300       // bytes of a value
+	comparedShown  = 200       // maximum number of fields in one table
+	comparedBudget = 50 * 1000 // maximum bytes of HTML of one table
+	comparedValue  = 300       // maximum bytes of a value
 )
 
 // comparedRow is a field as the table shows it.
@@ -68,8 +68,8 @@ func fitCompared(fields []ComparedField) (rows []comparedRow, left int) {
 	return rows, 0
 }
 
-// sorted groups the fields: those that differ, those that were not fully compared, and those that
-// are equal.
+// sorted groups the fields into three lists. The first list has the fields that differ, the second
+// the fields that were not fully compared, and the third the fields that are equal.
 func (p ComparePage) sorted() (different, open, same []ComparedField) {
 	for _, f := range p.Fields {
 		switch f.Sameness {
@@ -132,7 +132,8 @@ func from(text string, at int) string {
 	return text[at:]
 }
 
-// word describes briefly why a field was not fully compared. It is empty for all other fields.
+// word describes briefly why a field was not fully compared. It is empty for a field that was fully
+// compared.
 func (f ComparedField) word() string {
 	switch f.Sameness {
 	case SameHidden:

@@ -19,11 +19,11 @@ type ConfirmPage struct {
 	Takes    []deadletter.OperationID // operations whose remainder is cancelled
 	IDs      []deadletter.ID          // all chosen letters, eligible or not; empty: Query selects
 	Query    string                   // with fixed times
-	Except   []deadletter.ID          // excluded from what Query selects
-	Until    time.Time                // Query selects as of this instant
+	Except   []deadletter.ID          // letters excluded from the selection by Query
+	Until    time.Time                // Query selects the letters as of this instant
 	Total    int                      // letters selected
 	Eligible int                      // letters that the action can take, before First
-	First    int                      // at most this many of them; 0 = all
+	First    int                      // maximum number of letters to take; 0 = all
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
 	Warnings []string
@@ -85,7 +85,7 @@ type Options struct {
 // ConfirmQueue is the effect of the action on one origin queue.
 type ConfirmQueue struct {
 	Broker, VHost, Queue string
-	Target               string // queue that its letters go to, if different
+	Target               string // queue that the letters go to, if different
 	Letters              int
 	Known                bool   // the broker answered a request about the queue
 	Exists               bool   // when Known
@@ -95,17 +95,18 @@ type ConfirmQueue struct {
 	Away                 bool // the broker cannot be reached now, as a warning says
 }
 
-// ConfirmSkip is a number of letters that the action leaves alone, and the reason.
+// ConfirmSkip is the number of letters that the action leaves alone for one reason.
 type ConfirmSkip struct {
 	Reason    string
 	Letters   int
 	Examples  []deadletter.ID
-	Operation deadletter.OperationID    // that holds them; 0 = none
-	Halted    deadletter.OperationState // of that operation, whose rest can be taken over; "" = it cannot
+	Operation deadletter.OperationID    // operation that holds the letters; 0 = none
+	Halted    deadletter.OperationState // state of that operation if its rest can be taken over; "" = it cannot
 	HaltedAt  time.Time
 }
 
-// halted says in which state an operation has been waiting for a person, and since when.
+// halted returns the state in which an operation waits for a person, and the time since when it
+// waits.
 func halted(state deadletter.OperationState, now, at time.Time) string {
 	return string(state) + " at " + hourMinute(now, at)
 }
@@ -120,7 +121,7 @@ func MustType(v deadletter.Verb, n int) bool {
 }
 
 // TakenOf returns how many of n eligible letters an action takes if it is limited to the first
-// ones. A first of 0 means no limit.
+// letters. A first of 0 means no limit.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)
@@ -157,7 +158,7 @@ func (p ConfirmPage) title() string {
 	return VerbWord(p.Action) + " " + LetterCount(p.takes())
 }
 
-// promise describes what will happen and what can be undone.
+// promise describes the effect of the action, and whether the action can be undone.
 func (p ConfirmPage) promise() string {
 	one := p.takes() == 1
 	pick := func(single, many string) string {
@@ -199,7 +200,7 @@ func (p ConfirmPage) promise() string {
 	return ""
 }
 
-// moment says how long the action can be undone after it was confirmed.
+// moment says for how long after the confirmation the action can be undone.
 func (p ConfirmPage) moment() string {
 	if p.Hold <= 0 {
 		return ""
@@ -230,7 +231,7 @@ func (p ConfirmPage) placed() bool {
 // on reports whether the queue belongs to the given broker.
 func (q ConfirmQueue) on(broker string) bool { return q.Broker == broker }
 
-// labels returns the labels of the brokers in the plan, each once.
+// labels returns the labels of the brokers in the plan, without repetition.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
 		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.on(broker) })

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Curve holds the due times of a letter's retries, assuming that the letter dies again immediately
-// each time.
+// Curve holds the due times of a letter's retries. It assumes that the letter dies again
+// immediately after each retry.
 type Curve struct {
 	Count  int     // of retries
 	Jitter float64 // 0 to 1
@@ -41,13 +41,13 @@ const (
 	curveStep               = 9.0 // minimum distance between points, so that they do not overlap
 	curveLabels             = 5   // all points are labelled up to this number
 	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	curveSpoken, curveFirst = 8, 3 // up to curveSpoken retries are all listed; else curveFirst and last
+	curveSpoken, curveFirst = 8, 3 // curveSpoken retries or fewer are all listed; of more, the first curveFirst and the last
 )
 
 // curveTicks are the possible labels of the time axis, in seconds.
 var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
 
-// after formats seconds for people: 10 s, 1 min 50 s, 1,000 years.
+// after formats seconds for people, for example 10 s, 1 min 50 s or 1,000 years.
 func after(seconds float64) string {
 	if seconds >= 2*year {
 		return Number(int(seconds/year), "year", "years")
@@ -96,13 +96,13 @@ func (a axis) ticks() []tick {
 // dot is one retry that is drawn.
 type dot struct {
 	X, Y       string
-	Band       string // path of where it can fall; "" = without jitter
+	Band       string // path of the area in which the retry can be; "" = without jitter
 	Label      string
 	LX, LY, At string // place and text-anchor of the label
 }
 
-// dots returns the retries that can be told apart on the axis. The first and the last retry are
-// always included.
+// dots returns the retries that readers can tell apart on the axis. It always includes the first
+// and the last retry.
 func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	a := c.axis()
 	var shown []retryPoint
@@ -126,7 +126,8 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
 			d.Label = Count(p.n) + ": after " + after(p.at)
-			// A rising line leaves room above it to the left of a point, and below it to the right.
+			// A rising line leaves room above the line to the left of a point, and below it to the
+			// right.
 			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
 			if x < (curveLeft+curveRight)/2 {
 				d.LX, d.LY, d.At = number(x+10), number(y+13), "start"
@@ -146,7 +147,8 @@ func (c Curve) left(drawn int) string {
 	return ""
 }
 
-// words returns the text alternative of a curve. then is the outcome after the last retry.
+// words returns the text alternative of a curve. The argument then is the outcome after the last
+// retry.
 func (c Curve) words(then string) string {
 	if c.Count == 0 {
 		return "No retry: " + then + " at once."

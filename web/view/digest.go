@@ -11,19 +11,19 @@ import (
 // DigestView is the morning digest as it would be sent now.
 type DigestView struct {
 	deadletter.Digest
-	Next     time.Time // when the next one is due; zero: never
-	Channels []string  // channels it is sent to
-	Sent     string    // local day of the last one, "" = none
+	Next     time.Time // when the next digest is due; zero: never
+	Channels []string  // channels that the digest is sent to
+	Sent     string    // local day of the last digest; "" = none
 
-	// What people did after From, newest first.
+	// These are the actions of people after From, newest first.
 	Operations []deadletter.Operation
 	Decisions  []deadletter.Decided
 
 	Fixed map[deadletter.GroupID]deadletter.Deploy // deploy after which no letter of this group died
 }
 
-// ready returns how many letters wait in groups that have been quiet since a deploy, how many such
-// groups there are, and the link to the letters.
+// ready returns how many letters wait in groups that have been quiet since a deploy. It also
+// returns the number of such groups and the link to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {
@@ -34,8 +34,8 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence returns what supports a decision on a group: the deploy since which it has been quiet,
-// or the suggested action.
+// evidence returns the reason for a decision on a group. This is the deploy since which the group
+// has been quiet, or the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"

@@ -16,14 +16,14 @@ import (
 type EditPage struct {
 	Shell
 	Letter     deadletter.ID
-	Query      string // of the list from which the letter was opened
+	Query      string // query of the list from which the letter was opened
 	Group      deadletter.GroupID
 	GroupTitle string
 	Others     int // other letters of the group that can be requeued
 	Queue      string
 
-	Refusal  string // why nothing of it can be edited; "" when something can
-	Bytes    string // why the body cannot be edited, and is sent as it is; "" when it can
+	Refusal  string // why no part of the letter can be edited; "" when some part can
+	Bytes    string // why the body is sent unchanged and cannot be edited; "" when it can be edited
 	Type     string
 	Syntax   string // "JSON" or "text"
 	Text     string
@@ -31,8 +31,8 @@ type EditPage struct {
 	Masked   bool   // the text has masked values
 	Revision int    // revision that the text is based on, 0 = as received
 	Newest   int    // newest revision of the letter
-	Restored bool   // may have been sent after the restored copy of the store was made
-	Doubt    bool   // its last attempt may have reached the queue
+	Restored bool   // the letter may have been sent after the restored copy of the store was made
+	Doubt    bool   // the letter's last attempt may have reached the queue
 
 	Problem string // why nothing was sent
 	Mistake *EditMistake
@@ -76,13 +76,13 @@ type EditField struct {
 // can be kept, removed or cut.
 type WholeHeader struct {
 	Name, Kind string
-	Size       int  // of the value in bytes
-	Cuts       bool // it is text and can be cut
+	Size       int  // size of the value in bytes
+	Cuts       bool // the value is text and can be cut
 	Removed    bool
 	Cut        bool
 }
 
-// Key returns a name for the header in the form that is valid whatever the header's name is.
+// Key returns a form name for the header. The name is valid whatever the header's name is.
 func (h WholeHeader) Key() string {
 	sum := sha256.Sum256([]byte(h.Name))
 	return hex.EncodeToString(sum[:8])
@@ -104,8 +104,8 @@ type DiffSpan struct {
 	Changed bool
 }
 
-// EditURL returns the URL of the page for editing a letter. The text is the newest revision, or the
-// body as received.
+// EditURL returns the URL of the page for editing a letter. The page starts from the newest
+// revision, or from the body as received if received is set.
 func EditURL(id deadletter.ID, q string, received bool) string {
 	from := ""
 	if received {
@@ -114,7 +114,7 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
 }
 
-// again returns the URL of this page with the original text.
+// again returns the URL of this page with the unedited text.
 func (p EditPage) again() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
@@ -181,8 +181,8 @@ func (m EditMistake) place() string {
 	return "Line " + strconv.Itoa(m.Line) + ", column " + strconv.Itoa(m.Column) + ": "
 }
 
-// openedHeaders reports whether the headers are expanded: one of them is edited or invalid, or only
-// the headers can be edited.
+// openedHeaders reports whether the headers are expanded. They are if one of them is edited or
+// invalid, or if only the headers can be edited.
 func (p EditPage) openedHeaders() bool {
 	for _, list := range [][]EditField{p.Properties, p.Headers} {
 		for _, f := range list {

@@ -2,12 +2,12 @@ package view
 
 import "strings"
 
-// ErrorPage says what went wrong and what to do next.
+// ErrorPage says what went wrong and how to continue.
 type ErrorPage struct {
 	Shell
 	Status int
-	Detail string // a sentence about this case; "" = only what the status says
-	Name   string // of the request, for the log; "" = none
+	Detail string // a sentence about this case; "" = only the text for the status
+	Name   string // name of the request in the log; "" = none
 }
 
 // errorWords are the title and the text of the error page for each HTTP status.

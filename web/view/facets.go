@@ -7,7 +7,7 @@ type Facet struct {
 	Title  string
 	Values []FacetValue // the first facetShown are visible, and all selected ones
 	More   int          // values left out
-	Closed bool         // its values are collapsed
+	Closed bool         // the values are collapsed
 
 	Sampled int // number of newest letters counted; 0: all
 }
@@ -22,10 +22,10 @@ type FacetValue struct {
 	Not   bool // excluded
 }
 
-// facetShown is how many values of a facet are visible. The others are collapsed.
+// facetShown is the number of visible values of a facet. The other values are collapsed.
 const facetShown = 8
 
-// split returns the visible values and the collapsed ones.
+// split returns the visible values and the collapsed values.
 func (f Facet) split() (shown, rest []FacetValue) {
 	for i, v := range f.Values {
 		if i < facetShown || v.On || v.Not || len(f.Values) <= facetShown+1 {
@@ -56,8 +56,8 @@ func facetCount(n int) string {
 	return Compact(n)
 }
 
-// facetBudget is how many bytes of a page all facets may take, minus the bytes of a long query,
-// which appears in several places.
+// facetBudget is the maximum number of bytes of a page that all facets may take together. The bytes
+// of a long query, which appears in several places, are subtracted.
 const facetBudget = 20_000
 
 // fitFacets drops values that exceed the budget and counts them in More. Selected and excluded

@@ -16,12 +16,12 @@ const (
 	tooltipShown = 300 // bytes of a tooltip
 )
 
-// saying is an error as lists show it. The message comes first because it tells errors apart. The
-// class, without its package, is beside it.
+// saying is an error in the form in which lists show it. The message comes first because it tells
+// errors apart. The class, without its package, is beside the message.
 type saying struct {
 	message string // the class if there is no message
-	class   string // "" where there is none, or where it is the message
-	typ     string // the class with its package; "" where there is none
+	class   string // "" if there is no class, or if the message is the class
+	typ     string // the class with its package; "" if there is none
 	whole   string // as received, for the tooltip
 }
 
@@ -57,8 +57,8 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// twins finds groups in a list that look alike: they have the same error in the same queue, but
-// another type or reason. It maps each of them to the first such group.
+// twins finds groups in a list that look alike, because they have the same error in the same queue,
+// but another type or reason. It maps each of them to the first such group.
 func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}

@@ -6,16 +6,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// FirstRun guides people to their first letter. It is shown until a letter other than a test letter
-// is stored.
+// FirstRun guides people to their first letter. It is shown until the store contains a letter that
+// is not a test letter.
 type FirstRun struct {
 	Broker   string // name of the broker
 	Exchange string // the dead-letter exchange; "" when none is declared
 	Inbox    string
 	VHost    string
 	Types    int               // registered protobuf types
-	Unable   string            // why nothing can be tried with this configuration; "" = it can
-	Trial    *deadletter.Trial // the newest; nil = none was started
+	Unable   string            // why no trial is possible with this configuration; "" = one is possible
+	Trial    *deadletter.Trial // the newest trial; nil = none was started
 }
 
 // Running reports whether a trial is running.
@@ -50,8 +50,8 @@ func typesLine(n int) string {
 	return Number(n, "type is", "types are") + " known."
 }
 
-// command returns the command that sets the dead-letter exchange with a policy. Its priority is
-// higher than usual.
+// command returns the command that sets the dead-letter exchange with a policy. The policy has a
+// higher priority than usual.
 func (f FirstRun) command() string {
 	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
@@ -62,7 +62,7 @@ type trialStep struct {
 	name string
 	at   time.Time // zero: not yet
 	text []Span
-	link string // where it can be looked at; "" = nowhere
+	link string // page that shows the result of the step; "" = none
 	word string // text of the link
 }
 

@@ -82,8 +82,8 @@ func UTC(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// Clock formats a time in the shortest form that its distance from now allows. A time today has
-// milliseconds if they are known: 06:52:14.208, 11-19 06:52:14 or 2025-11-19.
+// Clock formats a time in the shortest form that its distance from now allows, for example
+// 06:52:14.208, 11-19 06:52:14 or 2025-11-19. A time today has milliseconds if they are known.
 func Clock(now, t time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	clock := "15:04:05"
@@ -121,12 +121,12 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// near reports whether a time is less than an hour from now. Such a time is shown relative to now,
-// and any other as a clock time.
+// near reports whether a time is less than an hour from now. A near time is shown relative to now,
+// and any other time as a clock time.
 func near(now, t time.Time) bool { return t.Sub(now).Abs() < time.Hour }
 
-// When formats a time for a sentence: 4 min ago or in 8 s. Times further away become at 09:14 UTC,
-// on Thu at 09:14 UTC or on 2026-11-13.
+// When formats a time for a sentence, for example 4 min ago or in 8 s. Times further away are
+// formatted as at 09:14 UTC, on Thu at 09:14 UTC or on 2026-11-13.
 func When(now, t time.Time) string {
 	if t.IsZero() || near(now, t) {
 		return Ago(now, t)
@@ -141,7 +141,7 @@ func When(now, t time.Time) string {
 }
 
 // Ago formats the distance of t from now: just now, 42 s ago, 4 min ago, 2 h ago, 3 d ago, in 8 s.
-// From 90 days it returns the date.
+// If the distance is 90 days or more, it returns the date.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return "unknown"
@@ -228,7 +228,8 @@ func Percent(part, whole int) string {
 	return fmt.Sprintf("%d.%d%%", tenths/10, tenths%10)
 }
 
-// typeParts splits the full name of a protobuf message: "acme.notify.v1." and "EmailRequested".
+// typeParts splits the full name of a protobuf message, for example into "acme.notify.v1." and
+// "EmailRequested".
 func typeParts(name string) (prefix, last string) {
 	name = line(name, 200)
 	dot := strings.LastIndexByte(name, '.')

@@ -16,22 +16,22 @@ type GroupPage struct {
 	Done   *Done
 }
 
-// GroupView is the content about one group, both in the panel beside the list and on the group's
-// page.
+// GroupView contains everything that is shown about one group, both in the panel beside the list
+// and on the group's page.
 type GroupView struct {
 	deadletter.Group
-	Page      bool // it has a page of its own
-	Whole     bool // with its newest letter and the comparison with quiet letters
+	Page      bool // the group is shown on its own page
+	Whole     bool // the newest letter and the comparison with quiet letters are included
 	Now       time.Time
-	QueueLink string // to the letters of its queue
+	QueueLink string // link to the letters of the group's queue
 	Latest    []deadletter.Row
 	Values
 	Newest *LetterPage // decoded newest letter; nil = none, or not on the group's page
-	Error  string      // of the newest letter
+	Error  string      // error of the newest letter
 }
 
-// Values holds what the letters of a group have in common, and how they differ from letters of the
-// same queue that stayed quiet.
+// Values holds the values that the letters of a group have in common. It also holds the differences
+// from letters of the same queue that did not die again.
 type Values struct {
 	Shared    []Shared
 	Sampled   int // letters read from the group
@@ -39,7 +39,7 @@ type Values struct {
 	Quiet     int // quiet letters read
 }
 
-// Different is a value that is more frequent, or less frequent, in the group than in the quiet
+// Different is a value that is more frequent, or less frequent, in the group than among the quiet
 // letters. An empty Value means any value.
 type Different struct {
 	Field     string
@@ -66,8 +66,8 @@ func (g GroupView) query(states string) string {
 	return q
 }
 
-// standing describes the state of the group in a few sentences: whether it is failing or quiet,
-// since when, after which deploy, and how many letters wait for a person.
+// standing describes the state of the group in a few sentences. They say whether the group is
+// failing or quiet, since when, after which deploy, and how many letters wait for a person.
 func (g GroupView) standing() []Span {
 	var text []Span
 	if g.Failing {
@@ -101,7 +101,7 @@ func (g GroupView) standing() []Span {
 	return text
 }
 
-// newestBudget is how many bytes the newest letter may take on a group's page.
+// newestBudget is the maximum number of bytes that the newest letter takes on a group's page.
 const newestBudget = 24_000
 
 // tryable reports whether the newest letter can be requeued alone.
@@ -110,7 +110,7 @@ func (g GroupView) tryable() bool {
 	return deadletter.VerbRequeue.May(l.State) && !l.InBroker(g.Now)
 }
 
-// comparedWords describes what was compared, or why there was nothing to compare.
+// comparedWords describes the comparison, or says why there was nothing to compare.
 func (g GroupView) comparedWords() string {
 	switch {
 	case g.Quiet == 0:
@@ -196,7 +196,8 @@ func verdictOf(o deadletter.Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// outside returns text and reports whether it is an http or https URL without invisible characters.
+// outside returns text. It also reports whether text is an http or https URL without invisible
+// characters.
 func outside(text string) (string, bool) {
 	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// headerRow is one property or header as the table shows it.
+// headerRow is one property or header in the form in which the table shows it.
 type headerRow struct {
 	Name, Value string
 	Type        string // of AMQP
@@ -137,7 +137,7 @@ func fieldType(v any) string {
 	return "timestamp"
 }
 
-// fieldShown is the maximum number of bytes written for one header value. The table cuts it
+// fieldShown is the maximum number of bytes written for one header value. The table cuts the value
 // further.
 const fieldShown = 16 << 10
 

@@ -5,14 +5,14 @@ import "strings"
 // Hex holds the first bytes of a body as rows of 16, with one range marked. Masked bytes are
 // already hidden in the rows.
 type Hex struct {
-	Title    string // of the field that is marked; "" = the bytes as a whole
+	Title    string // title of the marked field; "" = the bytes as a whole
 	Rows     []HexRow
 	Total    int    // total number of bytes
-	Note     string // "the first 4 KiB of 16 MiB"; "" when the rows are all of it
-	From, To int    // marked range; equal = none
+	Note     string // "the first 4 KiB of 16 MiB"; "" when the rows are the whole body
+	From, To int    // marked range; empty if both are equal
 }
 
-// HexRow is 16 bytes, fewer in the last row.
+// HexRow is a row of 16 bytes. The last row may have fewer.
 type HexRow struct {
 	Offset string // "0010"
 	Hex    string // "0a 0e 72 ...", two characters a byte, a wider gap after 8
@@ -25,7 +25,7 @@ type HexRow struct {
 const HexBytes = 8 << 10
 
 // dump returns the rows as text: offset, bytes, and the bytes as ASCII. The bytes of a node link to
-// it.
+// that node.
 func (h Hex) dump(nodes []TreeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
@@ -70,8 +70,8 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 	return out
 }
 
-// owned returns the innermost node of each byte of the rows. It is "" if there is no such node or
-// the node is hidden.
+// owned returns the innermost node of each byte of the rows. A byte that has no node, or whose node
+// is hidden, gets "".
 func owned(rows []HexRow, nodes []TreeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil

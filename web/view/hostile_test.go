@@ -19,8 +19,8 @@ func hostileHex(bad string) *Hex {
 	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
 }
 
-// hostilePages returns pages with evil, or n bytes of it, in every field that comes from a letter
-// or from a person.
+// hostilePages returns pages in which every field that comes from a letter or from a person
+// contains evil text, or n bytes of it.
 func hostilePages(n int) map[string]templ.Component {
 	bad := strings.Repeat(evil, n/len(evil)+1)[:n]
 	id := sampleID(0)
@@ -128,7 +128,7 @@ func hostilePages(n int) map[string]templ.Component {
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
-	many := rules // the file is not hostile, but fills every limit
+	many := rules // the file contains nothing hostile, but fills every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
 	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
@@ -204,7 +204,7 @@ func hostilePages(n int) map[string]templ.Component {
 }
 
 // TestEveryPageHasItsSamples checks that every exported template has a sample page and a hostile
-// one.
+// page.
 func TestEveryPageHasItsSamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.templ")

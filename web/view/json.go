@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokens splits indented JSON text into coloured pieces that fit into budget bytes of HTML. left is
-// the number of bytes of text not shown. tokens only colours and does not validate: text that is
-// not JSON is returned unchanged.
+// tokens splits indented JSON text into coloured pieces that fit into budget bytes of HTML. The
+// result left is the number of bytes of text not shown. tokens does not validate the text. If the
+// text is not JSON, it is returned unchanged.
 func tokens(text string, budget int) (out []piece, left int) {
 	add := func(look look, s string) bool {
 		s = deadletter.VisibleLines(s)
@@ -64,8 +64,8 @@ func tokens(text string, budget int) (out []piece, left int) {
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into budget bytes of HTML, and the number of bytes
-// not shown.
+// textPieces returns as much of a text as fits into budget bytes of HTML. It also returns the
+// number of bytes that are not shown.
 func textPieces(text string, budget int) (out []piece, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)

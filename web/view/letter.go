@@ -10,17 +10,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// LetterPage is everything that is known about one letter. Decoded, JSON, Raw, the details of
+// LetterPage contains everything that is known about one letter. Decoded, JSON, Raw, the details of
 // Attempts and similar fields need to be set only for the tab that shows them.
 type LetterPage struct {
 	Shell
 	Letter       deadletter.Letter
-	Query        string        // of the list that it was opened from; "" = none
-	Newer, Older deadletter.ID // its neighbours in that list; "" at the ends
-	Position     int           // in that list, from 1; 0 = unknown
-	Of           int           // letters in that list
+	Query        string        // query of the list that the letter was opened from; "" = none
+	Newer, Older deadletter.ID // the letter's neighbours in that list; "" at the ends
+	Position     int           // position in that list, from 1; 0 = unknown
+	Of           int           // number of letters in that list
 	OfExact      bool
-	Left         bool // it is no longer in that list
+	Left         bool // the letter is no longer in that list
 	GroupTitle   string
 	ErrorFrom    []Span // source of the error text
 	Tab          Tab
@@ -33,14 +33,14 @@ type LetterPage struct {
 	Candidates   []Candidate
 	Tied         int // number of types that fit best, with the first candidate
 	Types        TypeChoice
-	Said         deadletter.Failure // what its framework reports besides the error: name, place of failure, tries
+	Said         deadletter.Failure // facts that the framework reports besides the error: name, place of failure, tries
 	Links        []Link             // to other tools
 	Layers       []Span             // description of the body's wrapping, for the facts
 
-	MaskedBody    bool            // its raw bytes are not available
+	MaskedBody    bool            // the letter's raw bytes are not available
 	MaskedHeaders map[string]bool // names of headers and properties with masked values
 	MayReveal     bool            // the viewer may reveal masked values
-	Revealed      string          // header that is revealed once
+	Revealed      string          // header that is revealed on this page only
 }
 
 // Link links a letter to another tool.
@@ -81,14 +81,14 @@ type Candidate struct {
 type Decoded struct {
 	Kind  string // what the body is where no type decodes it: "json", "text", "binary", "empty"
 	Type  string // the protobuf type; "" = none
-	Score string // how well it fits, for example "0.97, round-trips"; "" when nothing was measured
+	Score string // how well the type fits, for example "0.97, round-trips"; "" when nothing was measured
 	From  string // how the type was found, and its schema set
-	Title string // of a warning: why the body is not what the letter says it is; "" when all is well
+	Title string // title of a warning that the body is not what the letter says; "" when all is well
 	Note  string
 	Notes []string // additional remarks
 	Nodes []TreeNode
 	Left  int    // fields left out before rendering
-	Text  string // if the body is text
+	Text  string // the body if it is text
 	Bytes *Hex
 }
 
@@ -105,7 +105,8 @@ type Raw struct {
 	Steps  []ReadStep
 }
 
-// RawLayer is the body at one level of its wrapping: as received, or with base64 or gzip removed.
+// RawLayer is the body at one level of its wrapping: the body as received, or the body without its
+// base64 or gzip.
 type RawLayer struct {
 	Name string
 	Size int
@@ -160,8 +161,8 @@ func (p LetterPage) label(t Tab) (name string, count int) {
 	return "Decoded", 0
 }
 
-// deaths returns the number of deaths on the timeline: those in the letter's headers, and those
-// after its attempts.
+// deaths returns the number of deaths on the timeline: deaths recorded in the letter's headers, and
+// deaths after its attempts.
 func (p LetterPage) deaths() int {
 	first, _ := deadletter.ReadDeaths(p.Letter.Properties.Headers, deadletter.NoOrigin)
 	n := len(first)
@@ -173,8 +174,8 @@ func (p LetterPage) deaths() int {
 	return n
 }
 
-// verbs lists what can be done to the letter now, in button order. The most common action comes
-// last.
+// verbs lists the actions that are possible on the letter now, in button order. The most common
+// action comes last.
 func (p LetterPage) verbs() []deadletter.Verb {
 	var out []deadletter.Verb
 	for _, v := range []deadletter.Verb{
@@ -190,7 +191,7 @@ func (p LetterPage) verbs() []deadletter.Verb {
 // here returns the URL of the page without a tab.
 func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
 
-// revised says who edited the letter, what they changed and whether the revision was sent.
+// revised says who edited the letter, which parts they changed, and whether the revision was sent.
 func (p LetterPage) revised() string {
 	r := p.Letter.Revised
 	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
@@ -205,8 +206,8 @@ func (p LetterPage) revised() string {
 	return text + ", not sent yet:"
 }
 
-// Limits of the long lists on a letter's page, which keep the page under 300 KB. The API returns
-// everything.
+// These constants limit the long lists on a letter's page, to keep the page under 300 KB. The API
+// returns everything.
 const (
 	timelineShown   = 100
 	historyShown    = 100
@@ -228,7 +229,7 @@ func (p LetterPage) backTo() string {
 	return "state:dead"
 }
 
-// again reports whether the letter came back with other headers than it had at first.
+// again reports whether the letter came back with other headers than it had when it first arrived.
 func (p LetterPage) again() bool {
 	if len(p.Letter.Arrived.Headers) == 0 {
 		return false
@@ -260,7 +261,8 @@ func attemptDetail(a deadletter.Attempt) string {
 	return detail
 }
 
-// cameBack describes how the letter died again after an attempt. It is empty if it did not.
+// cameBack describes how the letter died again after an attempt. It is empty if the letter did not
+// die again.
 func cameBack(a deadletter.Attempt) string {
 	if a.Back == nil {
 		return ""
@@ -275,9 +277,9 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited returns how long a letter had waited before attempt i. The time counts from its return,
-// from the end of the previous attempt, or from its receipt. The result is empty if the time is
-// unknown.
+// waited returns how long a letter had waited before attempt i. The time counts from the letter's
+// return, from the end of the previous attempt, or from the letter's receipt. The result is empty
+// if the time is unknown.
 func (p LetterPage) waited(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {

@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// Limits of the error on the page, in bytes including escapes.
+// These constants limit the error on the page, in bytes including escapes.
 const (
 	failureMessage = 4 << 10
 	failureStack   = 12 << 10
@@ -24,7 +24,8 @@ func (p LetterPage) idWord() string {
 	return "Message id"
 }
 
-// stack returns the stack trace as the page shows it, and reports whether it was cut.
+// stack returns the stack trace in the form in which the page shows it, and reports whether it was
+// cut.
 func (p LetterPage) stack() (text string, cut bool) {
 	text = deadletter.VisibleLines(p.Letter.Annotation.Stack)
 	return deadletter.Cut(text, failureStack), len(text) > failureStack

@@ -134,8 +134,8 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// The letter has two deaths in one second and one at an unknown time. It arrived at a clock
-	// that is behind the broker's.
+	// Two of the letter's deaths are in one second, and one is at an unknown time. The letter
+	// arrived at a clock that is behind the broker's clock.
 	at := now.Truncate(time.Second)
 	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
 		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},
@@ -171,7 +171,7 @@ func TestProgressAddsUp(t *testing.T) {
 }
 
 // TestALetterOffersWhatItsStateAllows checks that a page offers the actions that the letter's state
-// allows. It offers nothing for a letter that waits in the broker.
+// allows. It offers no action for a letter that waits in the broker.
 func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[deadletter.State]string{
@@ -225,8 +225,8 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 }
 
 // TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks that the page says that the broker has
-// the letter, until when, and what cannot be done to it. It also says that a letter with a longer
-// wait can delay this one.
+// the letter, until when, and which actions are impossible. It also says that a letter with a
+// longer wait can delay this letter.
 func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	t.Parallel()
 	const longer = "A letter ahead of it that waits longer delays it."

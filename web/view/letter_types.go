@@ -20,10 +20,10 @@ type TypeChoice struct {
 	Readable bool   // dlo can read the body
 }
 
-// typeFor is what a type can be picked for.
+// typeFor is one scope for which a type can be picked, such as the letter or its queue.
 type typeFor struct{ value, label string }
 
-// typeFors lists what a type can be picked for. Unknown groups and queues are left out.
+// typeFors lists the scopes for which a type can be picked. Unknown groups and queues are left out.
 func (p LetterPage) typeFors() []typeFor {
 	list := []typeFor{{"letter", "This letter"}}
 	if p.Letter.Group != 0 {
@@ -57,8 +57,8 @@ func (p LetterPage) typesShown() bool {
 	return len(p.Candidates) > 0 || len(p.Types.Picks) > 0 || p.Types.May
 }
 
-// picked reports whether the letter is decoded with the type that people picked. A type that the
-// letter names itself takes precedence over its queue's binding.
+// picked reports whether the letter is decoded with the type that people picked. If the letter
+// names a type, that type takes precedence over the binding of the letter's queue.
 func (p LetterPage) picked() bool {
 	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
 }

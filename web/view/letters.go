@@ -25,27 +25,27 @@ type LettersPage struct {
 	Newer, Older string // cursors; "" at the ends
 	Order        deadletter.Order
 	Sorts        []Sort // the available orders
-	InStore      int    // letters in the store, regardless of the query; -1: unknown
-	Unindexed    int    // letters not yet searchable by words, if the query searches words
+	InStore      int    // number of letters in the store, regardless of the query; -1: unknown
+	Unindexed    int    // number of letters not yet searchable by words, if the query searches words
 	FirstRun     *FirstRun
 	All          All
-	Retries      *GroupGuard // of the only group in the list; nil: other groups, or none
+	Retries      *GroupGuard // retries of the group, if the list shows one group only; nil: it does not
 	Doubts       []string    // in the query
 	Looked       *Looked     // how far unindexed fields were searched; nil: all are indexed
-	Widen        string      // the list with its narrowest term left out, where nothing matches; "" = none
+	Widen        string      // link to the list without its narrowest term if nothing matches; "" = none
 }
 
 // Sort is an order in which a list can be shown.
 type Sort struct {
 	Order deadletter.Order
-	Link  string // the list in that order
+	Link  string // URL of the list in that order
 	On    bool   // current order of the list
 }
 
 // All defines "all that match" on this page, so that an operation takes exactly what was displayed.
 type All struct {
 	Query string    // with fixed times
-	Until time.Time // time of the page; zero: actions on all are impossible
+	Until time.Time // time of the page; zero: actions on all letters are impossible
 	Typed string    // Query that ends at Until, for the command line
 }
 
@@ -55,14 +55,15 @@ type QueryError struct {
 	Want string
 }
 
-// Token is one term of the query. Remove is the URL of the list without it.
+// Token is one term of the query. Remove is the URL of the list without that term.
 type Token struct {
 	Text   string
 	Not    bool // it excludes
 	Remove string
 }
 
-// wide reports whether the list needs its State column. A column never repeats the filter.
+// wide reports whether the list needs its State column. It does not if the query allows a single
+// state, because a column never repeats the filter.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 
 // bulk lists the verbs in button order. Destructive verbs come last.

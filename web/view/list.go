@@ -23,8 +23,8 @@ func queueName(name string) string {
 	return middle(name, 48)
 }
 
-// errorOf returns the text of the Error column: the reason why the letter is held, the error, or
-// otherwise the reason of the death.
+// errorOf returns the text of the Error column. This is the reason why the letter is held, or the
+// error, or else the reason of the death.
 func errorOf(r deadletter.Row) string {
 	switch {
 	case r.State == deadletter.StateHeld && r.Why != "":
@@ -35,7 +35,8 @@ func errorOf(r deadletter.Row) string {
 	return r.Reason
 }
 
-// destroys reports whether a verb is destructive. Its button is red and never the first choice.
+// destroys reports whether a verb is destructive. The button of such a verb is red and never the
+// first choice.
 func destroys(v deadletter.Verb) bool {
 	return v == deadletter.VerbDiscard || v == deadletter.VerbPurge
 }
@@ -52,11 +53,11 @@ func verbClass(v deadletter.Verb, primary bool) string {
 	return ""
 }
 
-// seldom reports whether a verb belongs in the More menu because it cannot be undone or is rarely
+// seldom reports whether a verb belongs in the More menu, because it cannot be undone or is rarely
 // needed.
 func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
-// usual returns the verbs that have their own button. rare returns those in the More menu.
+// usual returns the verbs that have their own button. rare returns the verbs in the More menu.
 func usual(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), seldom)
 }
@@ -73,8 +74,9 @@ func rareClass(v deadletter.Verb) string {
 	return "item"
 }
 
-// errorColumn returns the class of the Error column. The column is narrow if it shows only reasons
-// or if the list has a State column, which leaves room for the columns that tell letters apart.
+// errorColumn returns the class of the Error column. The column is narrow if it shows only reasons.
+// It is also narrow if the list has a State column, to leave room for the columns that tell letters
+// apart.
 func (p LettersPage) errorColumn() string {
 	for _, r := range p.Rows {
 		if errorOf(r) != r.Reason {
@@ -85,7 +87,7 @@ func (p LettersPage) errorColumn() string {
 }
 
 // seldomSeen returns the class of a column that narrow screens hide unless the list is sorted by
-// it.
+// that column.
 func (p LettersPage) seldomSeen(order deadletter.Order) string {
 	if p.Order == order {
 		return ""

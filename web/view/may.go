@@ -8,19 +8,19 @@ import (
 
 type mayKey struct{}
 
-// WithPrincipal stores in the context of a page who looks at it. The page leaves out the buttons
-// for what that person may do nowhere.
+// WithPrincipal stores in the context of a page the principal who looks at the page. The page
+// leaves out the buttons for verbs that the principal may do nowhere.
 func WithPrincipal(ctx context.Context, p deadletter.Principal) context.Context {
 	return context.WithValue(ctx, mayKey{}, p)
 }
 
-// may reports whether the person who looks at a page may do v somewhere.
+// may reports whether the principal who looks at a page may do v somewhere.
 func may(ctx context.Context, v deadletter.Verb) bool {
 	p, known := ctx.Value(mayKey{}).(deadletter.Principal)
 	return !known || p.May(v)
 }
 
-// allowed returns the verbs that the person who looks at a page may do somewhere.
+// allowed returns the verbs that the principal who looks at a page may do somewhere.
 func allowed(ctx context.Context, verbs []deadletter.Verb) []deadletter.Verb {
 	var list []deadletter.Verb
 	for _, v := range verbs {

@@ -7,9 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// OperationPage shows one operation: its progress, what it could not do, and what can be done about
-// it.
-// it.
+// OperationPage shows one operation: its progress, the letters that it could not process, and the
+// possible next steps for these letters.
 type OperationPage struct {
 	Shell
 	Operation   deadletter.Operation
@@ -19,16 +18,16 @@ type OperationPage struct {
 	After       string                       // cursor of this page; "" = the first
 	Recent      []deadletter.Operation       // other operations, newest first
 	Watch       time.Duration                // how long a letter must stay away to be quiet; 0: not known
-	NewFailures int                          // letters of the same groups received since it began; -1: not known
+	NewFailures int                          // letters of the same groups received since the operation began; -1: not known
 	NewExact    bool
-	Undoable    int // letters unchanged since, so that it can be undone for them
+	Undoable    int // letters that are unchanged since; the operation can be undone for these
 	UndoExact   bool
 	BackGroups  []deadletter.BackGroup // groups that letters came back to, most letters first
-	Groups      []deadletter.GroupRow  // groups of its letters after all are sent or changed; at most NextGroups
-	From        string                 // the list it was begun from; "" = not known
+	Groups      []deadletter.GroupRow  // groups of the letters after all are sent or changed; at most NextGroups
+	From        string                 // the list that the operation was started from; "" = not known
 	Done        *Done                  // the latest decision made on this page
-	Tried       *Tried                 // its letter if it has only one; nil otherwise
-	Away        string                 // why letters of it cannot be sent now; "" = they can
+	Tried       *Tried                 // the operation's letter if it has only one; nil otherwise
+	Away        string                 // why letters of the operation cannot be sent now; "" = they can
 	RateTyped   string                 // the rate as typed, if it was invalid
 	RateMistake string
 }
@@ -40,7 +39,7 @@ const ResultTwice deadletter.Result = "twice"
 type OperationsPage struct {
 	Shell
 	Operations []deadletter.Operation // newest first
-	Older      deadletter.OperationID // the list continues below this one; 0 at the end
+	Older      deadletter.OperationID // last operation of this page, after which the list continues; 0 at the end
 	First      bool                   // this is the first page
 }
 
@@ -64,14 +63,12 @@ func (p OperationPage) requeue() bool { return p.Operation.Action.Sends() }
 
 // sending reports whether the operation still has letters to process and can be paused or
 // cancelled.
-// cancelled.
 func (p OperationPage) sending() bool {
 	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
 }
 
 // stage describes the state of the operation. It never says "success", because dlo does not see the
-// consumer's ack.
-// ack.
+// ack of the consumer.
 func (p OperationPage) stage() string {
 	o, n := p.Operation, progressOf(p.Operation.Counts)
 	toGo := Count(n.ToGo) + " to go"
@@ -121,7 +118,7 @@ func (p OperationPage) watchEnd() string {
 	return " until " + Clock(p.Now, p.Operation.SentAt.Add(p.Watch).Truncate(time.Second)) + " UTC"
 }
 
-// rate formats letters per second: 50/s, 0.5/s.
+// rate formats letters per second, for example 50/s or 0.5/s.
 func rate(r float64) string { return plainNumber(r) + "/s" }
 
 func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -131,8 +128,8 @@ func (p OperationPage) holding() bool {
 	return p.is(deadletter.PhaseHolding) || p.is(deadletter.PhaseSelecting) && p.Operation.Pace.Hold > 0
 }
 
-// begins returns when the hold ends. While letters are still being selected, it is the earliest
-// time.
+// begins returns the time at which the hold ends. While letters are still being selected, it
+// returns the earliest possible time.
 func (p OperationPage) begins() time.Time {
 	if p.is(deadletter.PhaseSelecting) {
 		return p.Now.Add(p.Operation.Pace.Hold)

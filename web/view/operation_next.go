@@ -10,16 +10,16 @@ import (
 // NextGroups is the maximum number of groups for which an operation's page suggests next steps.
 const NextGroups = 5
 
-// MaxFrom is the maximum length in bytes of the list URL that an operation's page remembers. Every
-// link on the page repeats it.
+// MaxFrom is the maximum length in bytes of the list URL that an operation's page remembers. The
+// length is limited because every link on the page repeats the URL.
 const MaxFrom = 1000
 
-// nextStep is one suggestion for what to do after an operation.
+// nextStep is one suggestion for an action after an operation.
 type nextStep struct {
 	text    string
 	button  string
 	group   deadletter.GroupID // group of the step; 0 = letters of a result
-	resolve bool               // resolves the group; otherwise requeues its remaining letters
+	resolve bool               // the step resolves the group; otherwise it requeues the remaining letters
 	result  deadletter.Result  // result whose letters the step is about
 }
 
@@ -95,10 +95,10 @@ func backWord(address string) string {
 	return "Back"
 }
 
-// LookEvery is how often a page without scripts reloads if a person asked for that.
+// LookEvery is how often a page without scripts reloads if a person requested it.
 const LookEvery = 5 * time.Second
 
-// again returns the URL of this page. The page reloads automatically if every is not 0.
+// again returns the URL of this page. If every is not 0, the page reloads automatically.
 func (p OperationPage) again(every time.Duration) string {
 	look := ""
 	if every > 0 {

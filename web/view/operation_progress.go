@@ -33,8 +33,8 @@ func progressOf(counts map[deadletter.Result]int) progress {
 	return p
 }
 
-// done returns the number of letters that the operation completed. For a requeue this includes
-// letters that came back, because they were sent.
+// done returns the number of letters that the operation completed. For a requeue, this includes
+// letters that came back, because these letters were sent.
 func (p progress) done(sends bool) int {
 	if sends {
 		return p.Good + p.Back

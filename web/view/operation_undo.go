@@ -7,7 +7,7 @@ func (p OperationPage) undone() bool {
 	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
 
-// undoes returns the verb that reverses an operation, or "" if there is none.
+// undoes returns the verb that reverses an operation, or "" if there is no such verb.
 func undoes(v deadletter.Verb) deadletter.Verb {
 	switch v {
 	case deadletter.VerbDiscard:

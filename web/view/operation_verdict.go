@@ -83,7 +83,8 @@ func tabWord(r deadletter.Result) string {
 	return resultMark(r).Word
 }
 
-// ResultWord returns a result as links and the query language write it, for example "came-back".
+// ResultWord returns a result in the form that links and the query language use, for example
+// "came-back".
 func ResultWord(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "-") }
 
 // resultQuery returns the query that selects the letters of an operation with any of the results.
@@ -104,7 +105,7 @@ func retried(r deadletter.Result) bool {
 	return false
 }
 
-// then describes what happens to a letter that the operation could not process.
+// then describes the fate of a letter that the operation could not process.
 func (p OperationPage) then(l deadletter.OperationLetter) string {
 	switch l.Result {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
@@ -148,8 +149,8 @@ func openWord(r deadletter.Result, n int) string {
 	return "Open the " + Count(n) + " that failed."
 }
 
-// newFailures returns how many letters of the same groups arrived since the operation began. They
-// are not part of the operation.
+// newFailures returns how many letters of the same groups arrived since the operation began. These
+// letters are not part of the operation.
 func (p OperationPage) newFailures() string {
 	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

@@ -9,7 +9,7 @@ import (
 // orderWord holds the words that describe an order of the list.
 type orderWord struct {
 	name          string // in the menu and the caption: "newest first"
-	column        string // heading of its time column
+	column        string // heading of the list's time column
 	first         string // the first page: "Newest 50 of 1,341"
 	before, after string // links to the adjacent pages
 	up            bool   // ascending

@@ -14,31 +14,31 @@ type OverviewPage struct {
 	Arrivals  deadletter.Histogram
 	Dead      int
 	Held      int
-	Aside     int // of Dead and Held, in snoozed or resolved groups
+	Aside     int // number of Dead and Held letters in snoozed or resolved groups
 	Scheduled int
 	Standing  deadletter.Standing
-	Worst     *deadletter.Group     // of the failing groups; nil = none
+	Worst     *deadletter.Group     // worst of the failing groups; nil = none
 	Fix       *deadletter.Deploy    // the first deploy after the last death; nil = none
 	ByPeople  int                   // quiet letters of the chart that people requeued
 	HeldBack  bool                  // a breaker stops retries
 	Groups    []deadletter.GroupRow // groups with the most letters needing a person come first
 	MoreThan  bool                  // there are more groups
-	Disk      string                // what is known of the room for letters; "" = nothing
+	Disk      string                // the known room for letters, in words; "" = not known
 	Told      []string              // channels notified of problems; nil = not known
 	Unindexed int                   // letters not yet searchable by words
-	Restore   string                // how long a discarded letter can be restored; "" when not known
+	Restore   string                // for how long a discarded letter can be restored; "" when not known
 	FirstRun  *FirstRun
 	Halted    []deadletter.Operation // operations that wait for a person
-	Lag       time.Duration          // how late the oldest due retry is; 0 = none is late
-	NoticeAt  time.Time              // when the last notice was sent; zero = none was
+	Lag       time.Duration          // how late the oldest due retry is; 0 = no retry is late
+	NoticeAt  time.Time              // when the last notice was sent; zero = no notice was sent
 	NoticeTo  string                 // channel of that notice
-	Deploys   []deadletter.Deploy    // in the chart's time range, newest first
+	Deploys   []deadletter.Deploy    // deploys in the chart's time range, newest first
 }
 
 // tile is a number that links to its letters.
 type tile struct{ Label, Icon, Tone, Value, Sub, Link string }
 
-// sums returns the outcomes of all bars added up.
+// sums returns the sum of the outcomes of all bars.
 func sums(bars []deadletter.Bar) deadletter.Bar {
 	var all deadletter.Bar
 	for _, b := range bars {
@@ -52,7 +52,7 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 
 func (p OverviewPage) tiles() []tile {
 	in := sums(p.Arrivals.Bars)
-	since := " since:" + Stamp(p.Arrivals.From) // the chart starts with a whole bar
+	since := " since:" + Stamp(p.Arrivals.From) // since the start of the chart, which is the start of a whole bar
 	quiet := "none so far"
 	if in.Recovered > 0 {
 		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
@@ -96,11 +96,12 @@ func OverviewURL(r string) string { return "/?range=" + r }
 type judgement struct {
 	tone, icon, title string
 	text              []Span
-	link, word        string // of its button; "" = none
+	link, word        string // link and label of the button; "" = none
 }
 
 // verdict describes the situation in words. Failures that are happening now come before letters
-// that wait for a person. Its button links to exactly what the sentence counts.
+// that wait for a person. The button of the verdict links to exactly the letters or groups that the
+// sentence counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standing()
 	j.text = append(j.text, p.aside(j)...)
@@ -164,8 +165,8 @@ func (p OverviewPage) standing() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince returns the deploy after which nothing failed, or otherwise the time of the last
-// death.
+// quietSince returns the deploy after which nothing failed. If there is no such deploy, it returns
+// the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)
@@ -173,12 +174,12 @@ func (p OverviewPage) quietSince() string {
 	return deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At)
 }
 
-// deployName returns the name of the service and its version.
+// deployName returns the name of the service and the version of a deploy.
 func deployName(d deadletter.Deploy) string {
 	return strings.TrimSpace(line(d.Service, 60) + " " + line(d.Version, 60))
 }
 
-// toRequeue describes what waits for a person now that nothing is failing.
+// toRequeue describes the letters that wait for a person when nothing is failing.
 func (p OverviewPage) toRequeue() []Span {
 	quiet := p.Standing.Quiet
 	return []Span{
@@ -186,8 +187,8 @@ func (p OverviewPage) toRequeue() []Span {
 	}
 }
 
-// paged returns the first problem with severity page. While there is one, the overview does not say
-// that nothing needs a person.
+// paged returns the first problem with severity page. While there is such a problem, the overview
+// does not say that nothing needs a person.
 func (p OverviewPage) paged() *Problem {
 	for i := range p.Problems {
 		if p.Problems[i].Pages {
@@ -202,7 +203,8 @@ func (p OverviewPage) waiting() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
 }
 
-// overdueWord says how many of a group's letters are overdue: their retries should have finished.
+// overdueWord says how many of a group's letters are overdue, which means that their retries should
+// have finished.
 func overdueWord(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -210,7 +212,7 @@ func overdueWord(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " of them overdue"
 }
 
-// overdueToo is overdueWord for a place that also names dead letters.
+// overdueToo is overdueWord for a sentence that also names dead letters.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -218,8 +220,8 @@ func overdueToo(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " overdue"
 }
 
-// story describes the worst group: what fails, since when, and after which deploy. If a deploy may
-// have fixed it, that comes first.
+// story describes the worst group: which letters fail, since when, and after which deploy. If a
+// deploy may have fixed the group, the story begins with that deploy.
 func (p OverviewPage) story() []Span {
 	g := p.Worst
 	text := append(p.fixed(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
@@ -233,8 +235,8 @@ func (p OverviewPage) story() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixed names the deploy since which no letter has died, although it is too early to call that
-// quiet.
+// fixed says how many groups failed until the deploy since which no letter has died. It adds that
+// it is too early to call these groups quiet.
 func (p OverviewPage) fixed() []Span {
 	if p.Fix == nil {
 		return nil
@@ -243,8 +245,8 @@ func (p OverviewPage) fixed() []Span {
 	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
 }
 
-// lateRetries is how late a retry may be before Health reports it. Rates delay some retries by
-// seconds.
+// lateRetries is how late a retry may be before Health reports it. It allows for rates, which delay
+// some retries by seconds.
 const lateRetries = 30 * time.Second
 
 // fact is one line of the health panel.
@@ -253,7 +255,7 @@ type fact struct {
 	Text       []Span
 }
 
-// health lists what dlo itself depends on, with the known state of each.
+// health lists the things that dlo depends on, with the known state of each.
 func (p OverviewPage) health() []fact {
 	var out []fact
 	for _, b := range p.Brokers {

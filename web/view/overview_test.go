@@ -8,7 +8,8 @@ import (
 )
 
 // TestAProblemThatPagesIsTheVerdict checks that a problem with severity page is the verdict, unless
-// letters are failing or need people. The page must not say then that nothing needs a person.
+// letters are failing or need people. If the problem is the verdict, the page must not say that
+// nothing needs a person.
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
 	problem := Problem{Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]", Pages: true}

@@ -54,7 +54,7 @@ func TestGoldenPages(t *testing.T) {
 }
 
 // The shell is the same on every page. It is compared once with all brokers connected, and once
-// with a broker down.
+// with a broker disconnected.
 func TestGoldenShell(t *testing.T) {
 	for _, name := range []string{"letters-first-run", "letters-broker-down"} {
 		page := hashes.ReplaceAllString(render(t, pages()[name]), ".hash.")
@@ -94,9 +94,9 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPagesKeepTheContentSecurityPolicy fails on everything that the policy forbids or that would
-// send requests to other hosts: style attributes and elements, scripts that are not dlo's own
-// files, on*= attributes, and external and javascript addresses.
+// TestPagesKeepTheContentSecurityPolicy fails if a page contains anything that the policy forbids
+// or that would send requests to other hosts. These are style attributes and elements, scripts that
+// are not dlo's own files, on*= attributes, and external and javascript addresses.
 func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	all := pages()
@@ -145,7 +145,7 @@ func local(link string) bool {
 	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
-// TestPagesAreAccessible checks what can be seen without a browser: unique ids, labels, captions,
+// TestPagesAreAccessible makes the checks that need no browser: unique ids, labels, captions,
 // scopes, names of buttons and regions, and one h1 per page.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
@@ -229,9 +229,9 @@ func rendered(n *html.Node) string {
 }
 
 // TestPagesStaySmall checks the page size limits: 150 KB in general, 300 KB for the letter, edit
-// and schema pages, and 360 KB for 100 groups. Bytes of hostile letters take five bytes each in
-// HTML, and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile letters may therefore
-// be half as large again. The page of queues with hostile names may have 435 KB.
+// and schema pages, and 360 KB for 100 groups. A byte of a hostile letter takes five bytes in HTML,
+// and tooltips repeat the text. Pages of 150 KB and 360 KB with hostile letters may therefore be
+// half as large again. The page of queues with hostile names may have 435 KB.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {
@@ -259,7 +259,8 @@ func TestPagesStaySmall(t *testing.T) {
 	check("huge", hostilePages(1<<20))
 }
 
-// TestActionsArePosts checks that every form either asks with GET, for a list, or acts with POST.
+// TestActionsArePosts checks that every form either requests a list with GET, or performs an action
+// with POST.
 func TestActionsArePosts(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {
@@ -279,7 +280,7 @@ func TestActionsArePosts(t *testing.T) {
 }
 
 // TestLivePartsStandAlone checks that every element that is fetched again can be parsed without the
-// page around it. A table row, for example, cannot.
+// page around it. A table row, for example, cannot be parsed alone.
 func TestLivePartsStandAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range pages() {

@@ -8,12 +8,12 @@ import (
 	"github.com/a-h/templ"
 )
 
-// piece is a run of text with one look inside a <pre>: plain, in a <mark>, or in a span of a syntax
-// class.
+// piece is a run of text with one look inside a <pre>. The text is plain, in a <mark>, or in a span
+// of a syntax class.
 type piece struct {
 	Look look
 	Text string
-	Node string // it leads to the node of this name; "" = nowhere
+	Node string // name of the node that the text links to; "" = none
 }
 
 type look string
@@ -44,7 +44,7 @@ func pieces(all []piece) templ.Component {
 				b.WriteString(text)
 			case marked:
 				id := ""
-				if !named { // target of a link to the bytes
+				if !named { // target of a link that leads to the marked bytes
 					id, named = ` id="at"`, true
 				}
 				b.WriteString("<mark" + id + ">" + text + "</mark>")

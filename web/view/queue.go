@@ -10,17 +10,17 @@ import (
 type QueuePage struct {
 	Shell
 	Queue   WatchedQueue
-	Policy  string    // the policy that applies to it; "" = none, or unknown
+	Policy  string    // the policy that applies to the queue; "" = none, or unknown
 	ReadAt  time.Time // when the broker was read; zero = never
 	Retries QueueRow
 	Faults  []Fault
 	Groups  []deadletter.GroupRow // newest first
 	More    bool                  // there are more groups
-	Arrived deadletter.Histogram  // the last 7 days
-	Letters string                // URL of its letters
-	Triage  string                // URL of its groups
+	Arrived deadletter.Histogram  // letters of the last 7 days
+	Letters string                // URL of the queue's letters
+	Triage  string                // URL of the queue's groups
 	Past    []AuditRow            // newest first
-	Audit   string                // URL of its past
+	Audit   string                // URL of the queue's audit entries
 }
 
 // place returns the broker and the vhost of the queue.

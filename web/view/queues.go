@@ -12,20 +12,20 @@ import (
 // are stopped.
 type QueuesPage struct {
 	Shell
-	Queues   []QueueRow // of this page; queues with stopped retries come first
+	Queues   []QueueRow // queues of this page; queues with stopped retries come first
 	Total    int
 	From     int // number of queues on the pages before
 	PageSize int
 	Inboxes  []InboxRow
 	Rights   []RightRow
 	Unasked  []string // brokers without a configured management API
-	Several  bool     // brokers or vhosts: a queue name alone is ambiguous
+	Several  bool     // several brokers or vhosts: a queue name alone is ambiguous
 	Asked    bool     // brokers can report facts about queues
-	NotAsked int      // queues not asked about, because there are too many
+	NotAsked int      // number of queues that were not asked about, because there are too many
 	Problem  string   // why the last request failed
 
-	Faults     []Fault // of the dead-letter paths, the most urgent first
-	FaultsLeft int     // faults for which the page has no room
+	Faults     []Fault // faults of the dead-letter paths, the most urgent first
+	FaultsLeft int     // number of faults for which the page has no room
 	Looks      []PathLook
 	Adopted    []AdoptedPolicy // set by dlo
 	Watched    WatchedQueues
@@ -37,11 +37,11 @@ type QueueRow struct {
 	Scheduled, Dead, Held QueueCount
 	Guard                 deadletter.Guard   // no state: retries are running
 	Away                  string             // why nothing can be sent to its broker now; "" = it can
-	Groups                []deadletter.Guard // its groups with stopped retries
+	Groups                []deadletter.Guard // groups of the queue with stopped retries
 	Facts                 deadletter.QueueFacts
 }
 
-// QueueCount is the number of letters of a queue in one state, with a link to them.
+// QueueCount is the number of letters of a queue in one state, with a link to these letters.
 type QueueCount struct {
 	Letters int
 	Link    string
@@ -50,10 +50,10 @@ type QueueCount struct {
 // InboxRow is a dead-letter queue that dlo drains.
 type InboxRow struct {
 	Broker, VHost, Queue string
-	Up                   bool   // its broker is connected
-	Why                  string // why it is not connected
+	Up                   bool   // the inbox's broker is connected
+	Why                  string // why the broker is not connected
 	Draining             bool
-	Note                 string // why it is not drained; otherwise a warning about it
+	Note                 string // why the inbox is not drained; if it is drained, a warning about it
 	Facts                deadletter.QueueFacts
 }
 
@@ -73,11 +73,12 @@ var rightMarks = map[deadletter.RightState]mark{
 type GroupGuard struct {
 	Group deadletter.GroupID
 	Guard deadletter.Guard // no state: not paused
-	Queue deadletter.Guard // of the group's queue
+	Queue deadletter.Guard // guard of the group's queue
 	Away  string           // why nothing can be sent to its broker now; "" = it can
 }
 
-// QueuesURL returns the URL of the page of queues that starts after the first from queues.
+// QueuesURL returns the URL of the page of queues that skips the first queues of the list. The
+// argument from is the number of skipped queues.
 func QueuesURL(from int) string {
 	if from <= 0 {
 		return "/queues"
@@ -129,8 +130,8 @@ var waiting = mark{"Waiting", "clock", "warn"}
 // guardMark returns the state of retries as a pill. The zero Guard means that retries are running.
 func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 
-// guardWords returns what the pill does not say: who stopped the retries and why, or what comes
-// next.
+// guardWords returns the facts that the pill does not show: who stopped the retries and why, or the
+// next event.
 func guardWords(now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {
@@ -159,8 +160,8 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	return ""
 }
 
-// mayPause and mayResume report which buttons a queue has. If a person paused it, it can only be
-// resumed. If a breaker stopped it, it can also be paused.
+// mayPause and mayResume report which buttons a queue has. If a person paused the queue, it can
+// only be resumed. If a breaker stopped the queue, it can also be paused.
 func mayPause(g deadletter.Guard) bool { return g.State != deadletter.GuardPaused }
 
 func mayResume(g deadletter.Guard) bool {

@@ -16,14 +16,14 @@ import (
 // letter, and the redirects that people added.
 type RulesPage struct {
 	Shell
-	File      string    // that the rules were read from; "" = none
+	File      string    // file that the rules were read from; "" = none
 	Loaded    time.Time // zero: not shown
-	Rules     []Rule    // in order, the default last; empty = not known here
+	Rules     []Rule    // in order, the default last; empty = the rules are not known here
 	Chosen    int       // index of the rule shown in detail
 	Try       TryForm
 	WhatIf    *WhatIf // nil: not requested
 	Tester    Tester
-	Guards    []deadletter.Guard // what stops retries now
+	Guards    []deadletter.Guard // guards that stop retries now
 	Overrides []deadletter.Override
 	Places    []RulesPlace // where a redirect can apply: brokers with their vhosts
 	Form      OverrideForm
@@ -34,13 +34,13 @@ type RulesPage struct {
 // Rule is one rule in use.
 type Rule struct {
 	Name     string
-	When     []Clause // all must match; none = every letter
+	When     []Clause // a letter must meet all of them; none = every letter
 	Retry    RetryPlan
-	OwnRetry bool // false: as the default rule, and only for rejected letters
+	OwnRetry bool // false: the retries of the default rule, and only for rejected letters
 	Discard  bool
-	Severity deadletter.Severity // of its dead letters; "" = as the default rule says
+	Severity deadletter.Severity // severity of the rule's dead letters; "" = the severity of the default rule
 	Notify   []string            // channels notified of dead letters
-	Further  []string            // its other effects, one sentence each
+	Further  []string            // further effects of the rule, one sentence each
 	YAML     string
 	Default  bool
 }
@@ -54,7 +54,7 @@ type Clause struct {
 // RetryPlan is a back-off, either explicit delays or a growing first delay.
 type RetryPlan struct {
 	Delays     []time.Duration
-	First, Max time.Duration // if Delays is empty; Max 0 = no own limit
+	First, Max time.Duration // used if Delays is empty; Max 0 = no own limit
 	Factor     float64
 	Curve      Curve
 }
@@ -70,24 +70,25 @@ type Tester struct {
 // FactsForm holds the facts of a letter as typed.
 type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Headers string }
 
-// RuleAnswer says which rule applies, what it does next, and why the other rules do not apply.
+// RuleAnswer says which rule applies, what the rule does next, and why the other rules do not
+// apply.
 type RuleAnswer struct {
 	Letter    deadletter.ID    // "" = pasted facts
 	State     deadletter.State // of the letter
-	Was       string           // the rule that decided on the letter last; "" = none has
+	Was       string           // the rule that made the last decision on the letter; "" = none
 	Known     []Span           // the facts considered, in one line; no header values
 	Rule      string
 	Outcome   deadletter.RuleOutcome
-	Number    int           // of the retry, from 1
-	Delay     time.Duration // of the retry; 0 if not drawn yet
+	Number    int           // number of the retry, from 1
+	Delay     time.Duration // delay of the retry; 0 if not drawn yet
 	Low, High time.Duration // range of the retry's delay
 	Severity  deadletter.Severity
 	Why       string
-	Notes     []string // what else affects the decision
+	Notes     []string // other facts that affect the decision
 	Steps     []RuleStep
 }
 
-// RuleStep says whether one rule matches, and if not, why.
+// RuleStep says whether one rule matches. If the rule does not match, it says why.
 type RuleStep struct {
 	Rule             string
 	Matched, Applies bool
@@ -129,7 +130,7 @@ func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }
 
 const ruleName = 80 // maximum bytes of a rule's name
 
-// label returns the name of a rule as the page shows it.
+// label returns the name of a rule in the form in which the page shows it.
 func (r Rule) label() string {
 	if r.Name == "" {
 		return "without a name"
@@ -138,8 +139,8 @@ func (r Rule) label() string {
 }
 
 const (
-	wantShown    = 120 // bytes of a clause's expected value
-	clausesShown = 12  // clauses of one rule; its YAML shows all
+	wantShown    = 120 // maximum bytes of a clause's expected value
+	clausesShown = 12  // maximum number of clauses of one rule; its YAML shows all
 	wantInRow    = 60  // like wantShown, in the list of rules
 	clausesInRow = 3
 )
@@ -148,7 +149,7 @@ func (c Clause) words(not string, n int) []Span {
 	return []Span{{Text: line(c.Field, n) + " is " + not}, {Text: line(c.Want, n), Code: true}}
 }
 
-// when describes which letters a rule matches, with its first n clauses.
+// when describes which letters a rule matches. It lists the first n clauses of the rule.
 func (r Rule) when(n int) []Span {
 	switch {
 	case r.Default:
@@ -177,7 +178,7 @@ func clauses(all []Clause, not string, n int) []Span {
 	return out
 }
 
-// retries summarises what a rule does before a letter is dead.
+// retries summarises the retries of a rule before a letter is dead.
 func (r Rule) retries() string {
 	switch {
 	case r.Discard:
@@ -221,7 +222,7 @@ func (p RetryPlan) words() string {
 	return text
 }
 
-// then describes what happens to a letter after its last retry.
+// then describes the fate of a letter after its last retry.
 func (p RulesPage) then(r Rule) string {
 	if s := p.severity(r); s != "" {
 		return "dead, severity " + s
@@ -257,7 +258,7 @@ func (a RuleAnswer) next() string {
 	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
 }
 
-// when describes when the retry of an answer can happen.
+// when describes the time at which the retry of an answer can happen.
 func (a RuleAnswer) when() string {
 	switch {
 	case a.Low == a.High:
@@ -268,7 +269,7 @@ func (a RuleAnswer) when() string {
 	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
 }
 
-// changed reports whether a different rule decided on the letter last time.
+// changed reports whether another rule made the last decision on the letter.
 func (a RuleAnswer) changed() bool { return a.Was != "" && a.Was != a.Rule }
 
 // reason explains why a rule does not apply.
@@ -301,7 +302,7 @@ var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
 }
 
-// guardWord shows what stops retries.
+// guardWord returns the mark for the state of a guard.
 func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
 
 // several reports whether a redirect has to name the broker and vhost of its queue.
@@ -316,12 +317,12 @@ func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 }
 
 const (
-	rulesShown  = 50   // rows of the table of rules; the API returns all
-	guardsShown = 20   // lines about stopped retries
-	ruleYAML    = 3000 // bytes of a rule's YAML; the file has all
+	rulesShown  = 50   // maximum rows of the table of rules; the API returns all
+	guardsShown = 20   // maximum number of lines about stopped retries
+	ruleYAML    = 3000 // maximum bytes of a rule's YAML; the file has all
 )
 
-// yamlShown returns YAML as a page shows it.
+// yamlShown returns YAML in the form in which a page shows it.
 func yamlShown(text string, n int) string {
 	shown := deadletter.VisibleLines(deadletter.Cut(text, n))
 	if len(text) > n {
@@ -330,8 +331,8 @@ func yamlShown(text string, n int) string {
 	return shown
 }
 
-// Known describes a letter in one line. It lists the pairs of name and value, without empty values,
-// and the number of attempts used.
+// Known describes a letter in one line. It lists the pairs of name and value, and leaves out empty
+// values. It also shows the number of attempts used.
 func Known(pairs [][2]string, attempts int) []Span {
 	var out []Span
 	for _, p := range pairs {

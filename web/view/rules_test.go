@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleHasItsWords checks the text about what a rule does next. It detects a
-// forgotten outcome, which would read like another outcome.
+// TestEveryOutcomeOfARuleHasItsWords checks the text about the next action of a rule. The text of a
+// forgotten outcome would be the same as the text of another outcome, which the test detects.
 func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	t.Parallel()
 	next := map[string]deadletter.RuleOutcome{}
@@ -21,8 +21,9 @@ func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
 	}
 }
 
-// TestARuleOfEveryOutcomeHasItsWords checks the list, the details and the severity. It detects a
-// forgotten outcome, which would read like another outcome or like a rule without content.
+// TestARuleOfEveryOutcomeHasItsWords checks the list, the details and the severity. The texts of a
+// forgotten outcome would be the same as the texts of another outcome or of an empty rule, which
+// the test detects.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	delay := func(int) (low, planned, high time.Duration) { return time.Second, time.Second, time.Second }

@@ -12,8 +12,8 @@ import (
 // TryForm is the form for trying rules on stored letters.
 type TryForm struct {
 	Text     string // as typed; at first the rules in use
-	Unshown  int    // bytes of the rules in use if too long to show; else 0
-	Query    string // of the letters, as it is written; "" = the usual ones
+	Unshown  int    // bytes of the rules in use if they are too long to show; else 0
+	Query    string // query for the letters, as written; "" = the usual letters
 	Mistakes []RuleMistake
 	Tried    bool     // the result is for Text, not for the rules in use
 	Notes    []string // parts of Text that were not tried, one sentence each
@@ -26,8 +26,8 @@ type RuleMistake struct {
 	In           string // the line
 }
 
-// WhatIf shows what rules would have done with stored letters at their last death, beside what
-// actually happened to them.
+// WhatIf shows the outcomes that rules would have had for stored letters at their last death,
+// beside the real outcomes.
 type WhatIf struct {
 	Query    string // which letters
 	Usual    bool   // the default letters, because the query is empty
@@ -35,62 +35,63 @@ type WhatIf struct {
 	Exact    bool   // false: the count stopped early
 	Most     int    // maximum number of letters examined
 	Looked   int
-	Late     int         // not examined because time ran out
-	Left     int         // gone meanwhile, in queues hidden from the reader, or trials
+	Late     int         // letters that were not examined because time ran out
+	Left     int         // letters that are gone, in queues hidden from the reader, or from trials
 	Rules    []RuleCount // one per rule, the default last
 	Totals   []RuleTotal // by the letters' state
-	Fates    []Fate      // differing fates first, most letters first
+	Fates    []Fate      // changed outcomes first, and then by number of letters
 }
 
-// RuleCount is what one rule would do.
+// RuleCount counts the letters that one rule would apply to, by outcome.
 type RuleCount struct {
 	Rule    string
-	Delays  string // its retries and final outcome in one line
+	Delays  string // the rule's retries and final outcome in one line
 	Letters int
 	Become  map[deadletter.RuleOutcome]int // letters
 }
 
-// RuleTotal is what rules would do with the letters in one state.
+// RuleTotal counts the letters in one state by the outcome that rules would have.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
 	Become  map[deadletter.RuleOutcome]int // letters
 }
 
-// Fate is what happened to some letters, and what rules would have done with them.
+// Fate is a number of letters with the same real outcome and the same outcome under the tried
+// rules.
 type Fate struct {
 	Was, Would Decided
 	Same       bool // the rules would change nothing
 	Letters    int
 	Examples   []deadletter.ID // newest first
-	Query      string          // that selects exactly these; "" = none does
+	Query      string          // query that selects exactly these letters; "" = no query does
 }
 
-// Decided is what happened to a letter, or what would have happened.
+// Decided is either the real outcome of a letter, or the outcome that it would have had.
 type Decided struct {
-	State    deadletter.State       // of what did; "" of what would have
-	Outcome  deadletter.RuleOutcome // of what would have; "" of what did
-	Rule     string                 // that decided; "" = none
+	State    deadletter.State       // of a real outcome; "" for one that would have been
+	Outcome  deadletter.RuleOutcome // of an outcome that would have been; "" for a real one
+	Rule     string                 // rule that decided; "" = none
 	Severity deadletter.Severity    // if dead
-	Delays   string                 // of that rule, in a line; "" = it is not in use any more
+	Delays   string                 // delays of that rule, in one line; "" = the rule is no longer in use
 }
 
 // WhatIfLetters is the number of stored letters on which rules are tried.
 const WhatIfLetters = 500
 
 const (
-	fatesShown  = 25  // rows of results; the API returns all
-	lineShown   = 120 // bytes of a line with a mistake
+	fatesShown  = 25  // maximum rows of results; the API returns all
+	lineShown   = 120 // maximum bytes of a line with a mistake
 	delaysShown = 200 // bytes of delays
-	triedShown  = 25  // rows of tried rules
+	triedShown  = 25  // maximum rows of tried rules
 )
 
-// tried reports whether rules were submitted. The page then shows the result first.
+// tried reports whether rules were submitted. In that case, the page shows the result first.
 func (p RulesPage) tried() bool {
 	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }
 
-// rows returns the height of the rules field without a script.
+// rows returns the height of the rules field in a browser without scripts.
 func (f TryForm) rows() string { return strconv.Itoa(min(max(strings.Count(f.Text, "\n")+1, 8), 24)) }
 
 // invalid links the rules field to its error message.
@@ -123,7 +124,7 @@ func (p RulesPage) use() []Span {
 	}
 }
 
-// does says what rules would do with letters: 3 retried, 2 dead.
+// does counts letters by the outcome that rules would have, for example "3 retried, 2 dead".
 func does(become map[deadletter.RuleOutcome]int) string {
 	var parts []string
 	for _, o := range deadletter.RuleOutcomes {
@@ -178,7 +179,7 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// count returns what rule i would do.
+// count returns the number of letters that rule i would apply to, by outcome.
 func (f WhatIf) count(i int) RuleCount {
 	if i < len(f.Rules) {
 		return f.Rules[i]
@@ -197,8 +198,8 @@ func (f WhatIf) matched() string {
 	return "Each rule that was tried: " + Count(n) + " of " + Count(len(f.Rules)) + " apply to one of these letters"
 }
 
-// words describes what happened to letters. Held letters were held by a guard or a person, never by
-// a rule, so no rule is named.
+// words describes the real outcome of letters. For held letters, it names no rule, because a guard
+// or a person held them.
 func (d Decided) words() string {
 	text := StateWord(d.State)
 	if d.Rule == "" || d.State == deadletter.StateHeld {
@@ -215,7 +216,7 @@ func (d Decided) delays() string {
 	return line(d.Delays, delaysShown)
 }
 
-// would describes what would have happened to letters.
+// would describes the outcome that letters would have had.
 func (f Fate) would() string {
 	text := f.Would.Outcome.Past() + by(f.Would)
 	if f.Was.State == deadletter.StateHeld {

@@ -81,7 +81,7 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 	return p
 }
 
-// sampleReturns returns letters that came back, with every way to describe their error.
+// sampleReturns returns letters that came back, one for every way to describe an error.
 func sampleReturns() []deadletter.OperationLetter {
 	back := deadletter.OperationLetter{Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}
 	same, other, unread := back, back, back
@@ -91,7 +91,7 @@ func sampleReturns() []deadletter.OperationLetter {
 	return []deadletter.OperationLetter{same, other, unread}
 }
 
-// samplePhases returns the operation in every phase with its own look.
+// samplePhases returns the operation in every phase that has its own look.
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	away := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)

@@ -34,7 +34,7 @@ func sampleQueues() QueuesPage {
 	p.Queues[5].Groups = []deadletter.Guard{guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour)}
 	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
 	p.Queues[6].Facts = deadletter.UnknownQueue
-	p.Queues[6].Facts.Known = true // it no longer exists
+	p.Queues[6].Facts.Known = true // the queue no longer exists
 	p.Inboxes = []InboxRow{
 		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
 		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited allows that", Facts: deadletter.UnknownQueue},
@@ -98,8 +98,8 @@ func queuePages() map[string]templ.Component {
 	}
 }
 
-// sampleWatched returns queues of the panel of all queues: healthy, losing letters, hostile,
-// unknown.
+// sampleWatched returns queues for the panel of all queues. Some are healthy, lose letters, are
+// hostile, or are unknown.
 func sampleWatched() WatchedQueues {
 	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"

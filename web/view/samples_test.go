@@ -83,7 +83,7 @@ func sampleLetters() LettersPage {
 	return p
 }
 
-// sampleBars returns n bars, the last of which ends now.
+// sampleBars returns n bars. The last bar ends now.
 func sampleBars(n int, step time.Duration, of func(i int) deadletter.Bar) deadletter.Histogram {
 	h := deadletter.Histogram{From: now.Add(-time.Duration(n) * step), To: now, Step: step}
 	for i := range n {
@@ -114,7 +114,7 @@ func sampleAllStates() LettersPage {
 	return p
 }
 
-// pages returns every page in every state with its own look.
+// pages returns every page in every state that has its own look.
 func pages() map[string]templ.Component {
 	empty := LettersPage{Shell: sampleShell("Letters", SectionLetters, "/letters?q=state%3Adead"), Query: "state:dead", Tokens: []Token{{Text: "state:dead", Remove: "/letters?q="}}, States: []deadletter.State{deadletter.StateDead}, Exact: true, InStore: 2705}
 	noMatch := empty

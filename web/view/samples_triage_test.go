@@ -88,7 +88,8 @@ func sampleDigest() TriagePage {
 	return p
 }
 
-// triagePages returns the tabs of Triage and the page of a group, in every state with its own look.
+// triagePages returns the tabs of Triage and the page of a group, in every state that has its own
+// look.
 func triagePages() map[string]templ.Component {
 	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(TriageResolved), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
 	for i := range snoozed.Rows {

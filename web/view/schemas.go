@@ -8,36 +8,36 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SchemasPage shows how many stored letters can be decoded, with which types, and where the types
-// come from.
+// SchemasPage shows how many stored letters can be decoded, with which types, and from which
+// sources the types come.
 type SchemasPage struct {
 	Shell
 	Library   bool     // descriptor sets can be listed and changed here
 	Types     int      // registered types
-	Problems  []string // what cannot be read in the schemas, and why
+	Problems  []string // the schemas that cannot be read, with reasons
 	Coverage  Coverage
 	Rereading deadletter.RereadProgress
 	Unmatched UnmatchedQueues
 	Added     []deadletter.AddedCount // most letters first
-	Queues    []TypedQueue            // of this page, most letters first
+	Queues    []TypedQueue            // queues of this page, most letters first
 	Total     int                     // of queues
 	From      int                     // number of queues on the pages before
 	PageSize  int
-	Several   bool // brokers or vhosts: a queue name alone is ambiguous
+	Several   bool // several brokers or vhosts: a queue name alone is ambiguous
 	Picks     []deadletter.Pick
 	Bindings  []TypeBinding // from the configuration
 	Names     []string      // registered types, for the forms
 	Unnamed   int           // number of registered types missing from Names
 	Bind      BindForm
-	Sets      []SchemaSet // in use, by name
+	Sets      []SchemaSet // sets in use, by name
 	Removed   []SchemaVersion
-	Directory string // that is watched, "" = none
+	Directory string // directory that dlo watches; "" = none
 	Servers   []deadletter.SchemaServer
 	Set       *SetDetail // nil: not requested
 	Find      TypeSearch
 	Type      *TypeSource // nil: not requested
 	Upload    UploadForm
-	Said      string // what was changed a moment ago; "" = nothing
+	Said      string // the change made a moment ago; "" = none
 }
 
 // BoundWords describes the effect of a new binding.
@@ -57,7 +57,8 @@ func UsedWords(set string) string {
 // TypeBinding binds queues to a type.
 type TypeBinding struct{ Queue, Key, Type string }
 
-// asked reports whether the page shows a search for types or one type. Either is then shown first.
+// asked reports whether the page shows a search for types, or one type. The page then shows the
+// search or the type first.
 func (p SchemasPage) asked() bool { return p.Find.Word != "" || p.Type != nil }
 
 // BindForm is the binding form as typed.
@@ -66,23 +67,23 @@ type BindForm struct{ Queue, Key, Type, Reason, Problem string }
 // UploadForm is the upload form as sent, without its file.
 type UploadForm struct{ Name, Problem string }
 
-// Limits of the page, which keep it under 300 KB. The API returns everything, and the search finds
-// what the page leaves out.
+// These constants limit the page, to keep it under 300 KB. The API returns everything, and the
+// search finds the parts that the page leaves out.
 const (
 	closestShown   = 3
 	queueTypes     = 4
 	picksShown     = 12
 	setsShown      = 20
-	conflictsShown = 3  // names in a set's state
+	conflictsShown = 3  // maximum number of names in a set's state
 	versionsShown  = 20 // of one set
-	setTypes       = 50 // types of one set
+	setTypes       = 50 // maximum number of types of one set
 	conflictTypes  = 6
 	differences    = 4 // of one type
 	hitsShown      = 20
 	definedIn      = 6
 	usedBy         = 8
-	typeLinked     = 100   // bytes of a name that is a link
-	protoShown     = 6_000 // bytes of a type
+	typeLinked     = 100   // maximum bytes of a name that is a link
+	protoShown     = 6_000 // maximum bytes of a type
 	problemsShown  = 10
 	removedShown   = 10
 	namesOffered   = 300
@@ -100,7 +101,8 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL returns the URL of the page with the queues after the first from queues.
+// SchemasURL returns the URL of the page that skips the first queues of the list. The argument from
+// is the number of skipped queues.
 func SchemasURL(from int) string {
 	if from <= 0 {
 		return "/schemas"

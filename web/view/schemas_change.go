@@ -5,7 +5,7 @@ import "time"
 // SchemaUploadPage shows what an uploaded file would change before it is put into use.
 type SchemaUploadPage struct {
 	Shell
-	Key          string // of the file, which is stored for the second step
+	Key          string // key of the file, which is stored for the second step
 	Set, Version string
 	Was          string // the version in use; "" = the set is new
 	WasAt        time.Time
@@ -18,18 +18,18 @@ type SchemaUploadPage struct {
 	Conflicts    []ChangedType
 	Letters      int // letters of a type that would decode differently
 	Sampled      int // newest letters that no schema decodes
-	Readable     int // how many of them would decode
+	Readable     int // number of sampled letters that would decode
 	Problem      string
 }
 
-// SchemaRemovePage shows what the removal of a set affects.
+// SchemaRemovePage shows the effects of removing a set.
 type SchemaRemovePage struct {
 	Shell
 	Set            string
 	Types, Letters int
 }
 
-const namesInList = 30 // type names in one list
+const namesInList = 30 // maximum number of type names in one list
 
 // same reports whether the file is already in use.
 func (p SchemaUploadPage) same() bool { return p.Known == "current" }
@@ -44,7 +44,7 @@ func (p SchemaUploadPage) title() string {
 	return "New version of set " + line(p.Set, 120)
 }
 
-// added returns the number of new types, and of new enums if there are any.
+// added returns the number of new types. If there are new enums, it also returns their number.
 func (p SchemaUploadPage) added() string {
 	text := Number(len(p.Added)-p.Enums, "type", "types")
 	if p.Enums > 0 {
@@ -53,7 +53,7 @@ func (p SchemaUploadPage) added() string {
 	return text
 }
 
-// compared describes what the file is compared with.
+// compared describes the version that the file is compared with.
 func (p SchemaUploadPage) compared() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
 	switch {
@@ -69,7 +69,7 @@ func (p SchemaUploadPage) compared() string {
 	return text + "Nothing is changed yet."
 }
 
-// effects describes what the change affects, one sentence each.
+// effects describes the effects of the change, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",

@@ -10,11 +10,11 @@ import (
 
 // Coverage shows how the stored letters that still have a body were decoded.
 type Coverage struct {
-	Typed     int // decoded by one type
+	Typed     int // letters decoded by one type
 	Plain     int // JSON, text or empty
 	Ambiguous int
 	Unknown   int
-	Refused   int // too large, or reading them crashed dlo
+	Refused   int // letters that are too large, or that crashed dlo when it read them
 	Unread    int // not read yet by this version
 }
 
@@ -25,20 +25,20 @@ type UnmatchedQueues struct {
 	More    int              // queues left out
 }
 
-// UnmatchedQueue is a queue with letters of unknown type, and describes the newest such letter.
+// UnmatchedQueue is a queue with letters of unknown type. It describes the newest such letter.
 type UnmatchedQueue struct {
 	Broker, VHost, Queue string
 	Letters              int
 	Link                 string    // list of these letters
 	Since                time.Time // zero: unknown
 	Smallest, Largest    int       // bytes of the newest letters
-	Sampled              int       // how many newest letters
+	Sampled              int       // number of newest letters
 	Letter               deadletter.ID
-	Shape                string // of the newest; "" = no protobuf
+	Shape                string // shape of the newest letter; "" = no protobuf
 	Masked               bool
-	Why                  string // what was found instead, as a sentence
+	Why                  string // why no type was chosen, as a sentence
 	Closest              []Candidate
-	Late                 bool // not examined: time ran out
+	Late                 bool // not examined, because time ran out
 }
 
 // TypedQueue is a queue with the types of its letters.
@@ -48,9 +48,9 @@ type TypedQueue struct {
 	Unread               int
 	Link                 string
 	Types                []TypeCount            // most letters first
-	By                   []deadletter.ReadCount // how its letters were decoded; most letters first
+	By                   []deadletter.ReadCount // how the queue's letters were decoded; most letters first
 	Bound                *deadletter.Pick       // first matching binding made by a person
-	Configured           *TypeBinding           // first such binding of the configuration
+	Configured           *TypeBinding           // first matching binding of the configuration
 	Exact                bool                   // Bound is for this queue alone, with any key
 }
 
@@ -65,7 +65,7 @@ func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknow
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// of says which total the share refers to.
+// of says to which total the decoded share refers.
 func (c Coverage) of() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " that this version has read decode"
@@ -73,7 +73,7 @@ func (c Coverage) of() string {
 	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
 }
 
-// unread says how many letters have not been read yet, or "" if there are none.
+// unread says how many letters have not been read yet. It returns "" if all have been read.
 func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
@@ -160,7 +160,7 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 }
 
 // read returns the number of letters of a queue that this version has read. decoded returns how
-// many of those people can read.
+// many of these letters people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -260,14 +260,16 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// named reports whether the type of some letters is known from more than the shape of their bodies.
+// named reports whether the type of some letters is known from other facts than the shape of their
+// bodies.
 func (q TypedQueue) named() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
 		return c.Letters > 0 && c.Reading.Typed() && c.Reading != deadletter.ReadByMatch
 	})
 }
 
-// learned returns the number of letters that were matched as the most frequent matched type.
+// learned looks at each type to which letters were matched. It returns the number of letters of the
+// most frequent such type.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {
@@ -278,7 +280,8 @@ func (q TypedQueue) learned() int {
 	return most
 }
 
-// boundBy names who bound a queue, with the pattern if it is not the queue's name.
+// boundBy names the source of a queue's binding. It adds the pattern if the pattern is not the
+// queue's name, and the key if there is one.
 func boundBy(by, glob, key, queue string) []Span {
 	out := []Span{{Text: by}}
 	if glob != queue {

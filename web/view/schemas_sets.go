@@ -28,19 +28,19 @@ type SchemaSet struct {
 // SetDetail is a set in detail.
 type SetDetail struct {
 	Name      string
-	Versions  []SchemaVersion // newest first; none: no such set is in use
-	Types     []string        // of the newest version
+	Versions  []SchemaVersion // newest first; empty: no such set is in use
+	Types     []string        // types of the newest version
 	Conflicts []ChangedType
 }
 
-// ChangedType describes how a type differs, and in which set.
+// ChangedType describes how the definition of a type differs, and in which set.
 type ChangedType struct {
 	Type, Set   string
 	Differences []string
 	More        int
 }
 
-// TypeSearch is a search word with the types and fields whose names contain it.
+// TypeSearch is a search word with the types and fields whose names contain the word.
 type TypeSearch struct {
 	Word string
 	Hits []TypeHit
@@ -121,7 +121,7 @@ func typeTitle(name string) string {
 	return cmp.Or(last, "Type")
 }
 
-// is describes a hit: the field that matches, or the set that contains the type.
+// is describes a hit. It returns the field that matches, or the set that contains the type.
 func (h TypeHit) is() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)

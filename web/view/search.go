@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Word is a completion for a query. Text is inserted into the box and Label explains it.
+// Word is a completion for a query. Text is inserted into the box, and Label explains the
+// completion.
 type Word struct {
 	Text  string `json:"text"`
 	Label string `json:"label,omitempty"`
@@ -72,8 +73,8 @@ func (e QueryError) around(q string) (before, wrong, rest string) {
 	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
 }
 
-// maxLinked is the maximum number of bytes for the remove links of all tokens. A query beyond it
-// can only be edited as text.
+// maxLinked is the maximum number of bytes that the remove links of all tokens take. If a query
+// needs more, it can only be edited as text.
 const maxLinked = 30_000
 
 func (p LettersPage) removable() bool { return len(p.Query)*len(p.Tokens) <= maxLinked }

@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute returns one attribute if there is true, and none otherwise.
+// attribute returns one attribute if the argument there is true. Otherwise it returns no attribute.
 func attribute(there bool, name string, value any) templ.Attributes {
 	if !there {
 		return nil
@@ -21,8 +21,8 @@ func themeAttribute(t Theme) templ.Attributes {
 	return attribute(t != ThemeSystem, "data-theme", string(t))
 }
 
-// events returns the address of the event stream of a live page, starting after what the page has
-// seen.
+// events returns the address of the event stream of a live page. The stream starts at the position
+// that the page has seen.
 func events(s Shell) templ.Attributes {
 	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
@@ -50,7 +50,8 @@ func initials(name string) string {
 	return string(out)
 }
 
-// scripts lists the files of static/js in execution order. dlo contains what the others share.
+// scripts lists the files of static/js in execution order. The file dlo contains the code that the
+// others share.
 var scripts = []string{"dlo", "choose", "list", "triage", "search", "times", "live", "edit"}
 
 // Place is an entry of the navigation: a page with its path and its key. The router, the keyboard
@@ -62,8 +63,8 @@ type Place struct {
 	Name    string
 	icon    string
 	label   string // heading above the entry; "" = none
-	first   bool   // shown in the bar of small screens
-	whole   bool   // concerns all queues: only for users who see all of them
+	first   bool   // the entry is shown in the bar of small screens
+	whole   bool   // the page concerns all queues: only for users who see all of them
 }
 
 // Places lists the pages of the navigation in order.
@@ -83,7 +84,7 @@ func (s Shell) places() []Place {
 	return slices.DeleteFunc(slices.Clone(Places), func(p Place) bool { return s.Bounded && p.whole })
 }
 
-// shortcut is a line of the keyboard dialog.
+// shortcut is a line in the dialog of keyboard shortcuts.
 type shortcut struct {
 	does string
 	keys []string

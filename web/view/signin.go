@@ -12,14 +12,15 @@ import (
 type SignInPage struct {
 	Name  string
 	Next  string // the path to which a person wanted to go
-	Code  string // of an invitation; "" = it is not valid
+	Code  string // code of an invitation; "" = the invitation is not valid
 	Error string
 }
 
-// maxNext limits the bytes of a path to which a person wanted to go.
+// maxNext is the maximum number of bytes of the path to which a person wanted to go.
 const maxNext = 2000
 
-// next returns the path to which a person wanted to go, or / if a link to it would hide something.
+// next returns the path to which a person wanted to go. It returns / if a link to that path would
+// hide a part of it.
 func (p SignInPage) next() string {
 	if !strings.HasPrefix(p.Next, "/") || len(p.Next) > maxNext || deadletter.Visible(p.Next) != p.Next {
 		return "/"

@@ -6,21 +6,22 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Fault is a fault of the dead-letter paths, of one queue or of several in the same way.
+// Fault is a fault of the dead-letter paths. It concerns one queue, or several queues in the same
+// way.
 type Fault struct {
 	Severity deadletter.Severity
-	Titles   []string // one for each queue
+	Titles   []string // one title for each queue
 	Place    string   // broker and vhost; "" if there is only one
 	Loses    string
 	Why      string
 	Cure     string
 	Likely   bool
 	Since    time.Time // zero = unknown
-	Fix      string    // commands that cure it; "" = there are none
+	Fix      string    // commands that cure the fault; "" = there are none
 	Plan     string    // identifies the plan of Fix in a form; "" = dlo cannot apply it
 	Policies []PlannedPolicy
 	Drops    []Drop // queues that drop messages by design
-	Rule     string // that discards what they drop; "" = they drop nothing
+	Rule     string // rule that discards the letters of Drops; "" = Drops is empty
 }
 
 // Drop is a queue that drops messages by design.
@@ -30,7 +31,7 @@ type Drop struct {
 	PerDay int64 // -1 = unknown
 }
 
-// words describes what adopting the queue brings.
+// words describes the letters that adopting the queue brings.
 func (d Drop) words() string {
 	volume := "How many is unknown."
 	if d.PerDay >= 0 {
@@ -43,21 +44,22 @@ func (d Drop) words() string {
 type PathLook struct {
 	Place  string // broker and vhost
 	ReadAt time.Time
-	Failed string // why the latest look failed; "" = it did not
+	Failed string // why the latest look failed; "" = it did not fail
 	Queues int
 	Gaps   []string
 }
 
-// Limits of the problems on the page. dlo topology check lists all of them.
+// These constants limit the problems on the page. dlo topology check lists all of them.
 const (
 	MaxFaults      = 10
 	maxFaultTitles = 6
 	maxFix         = 3000 // bytes
 	maxDrops       = 3
-	maxRule        = 500 // bytes; dlo topology plan prints longer ones
+	maxRule        = 500 // maximum bytes; dlo topology plan prints longer ones
 )
 
-// shownTitles returns the titles of a problem that have room, and the number of others.
+// shownTitles returns the titles of a problem for which there is room, and the number of the
+// others.
 func (p Fault) shownTitles() ([]string, int) {
 	if n := len(p.Titles) - maxFaultTitles; n > 0 {
 		return p.Titles[:maxFaultTitles], n
@@ -76,7 +78,8 @@ func (p Fault) icon() (name, tone string) {
 	return "info", "faint"
 }
 
-// facts returns what is small in a problem: where, since when, how sure.
+// facts returns the details of a problem: the place, the loss, the certainty, and when it was first
+// seen.
 func (p Fault) facts(now time.Time) string {
 	text := ""
 	if p.Place != "" {
@@ -92,7 +95,7 @@ func (p Fault) facts(now time.Time) string {
 	return text
 }
 
-// looked describes when the paths were looked at, and how many queues there are.
+// looked describes when the paths were last examined, and the number of queues.
 func looked(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}
 	for _, l := range looks {

@@ -9,17 +9,17 @@ import (
 
 // TreeNode is one field of a decoded body.
 type TreeNode struct {
-	Number   int    // of the field; 0 = none, for example in a map entry
-	Name     string // "" = the schema does not know it
-	Value    string // as shown; "" where the children say it
+	Number   int    // number of the field; 0 = none, for example in a map entry
+	Name     string // "" = the schema does not define the field
+	Value    string // value as shown; "" if the children show it
 	Kind     Kind
 	Note     string // in faint ink after the value: "default, not on the wire", "16 B", "2 entries"
 	Type     string
 	Unknown  bool    // on the wire but not in the schema
 	InError  bool    // the error text contains the value
 	Masked   bool    // the value is hidden
-	Revealed bool    // shown, but hidden from others
-	At       string  // where it stands in the tree, "0.2.1": names it on the page
+	Revealed bool    // the value is shown, but hidden from others
+	At       string  // position in the tree, such as "0.2.1"; it names the node on the page
 	Bytes    []Bytes // position in the body; several if repeated
 	Children []TreeNode
 }
@@ -34,8 +34,8 @@ const (
 	KindWord   Kind = "t" // enum values, true and false
 )
 
-// Limits for a tree, a JSON text, a table or a dump, in bytes of HTML. They keep a letter's page
-// under 300 KB for any body.
+// These constants limit a tree, a JSON text, a table or a dump, in bytes of HTML. They keep a
+// letter's page under 300 KB for any body.
 const (
 	treeBudget   = 120_000
 	jsonBudget   = 150_000
@@ -46,8 +46,8 @@ const (
 )
 
 // fit returns as much of the tree as fits into budget bytes of HTML, and the number of fields left
-// out. Names and values are escaped and cut. A tree is cut at its end, so the shown part is
-// contiguous. each is the extra cost of every row.
+// out. It escapes and cuts names and values. It cuts a tree at its end, so that the shown part is
+// contiguous. The argument each is the extra cost of every row.
 func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)
@@ -85,7 +85,7 @@ func fields(nodes []TreeNode) int {
 	return n
 }
 
-// Bytes is a range of the body, including From and excluding To.
+// Bytes is a range of the body. It includes From and excludes To.
 type Bytes struct{ From, To int }
 
 // node returns the attributes that name a node on the page.
@@ -93,10 +93,11 @@ func node(n TreeNode) templ.Attributes {
 	return attribute(n.At != "", "id", "n"+n.At)
 }
 
-// linked reports whether a node is linked to its bytes. Masked and revealed nodes are not.
+// linked reports whether a node is linked to its bytes. Masked and revealed nodes are not linked.
 func (n TreeNode) linked() bool { return len(n.Bytes) > 0 && n.At != "" && !n.Masked && !n.Revealed }
 
-// mark returns the text of the link to the bytes: the field number, if there is one.
+// mark returns the text of the link to the bytes. The text contains the field number if there is
+// one.
 func (n TreeNode) mark() string {
 	if n.Number > 0 {
 		return strconv.Itoa(n.Number)

@@ -16,7 +16,7 @@ type TriagePage struct {
 	DigestSize int // number of groups in the current digest
 	Rows       []deadletter.GroupRow
 	After      string // cursor of this page, "" = first
-	Next       string // of the next, "" = none
+	Next       string // cursor of the next page, "" = none
 	Peek       *GroupView
 	People     []string // known names to assign groups to
 	Done       *Done    // the latest decision
@@ -46,15 +46,15 @@ func ParseTriageTab(s string) TriageTab {
 	return TriageInbox
 }
 
-// Done describes a decision just made. Decision can be undone; 0 means that there is nothing to
-// undo.
+// Done describes a decision that was just made. Decision is the id for undoing it, or 0 if there is
+// nothing to undo.
 type Done struct {
 	Decision int64
 	Text     string
 	Undone   string // the groups of an undone decision, separated by spaces
 }
 
-// StayWords says that n letters of resolved groups stay dead or held.
+// StayWords returns a sentence that says that n letters of resolved groups stay dead or held.
 func StayWords(n int) string {
 	if n == 0 {
 		return ""
@@ -90,7 +90,7 @@ func DecidedWords(d deadletter.Decided) string {
 	return text
 }
 
-// TriageURL returns the URL of a tab with a query. after is a cursor.
+// TriageURL returns the URL of a tab with a query. The argument after is a cursor.
 func TriageURL(tab TriageTab, q, after string) string {
 	if tab == TriageInbox {
 		tab = ""
@@ -123,7 +123,7 @@ func (p TriagePage) found() string {
 // section holds the groups of one severity.
 type section struct {
 	word  string
-	count string // groups of it on all pages, "" = not known
+	count string // number of the severity's groups on all pages; "" = not known
 	rows  []deadletter.GroupRow
 }
 
@@ -152,8 +152,8 @@ func (p TriagePage) sections() []section {
 	return list
 }
 
-// groupsOf returns how many groups of a severity the list has on all its pages, or "" if that is
-// not known.
+// groupsOf returns how many groups of a severity the list has on all its pages. It returns "" if
+// the number is not known.
 func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
 	switch {
 	case p.After == "" && p.Next == "":
@@ -182,8 +182,8 @@ func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
 	return mark{}, false
 }
 
-// whatDied returns the reason and the type of a group's letters. Two rows may differ in nothing
-// else.
+// whatDied returns the reason and the type of a group's letters. These may be the only difference
+// between two rows.
 func whatDied(g deadletter.GroupRow) string {
 	text := line(g.Reason, 40)
 	if g.Type != "" {
@@ -205,7 +205,7 @@ func putOff(g deadletter.GroupRow) string {
 	return text
 }
 
-// settled says when a group was resolved, by whom and in which version.
+// settled says when a group was resolved, by which person and in which version.
 func settled(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {

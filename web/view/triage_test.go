@@ -14,7 +14,7 @@ func TestSectionsCountTheInbox(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		page TriagePage
-		want []string // for page, notify and digest
+		want []string // wanted counts for page, notify and digest
 	}{
 		{"the first of several pages", TriagePage{Tab: TriageInbox, Next: "x"}, []string{"2", "8", "690"}},
 		{"a later page", TriagePage{Tab: TriageInbox, After: "x"}, []string{"2", "8", "690"}},

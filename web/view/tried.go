@@ -4,11 +4,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Tried follows the only letter of a requeue: sent, confirmed, taken, and back or quiet.
+// Tried follows the only letter of a requeue. The letter is sent, confirmed and taken, and then it
+// comes back or is quiet.
 type Tried struct {
 	Letter  deadletter.OperationLetter
-	Attempt *deadletter.Attempt   // made by the operation; nil = none yet
-	Facts   deadletter.QueueFacts // current facts of its queue
+	Attempt *deadletter.Attempt   // attempt made by the operation; nil = none yet
+	Facts   deadletter.QueueFacts // current facts of the letter's queue
 }
 
 // Waits reports whether the letter is in its queue or with a consumer, as far as dlo knows.
@@ -16,7 +17,7 @@ func (t Tried) Waits() bool {
 	return t.Attempt != nil && t.Attempt.Outcome == deadletter.OutcomeConfirmed && t.Letter.Result == deadletter.ResultConfirmed
 }
 
-// triedSteps returns what happened to the only letter of a requeue, and what comes next.
+// triedSteps returns the past steps of the only letter of a requeue, and the next step.
 func (p OperationPage) triedSteps() []happening {
 	t, op := p.Tried, &p.Operation
 	all := []happening{{At: op.CreatedAt, Title: "Requested", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
@@ -73,7 +74,7 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
 
-// taken says whether a consumer has the letter, judging by the facts of its queue.
+// taken says whether a consumer has the letter. It judges by the facts of the letter's queue.
 func taken(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// address returns a path with parameters. pairs alternates names and values; pairs with an empty
+// address returns a path with parameters. pairs alternates names and values. Pairs with an empty
 // value are left out.
 func address(path string, pairs ...string) string {
 	v := url.Values{}
@@ -21,7 +21,8 @@ func address(path string, pairs ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// LettersURL returns the URL of the list of letters that q selects. after and before are cursors.
+// LettersURL returns the URL of the list of letters that q selects. The arguments after and before
+// are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
 	v.Set("q", q)
@@ -39,8 +40,8 @@ func exportURL(q, format string) string {
 	return "/letters/export?" + url.Values{"q": {q}, "format": {format}}.Encode()
 }
 
-// maxCarried is the maximum length in bytes of a query in the links of a list. 50 rows repeat the
-// query, and the page has a size limit.
+// maxCarried is the maximum length in bytes of a query in the links of a list. The limit is needed
+// because 50 rows repeat the query, and the size of the page is limited.
 const maxCarried = 200
 
 // carried returns q for use in links, or "" if it is too long.
@@ -51,8 +52,8 @@ func carried(q string) string {
 	return q
 }
 
-// LetterURL returns the URL of a letter's page. q keeps the filter of the list unless it is very
-// long. An empty tab is the first tab.
+// LetterURL returns the URL of a letter's page. q keeps the filter of the list unless the filter is
+// very long. An empty tab stands for the first tab.
 func LetterURL(id deadletter.ID, q string, tab Tab) string {
 	if tab == TabDecoded {
 		tab = ""

@@ -17,7 +17,7 @@ import (
 
 // Shell surrounds the content of every page.
 type Shell struct {
-	Title      string  // of the page, without the product's name
+	Title      string  // title of the page, without the product's name
 	Section    Section // current entry of the navigation
 	Theme      Theme
 	Path       string // path and query of this page, to which the shell's forms return
@@ -89,17 +89,17 @@ func (t Theme) label() string {
 	return "Theme: as the system. Switch to dark"
 }
 
-// Problem stops a part of dlo and is shown on every page. A full disk is an example.
+// Problem is shown on every page because it stops a part of dlo. A full disk is an example.
 type Problem struct {
 	Title, Text, Cure string
-	Inbox             string // that it is about; "" = none
+	Inbox             string // inbox that the problem is about; "" = none
 	Unread            bool   // the inbox is not being read
-	Pages             bool   // its severity is page
+	Pages             bool   // the problem has severity page
 	Asks              bool   // people have to confirm that the store is current
-	Query             string // of the letters that it is about; "" = of none
+	Query             string // query for the letters that the problem is about; "" = none
 }
 
-// said returns what is known of a problem and how to solve it.
+// said returns the known facts of a problem, and how to solve it.
 func (p Problem) said() []Span {
 	spans := []Span{{Text: line(p.Text, 500)}}
 	if p.Cure != "" {
@@ -113,13 +113,13 @@ type Span struct {
 	Text string
 	Code bool
 	At   time.Time // the time that Text shows; zero: Text is not a time
-	Link string    // where Text leads; "" = nowhere
+	Link string    // URL that Text links to; "" = none
 }
 
 // clockSpan returns a clock time for a sentence.
 func clockSpan(now, t time.Time) Span { return Span{Text: hourMinute(now, t), At: t} }
 
-// line prepares foreign text for one line of a page. It escapes everything invisible and then cuts
+// line prepares foreign text for one line of a page. It escapes everything invisible. It then cuts
 // the text to n bytes with an ellipsis.
 func line(s string, n int) string {
 	// An escape is never shorter than the text that it replaces. The first n bytes of the result

@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// waitsInBroker explains what it means that the letter waits in the broker.
+// waitsInBroker explains the consequences of the fact that the letter waits in the broker.
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
@@ -12,7 +12,7 @@ func (p LetterPage) waitsInBroker() []Span {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
 	text = append(text, Span{Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded."})
-	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires only at a queue's head
+	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at a queue's head
 		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}
 	return text
@@ -56,8 +56,8 @@ func (p LetterPage) waitedIn(i int) []Span {
 	return text
 }
 
-// unverified describes what dlo could not verify about a settled letter. It is empty if everything
-// was verified.
+// unverified describes the facts that dlo could not verify about a settled letter. It is empty if
+// everything was verified.
 func (p LetterPage) unverified() string {
 	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
 		return ""

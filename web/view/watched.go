@@ -8,17 +8,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// WatchedQueues is a part of all queues that dlo knows.
+// WatchedQueues is one page of the list of all queues that dlo knows.
 type WatchedQueues struct {
 	Queues   []WatchedQueue // of this page
-	Total    int            // that match the filter
+	Total    int            // number of queues that match the filter
 	From     int            // number of queues on the pages before
 	PageSize int
 	Filter   string // a part of the name, or a glob
 	Only     string // OnlyLosing, OnlyLetters, or "" = all
 }
 
-// Values of WatchedQueues.Only.
+// These are the values of WatchedQueues.Only.
 const (
 	OnlyLosing  = "losing"
 	OnlyLetters = "letters"
@@ -27,33 +27,33 @@ const (
 // WatchedQueue is a queue of a broker with its dead-letter path.
 type WatchedQueue struct {
 	Origin    deadletter.Origin
-	Gone      bool   // the broker does not have it any more
-	Own       string // why it is a queue of dlo: inbox, or a queue of its own; "" = it is not
-	Kind      string // its type; "" = unknown
+	Gone      bool   // the broker no longer has the queue
+	Own       string // why dlo owns the queue: it is an inbox, or made by dlo; "" = dlo does not own it
+	Kind      string // type of the queue; "" = unknown
 	Ready     int    // -1 = unknown
 	Unacked   int    // -1 = unknown
 	Consumers int    // -1 = unknown
 	Published float64
 	Acked     float64
 	Chain     Chain
-	Observed  bool   // its letters are only observed: nothing is sent
-	Rule      string // that decides about a letter that a consumer rejects; "" = unknown
+	Observed  bool   // letters of the queue are only observed: nothing is sent
+	Rule      string // rule for a letter that a consumer rejects; "" = unknown
 	Week      int    // letters received in the last 7 days
 	Dead      QueueCount
 	Scheduled QueueCount
 }
 
-// Chain is the way of a queue's dead letters.
+// Chain is the path that a queue's dead letters take.
 type Chain struct {
 	Known     bool
 	Judged    bool // false for queues that are exclusive, deleted automatically, or streams
 	Set       bool
 	Exchange  string
-	Key       string // "" = that of the message
-	From      string // what sets the exchange
+	Key       string // "" = the key of the message
+	From      string // the setting that names the exchange
 	Queues    []string
 	More      int
-	Lost      string // why dead letters are lost; "" = they are not
+	Lost      string // why dead letters are lost; "" = they are not lost
 	Guarantee string
 }
 
@@ -79,7 +79,8 @@ func QueueURL(o deadletter.Origin) string {
 	return "/queues/one?" + url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// exchange returns the name of the exchange for people; the default exchange has none.
+// exchange returns the name of the exchange for people. The default exchange, which has no name, is
+// called "default exchange".
 func (c Chain) exchange() string {
 	if c.Exchange == "" {
 		return "default exchange"
@@ -100,7 +101,7 @@ func (c Chain) tone() (icon, tone string) {
 	return "check", "good"
 }
 
-// note returns what a chain says besides its way.
+// note returns the remark that a chain shows beside its path.
 func (c Chain) note() string {
 	switch {
 	case !c.Known:
@@ -115,7 +116,7 @@ func (c Chain) note() string {
 	return line(c.Guarantee, 40)
 }
 
-// figure returns a number that may be unknown.
+// figure formats a number that may be unknown.
 func figure(n int) string {
 	if n < 0 {
 		return "unknown"
@@ -123,7 +124,8 @@ func figure(n int) string {
 	return Count(n)
 }
 
-// perSecond returns messages per second. The broker reports no rate that was never above zero.
+// perSecond formats a rate of messages per second. The broker reports no rate if the rate was never
+// above zero.
 func perSecond(n float64) string {
 	switch {
 	case n <= 0:
@@ -134,7 +136,7 @@ func perSecond(n float64) string {
 	return Count(int(n+0.5)) + "/s"
 }
 
-// rates returns the rates of a queue: in and out.
+// rates formats the rates at which messages come into a queue and leave it.
 func (q WatchedQueue) rates() string {
 	if q.Published <= 0 && q.Acked <= 0 {
 		return "–"
@@ -142,7 +144,7 @@ func (q WatchedQueue) rates() string {
 	return perSecond(q.Published) + " in, " + perSecond(q.Acked) + " out"
 }
 
-// kindWords describes what kind of queue it is.
+// kindWords describes the type of a queue, its owner if it is dlo, and whether the queue is gone.
 func (q WatchedQueue) kindWords() string {
 	var parts []string
 	for _, part := range []string{q.Kind, q.Own} {

@@ -62,8 +62,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
-// operationPhaseMark returns the state of an operation. For a running operation it also shows
-// whether sending has not begun, or whether only watching is left.
+// operationPhaseMark returns the state of an operation. For a running operation, it also shows that
+// sending has not begun, or that only watching is left.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
