@@ -52,7 +52,7 @@ func schema(t *testing.T, db *sql.DB) string {
 }
 
 // sums are the SHA-256 sums of all migrations. A new migration adds a line. The line of a released
-// migration never changes; otherwise stores that have run it would differ from new ones.
+// migration never changes. Otherwise stores that have run the migration would differ from new ones.
 var sums = map[string]string{
 	"0001_store.sql":           "49de39e58127e928a5b6c34b51f7902bc8bc9bdbe42d4df6c8777b4a939d5912",
 	"0002_operations.sql":      "7e47ff61cf2bdc486489da7aaac56eb1a9251dd6b702c9102fd151e058d130c4",
@@ -82,7 +82,8 @@ var sums = map[string]string{
 	"0020_trials.sql":          "482fde8a0ddae8021a8dd7a90c7cf31dbf47c6fea00987051c25d177ccffa4ad",
 }
 
-// TestNoMigrationChanges checks the sums of the migrations, and that their versions are 1 to N.
+// TestNoMigrationChanges checks the sums of the migrations. It also checks that their versions are
+// 1 to N.
 func TestNoMigrationChanges(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("sqlite")

@@ -44,7 +44,7 @@ func New(store Store, o Options, registry prometheus.Registerer) *Intake {
 	return i
 }
 
-// Annotate stores annotations and requests a new reading of their letters.
+// Annotate stores annotations and requests that their letters be read again.
 func (i *Intake) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	for k := range list {
 		f := list[k].Failure()
@@ -60,7 +60,7 @@ func (i *Intake) Annotate(ctx context.Context, list []deadletter.Annotation) (de
 	return sum, err
 }
 
-// Refused counts an annotation from a queue that could not be read.
+// Refused counts an annotation in a queue that could not be read.
 func (i *Intake) Refused() { i.total.WithLabelValues("refused").Inc() }
 
 const pruneEvery = time.Minute

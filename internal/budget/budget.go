@@ -1,5 +1,5 @@
-// Package budget limits what it may cost to read one letter or one descriptor set: bytes, fields,
-// nesting levels and memory. It measures nothing itself: readers take from the budget before they
+// Package budget limits the cost of reading one letter or one descriptor set: bytes, fields,
+// nesting levels and memory. It does not measure anything. Readers take from the budget before they
 // work.
 package budget
 
@@ -66,7 +66,7 @@ func (b *Budget) Enter(depth int) error {
 	return nil
 }
 
-// TakeMemory reserves n bytes. If they exceed the limit, it reserves nothing.
+// TakeMemory reserves n bytes. If n bytes would exceed the limit, it reserves nothing.
 func (b *Budget) TakeMemory(n int64) error {
 	if n > b.Memory-b.used.Memory {
 		return &TooLargeError{"it would take more than " + deadletter.Bytes(int(b.Memory)) + " of memory"}
@@ -91,8 +91,9 @@ func (b *Budget) TooLargeUnpacked() error {
 // SpareBytes returns the maximum size of one more peeled layer.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left returns a separate budget with the remaining fields and memory of b. The readings of an edit
-// run one after the other, and none keeps the memory that another used.
+// Left returns a separate budget with the remaining fields and memory of b. It is for the readings
+// of an edit: they run one after the other, and none of them keeps the memory that another one
+// used.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }

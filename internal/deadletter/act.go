@@ -128,7 +128,7 @@ func texts[T ~string](names []T) []string {
 // Target is the object of an act.
 type Target struct {
 	Kind  TargetKind
-	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" where there is one only
+	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if there is only one
 	Title string // a group's current title
 }
 
@@ -160,7 +160,7 @@ const (
 // GroupTarget returns a target that names the group.
 func GroupTarget(id GroupID) Target { return Target{Kind: TargetGroup, Name: id.String()} }
 
-// Way is the channel through which an act was requested.
+// Way is how an act was requested: by a page, the API or the command line, or automatically by dlo.
 type Way string
 
 const (

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// Annotation is a consumer's report on a message that it rejected: which message, and why. All of
-// it is untrusted.
+// Annotation is a consumer's report on a message that it rejected. It says which message that was,
+// and why it was rejected. All of it is untrusted.
 type Annotation struct {
 	ID            int64 // in the store; 0 = not stored yet
 	Broker, VHost string
 
-	// Identify the death, most reliable first. At least one of Token, MessageID and Body is set.
+	// The next fields identify the death, the most reliable field first. At least one of Token,
+	// MessageID and Body is set.
 	Token                       string // the message's dlo-token header
 	MessageID                   string
 	Body                        []byte // SHA-256 of the body; nil = not reported
@@ -31,9 +32,9 @@ type Annotation struct {
 	By string // reporter as shown in histories, without masked values
 }
 
-// AnnotationWindow is how long an annotation and its letter wait for each other, whichever comes
-// first. Consumers report when they reject, so seconds are normally enough. A restart of the broker
-// or of dlo in between can take minutes.
+// AnnotationWindow is the time for which an annotation and its letter wait for each other,
+// whichever comes first. Consumers report when they reject a message, so seconds are normally
+// enough. If the broker or dlo is restarted in between, it can take minutes.
 const AnnotationWindow = 15 * time.Minute
 
 // Limits on an annotation, in bytes.
@@ -52,7 +53,7 @@ const ByAnnotation = "annotation"
 
 // ReadAnnotation reads one JSON object. It ignores unknown members, treats empty members as absent,
 // and truncates texts that exceed their limit. Errors are FieldErrors that name a member and never
-// quote its value. The name "annotation" stands for the object itself.
+// quote its value. The name "annotation" means the object itself.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
 		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
@@ -135,13 +136,13 @@ func (a *Annotation) Failure() Failure {
 	}
 }
 
-// Many reports whether an annotation applies to every letter that it fits: it names a message, but
-// no queue. Any other annotation applies to one death only.
+// Many reports whether an annotation applies to every letter that it fits. This is the case if it
+// identifies a message but names no queue. Any other annotation applies to one death only.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
 // Fits reports whether the annotation describes the death with keys k and origin o. The caller
-// compares broker and vhost. A message sent by dlo is delivered by its queue's name, or through an
-// exchange of dlo.
+// compares broker and vhost. A message that dlo sends has its queue's name as routing key, or
+// passes an exchange of dlo, so these values match, too.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
@@ -149,14 +150,15 @@ func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	return (a.MessageID == "" || a.MessageID == k.MessageID) && (a.Body == nil || bytes.Equal(a.Body, k.Body)) && a.From(o)
 }
 
-// From reports whether the annotation can describe a delivery to the queue of o. Empty fields match
-// anything, and so does an annotation with a token.
+// From reports whether the annotation can describe a delivery to the queue of o. Empty fields of
+// the annotation match anything. An annotation with a token matches any delivery.
 func (a *Annotation) From(o Origin) bool {
 	return a.Token != "" || (a.Queue == "" || a.Queue == o.Queue) && (a.Exchange == "" || a.Exchange == o.Exchange || OwnQueue(a.Exchange)) &&
 		(a.RoutingKey == "" || a.RoutingKey == o.RoutingKey || a.RoutingKey == o.Queue)
 }
 
-// Reporter returns the service and version that gave the message up, as far as they are known.
+// Reporter returns the service and version of the consumer that gave the message up, as far as they
+// are known.
 func (f *Failure) Reporter() string { return strings.TrimSpace(f.Service + " " + f.Version) }
 
 // DeathKeys are the values by which an annotation can identify a death.

@@ -33,8 +33,8 @@ func NewSecret() string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// SecretHash returns what the store keeps of a token. A plain hash is enough, because nobody can
-// guess 256 random bits.
+// SecretHash returns the hash of a token's secret that the store keeps. A plain hash is enough,
+// because nobody can guess 256 random bits.
 func SecretHash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // Principal returns the principal of a token.
@@ -42,8 +42,8 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a grant that expires at a time; zero means never. The error
-// wraps ErrInvalid.
+// NewAPIToken returns a token with a grant. The token expires at expires, and zero means never. The
+// error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {

@@ -17,7 +17,7 @@ type Attempt struct {
 	ClosedAt  time.Time // outcome known
 	Back      *Return   // if it came back: its death
 	Probe     bool      // sent by a breaker: not counted when it comes back
-	WaitsIn   string    // the queue of the broker that it waited in before; "" = none
+	WaitsIn   string    // queue of the broker in which it waited first; "" = none
 	WaitUntil time.Time // planned end of the wait there
 }
 
@@ -29,7 +29,7 @@ type Return struct {
 	Copies int // further copies with the same token
 }
 
-// OutcomeKind is how a publish ended.
+// OutcomeKind is the way in which a publish ended.
 type OutcomeKind string
 
 const (
@@ -37,7 +37,7 @@ const (
 	OutcomeConfirmed OutcomeKind = "confirmed" // acked and not returned
 	OutcomeReturned  OutcomeKind = "returned"  // no such queue: 312 NO_ROUTE
 	OutcomeNacked    OutcomeKind = "nacked"    // rejected by the queue
-	OutcomeRefused   OutcomeKind = "refused"   // it closed the channel, or cannot be encoded
+	OutcomeRefused   OutcomeKind = "refused"   // the message closed the channel, or cannot be encoded
 	OutcomeInDoubt   OutcomeKind = "in doubt"  // sent, no confirm received
 	OutcomeUnsent    OutcomeKind = "unsent"    // not sent: no connection
 	OutcomeCameBack  OutcomeKind = "came back"
@@ -49,7 +49,7 @@ type Publishing struct {
 	Queue      string
 	Properties Properties
 	Body       []byte
-	Alone      bool          // on its own channel, so it cannot put another in doubt
+	Alone      bool          // sent on its own channel, so that it cannot put another in doubt
 	Wait       *Wait         // where it waits first; nil = sent to its queue immediately
 	WaitFor    time.Duration // how long it waits there
 }
@@ -68,14 +68,14 @@ type Mark struct {
 	Token   Token
 	Outcome OutcomeKind
 	Detail  string
-	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: when; zero for a held doubt
+	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: time of the next try; zero for a held doubt
 	Depth   *int      // ready messages in the queue when it was sent; nil = unknown
 	Resend  bool      // in doubt: stays publishing, to be resent with the same token
 	WaitsIn string    // confirmed by a broker waiter: stays scheduled in this queue until DueAt
 	Stays   bool      // no broker waiter took it: stays scheduled in the store until DueAt
 	Notice  *Notice
 
-	Channels []string // channels that are notified if it is held
+	Channels []string // channels that are notified if the letter is held
 }
 
 // Open reports whether a copy that comes back now belongs to this attempt: the attempt may still be

@@ -16,7 +16,7 @@ type BrokerStatus struct {
 	Reason      string // why it is not connected, in words
 	Since       time.Time
 	NextTry     time.Time
-	Note        string // what is not as the configuration wants it, and what is done instead; "" = nothing
+	Note        string // what differs from the configuration, and what is done instead; "" = nothing
 	Inboxes     []InboxStatus
 	Managed     bool      // the configuration names its management API
 	User        string    // of AMQP
@@ -54,8 +54,8 @@ type InboxStatus struct {
 	Reason   string // if not drained: why, and the remedy; if drained: what may go wrong
 }
 
-// QueueFacts is what the broker reports about a queue. Without the management API, or when its data
-// lags, fields are unknown. Unknown is never 0.
+// QueueFacts is what the broker reports about a queue. Without the management API, or when the
+// API's data lags, some fields are unknown. Unknown is never 0.
 type QueueFacts struct {
 	Known        bool // at least one fact could be requested
 	Silent       bool // unknown: the management API was asked but did not report it this time
@@ -68,7 +68,7 @@ type QueueFacts struct {
 	SingleActive bool          // single active consumer; false also if unknown
 	MaxLength    int           // maximum messages, from arguments and policies; 0 = no limit, -1 = unknown
 	MaxBytes     int           // maximum bytes of bodies; 0 = no limit, -1 = unknown
-	DeadLetters  string        // where what it gives up on goes, for example "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
+	DeadLetters  string        // where its dead messages go, for example "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
 	LeadsOn      bool          // dead-letters to a place other than dlo, as a delay queue does; false also if unknown
 }
 
@@ -76,10 +76,10 @@ type QueueFacts struct {
 // exchange. Messages that die there are lost.
 const DeadLettersNowhere = "nowhere"
 
-// UnknownQueue holds the facts of a queue when nothing can be requested.
+// UnknownQueue has the facts of a queue about which nothing could be requested.
 var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, Unacked: -1, TTL: -1, MaxLength: -1, MaxBytes: -1}
 
-// Unseen is why the fate of letters sent to a queue can no longer be observed.
+// Unseen is the reason why dlo can no longer observe the fate of letters sent to a queue.
 type Unseen struct {
 	Why     string
 	Since   time.Time // applies to letters that were in the queue by then

@@ -1,7 +1,7 @@
 // Package deadletter is the domain of Dead Letter Office: letters and the deaths that produced
-// them, their origins and states, who may do what to them, and what is safe to publish again. It
-// imports only the standard library and does no input or output. Adapters (rabbitmq, store) fill
-// its values, and rooms act on them.
+// them, their origins and states, the rules on who may do what to them, and the rules on what is
+// safe to publish again. It imports only the standard library and does no input or output. Adapters
+// (rabbitmq, store) fill its values, and rooms act on them.
 package deadletter
 
 import (
@@ -9,20 +9,20 @@ import (
 	"fmt"
 )
 
-// These are the only errors that cross rooms. Wrap them with what was attempted; web maps them to
-// status codes.
+// These are the only errors that cross rooms. Wrap them with a text that says what was attempted.
+// web maps them to status codes.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrConflict    = errors.New("conflict")      // the current state does not allow it
 	ErrInvalid     = errors.New("invalid")       // the request itself is wrong
 	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
 	ErrSignIn      = errors.New("not signed in") // nobody knows who makes the request
-	ErrChanged     = errors.New("changed")       // it is not what the request says that it is
+	ErrChanged     = errors.New("changed")       // the thing is not as the request says it is
 	ErrTooMany     = errors.New("too many requests")
 	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )
 
-// ErrDenied is the ErrForbidden of a principal whose grants do not include what it asked for.
+// ErrDenied is an ErrForbidden for a principal whose grants do not include the requested act.
 var ErrDenied = fmt.Errorf("%w", ErrForbidden)
 
 // NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".

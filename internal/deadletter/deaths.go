@@ -5,7 +5,7 @@ import "time"
 // Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at
 // FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first. Count covers only
 // messages that the broker itself re-routed: from 4.0 on it is 1 again after each republish by a
-// client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision reads it.
+// client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision depends on Count.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string
@@ -29,11 +29,14 @@ const (
 
 // ReadDeaths reads the deaths of a dead-lettered message, most recent first, and finds the queue
 // where it last died outside our own queues. ours returns true for our own queues (wait queues and
-// the inbox itself). If the message only expired in a queue after a consumer of another queue had
-// rejected it, the first queue is the delay queue of a retry recipe and the origin is the other
-// queue. ReadDeaths accepts any input: on 3.x a publisher controls x-death, so it skips values of
-// the wrong type. Broker and VHost of the origin are empty, because the caller knows them. Queue is
-// empty if the headers do not tell where the message died.
+// the inbox itself).
+//
+// A message may only have expired in its last queue, after a consumer of another queue had rejected
+// it. Then the last queue is the delay queue of a retry recipe, and the origin is the other queue.
+//
+// ReadDeaths accepts any input: on 3.x a publisher controls x-death, so it skips values of the
+// wrong type. Broker and VHost of the origin are empty, because the caller knows them. Queue is
+// empty if the headers do not say where the message died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
 	entries, _ := headers[headerDeath].([]any)
@@ -71,8 +74,8 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated reports whether the death in queue that DiedIn returns repeats an earlier one, so that
-// its time is the time of the earlier death.
+// Repeated reports whether the death in queue that DiedIn returns repeats an earlier death. In that
+// case, its time is the time of the earlier death.
 func Repeated(deaths []Death, queue string) bool {
 	d, _ := DiedIn(deaths, queue)
 	return d.Count > 1

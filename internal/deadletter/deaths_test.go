@@ -139,8 +139,9 @@ func TestLastDeath(t *testing.T) {
 	}
 }
 
-// FuzzReadDeaths checks that, for any headers, ReadDeaths returns deaths that have a queue. The
-// origin is one of them or the last death that the broker reports, and never one of our own queues.
+// FuzzReadDeaths checks that, for any headers, every death that ReadDeaths returns has a queue. The
+// origin is one of these deaths or the last death that the broker reports, and never one of our own
+// queues.
 func FuzzReadDeaths(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

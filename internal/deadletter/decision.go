@@ -21,7 +21,8 @@ type Decision struct {
 	Into     GroupID     // merge into this group; 0 = no merge
 	Split    bool        // end a merge into another group
 
-	// Unchanged is when the groups were last changed, as far as the person knows; zero = whenever.
+	// Unchanged is the time of the groups' last change, as far as the person knows. Zero accepts
+	// any time.
 	Unchanged time.Time
 }
 
@@ -50,8 +51,8 @@ const (
 	maxOwner  = 100
 )
 
-// Check returns ErrInvalid for a decision that cannot be made. It gives a snooze without an end
-// time the longest one allowed.
+// Check returns ErrInvalid for a decision that cannot be made. A snooze without an end time gets
+// the longest time allowed.
 func (d *Decision) Check(now time.Time) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

@@ -13,7 +13,7 @@ type Declared struct {
 	Kind   DeclaredKind
 	Name   string
 	Detail json.RawMessage // of a policy, so that it can be compared with the broker's
-	Sure   bool            // it is there; false while it is being set, and after a crash meanwhile
+	Sure   bool            // it exists; false while it is being set, and after a crash during that
 	At     time.Time
 	By     string
 }

@@ -26,8 +26,8 @@ type Forgotten struct {
 	Letters int // that wait
 }
 
-// Said returns one line that says what is paused, since when, by whom, and how many letters wait
-// for the pause to end.
+// Said returns one line that says which retries are paused, since when, by whom, and how many
+// letters wait for the pause to end.
 func (f *Forgotten) Said() string {
 	what := "queue " + Visible(f.Origin.Queue)
 	if f.Group != 0 {
@@ -37,12 +37,12 @@ func (f *Forgotten) Said() string {
 		Plural(f.Letters, "letter waits", "letters wait"))
 }
 
-// DigestCounts are the numbers by which two windows are compared.
+// DigestCounts contains the numbers by which two windows are compared.
 type DigestCounts struct{ Groups, Letters, Recovered int }
 
 // DigestLine is one group of a digest.
 type DigestLine struct {
 	Group      GroupRow
 	Letters    int    // letters that died in the window
-	Suggestion string // what was done with it before, with the evidence; "" = nothing
+	Suggestion string // what was done about it before, with the evidence; "" = nothing
 }

@@ -8,9 +8,9 @@ const VerbDrain Verb = "drain"
 // DrainRequest is a request to drain a queue once.
 type DrainRequest struct {
 	Broker string // name; may be "" where there is one only
-	VHost  string // may be "": that of the broker
+	VHost  string // "" = the vhost of the broker
 	Queue  string
-	Origin string // queue that letters come from whose headers do not say; "" = they are held
+	Origin string // origin of letters whose headers name none; "" = they are held
 	Count  int    // letters; 0 = until the queue is empty
 }
 
@@ -22,7 +22,7 @@ type Drain struct {
 	Asked                int // letters; 0 = until the queue is empty
 	Taken                int // letters stored; never more than Asked
 	State                DrainState
-	Why                  string // of a running one what it waits for, "" when it does not; else why it ended, in words
+	Why                  string // running: what it waits for, "" = nothing; ended: why, in words
 	By                   string
 	StartedAt            time.Time
 	EndedAt              time.Time // zero while running
@@ -38,5 +38,5 @@ const (
 	DrainFailed  DrainState = "failed"  // the queue cannot be drained
 )
 
-// InboxName identifies a queue that letters are or were drained from.
+// InboxName identifies a queue from which letters are or were drained.
 type InboxName struct{ Broker, VHost, Queue string }

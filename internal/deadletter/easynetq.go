@@ -105,7 +105,7 @@ func messageOf(text, contentType string) ([]byte, error) {
 	return nil, errors.New("its Message may be text or base64")
 }
 
-// maxHeadersJSON is far more than the 131,000 bytes of a header that the broker passes on.
+// maxHeadersJSON is far more than the 131,000 bytes that the broker passes on in a header.
 const maxHeadersJSON = 1 << 20
 
 // headersOfJSON returns the headers of a message from their JSON form. The parsed tree may take

@@ -10,7 +10,7 @@ import (
 
 // PropertyEdit is a person's changes to the properties of a letter before it is sent again.
 type PropertyEdit struct {
-	Properties map[string]string // by the names of the API, for example "content_type"; "" takes one away
+	Properties map[string]string // by the names of the API, for example "content_type"; "" removes a property
 	Headers    map[string]any    // by name; RemoveHeader removes a header
 	Revised    bool              // it edits a revision; an expiration there was chosen by a person and is kept
 }
@@ -40,14 +40,14 @@ func (e FieldErrors) Unwrap() error { return ErrInvalid }
 const maxPriority = 255
 
 // maxExpiration is the largest expiration that brokers accept, in milliseconds (3.10.8, 4.0.5: ten
-// years). They close the channel if it is larger.
+// years). Brokers close the channel if a message has a larger one.
 const maxExpiration = 315_360_000_000
 
 // Edit returns the properties of a revision, and the names of the fields that differ. The revision
-// has those properties of p that may be sent again, with the changes of e applied. An edit cannot
-// set properties that belong to the broker, that would send copies to other queues, or that make
-// the broker close the publisher's channel. It can set an expiration, because a person chose it.
-// Errors are FieldErrors.
+// has the properties of p that may be sent again, with the changes of e applied. An edit cannot set
+// properties that belong to the broker, properties that would send copies to other queues, or
+// properties that make the broker close the publisher's channel. It can set an expiration, because
+// a person chose it. Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise
 	if e.Revised {

@@ -2,7 +2,7 @@ package deadletter
 
 import "time"
 
-// Failure is what a consumer or its framework reports about why it gave a message up. All of it is
+// Failure is the report of a consumer or its framework on why it gave a message up. All of it is
 // untrusted. Zero fields were not reported.
 type Failure struct {
 	By                   string // who says so: a convention such as "Spring AMQP", or "annotation"

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// FieldPath is a path into a body, by names: customer.email. Lists have no name of their own in it.
-// Entries of a map are named by their keys, unknown fields by their numbers, and extensions are
-// written [acme.v1.remark].
+// FieldPath is a path into a body, by names: customer.email. It passes over lists, so it contains
+// no indices. Entries of a map are named by their keys, unknown fields by their numbers, and
+// extensions are written [acme.v1.remark].
 type FieldPath []string
 
 // ParseFieldPath reads names joined by dots.
@@ -54,8 +54,9 @@ func isIndex(name string) bool {
 	return ok && closed && inner != "" && strings.Trim(inner, "0123456789") == ""
 }
 
-// Covers reports whether a query's path leads to the field that p names, or to something inside it.
-// If fixed, p must match from the beginning of the path; otherwise p may begin at any name.
+// Covers reports whether a query's path leads to the field that p names, or to something inside
+// that field. If fixed, p must match from the beginning of the path. Otherwise p may begin at any
+// name.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {

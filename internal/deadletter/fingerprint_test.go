@@ -63,8 +63,8 @@ func TestFingerprintsTellDeliveriesApart(t *testing.T) {
 	}
 }
 
-// Fingerprints are equal if and only if the deliveries are equal, apart from what a redelivery
-// changes.
+// Fingerprints are equal if and only if the deliveries are equal. Headers that a redelivery changes
+// do not count.
 func TestFingerprintsAreEqualForEqualDeliveries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

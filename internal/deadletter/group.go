@@ -40,8 +40,9 @@ type GroupRow struct {
 	Spark                []int     // letters received per hour over the last 24 hours, oldest first
 }
 
-// StatusFailing and StatusQuiet are further values that queries accept as a status. They select
-// groups of the inbox whose letters die now, and the other groups of the inbox.
+// StatusFailing and StatusQuiet are further values that queries accept as a status. StatusFailing
+// selects the groups of the inbox whose letters die now. StatusQuiet selects the other groups of
+// the inbox.
 const (
 	StatusFailing = "failing"
 	StatusQuiet   = "quiet"
@@ -59,7 +60,7 @@ type Snooze struct {
 	By    string // who snoozed it
 }
 
-// MaxSnooze is the longest time for which a group can be put off. A group put off forever would be
+// MaxSnooze is the longest time for which a group can be put off. Without a limit, a group could be
 // forgotten.
 const MaxSnooze = 90 * 24 * time.Hour
 

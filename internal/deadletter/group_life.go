@@ -19,8 +19,8 @@ type GroupLife struct {
 	Snooze   Snooze
 	Snoozed  int // Deaths when the snooze began
 	Resolved Resolution
-	Episode  int    // number of times people were newly told of it, from 1
-	Told     int    // Deaths when people were last told of it; 0 = they currently are not told
+	Episode  int    // number of times people were newly told of the group, from 1
+	Told     int    // Deaths when people were last told of the group; 0 = they currently are not told
 	Key      string // of the notice
 	ToldAt   time.Time
 	ToldAs   Severity
@@ -38,14 +38,14 @@ type GroupDeath struct {
 	Channels []string
 }
 
-// updateEvery is the shortest time between updates to people about one group, however fast it
-// grows.
+// updateEvery is the shortest time between two updates to people about one group, even if the group
+// grows fast.
 const updateEvery = 15 * time.Minute
 
-// Died records letters of one transaction that came to need people, and returns the notice to send;
-// nil means none. The severity is that of the loudest of these letters. If other letters of the
-// group need people already (needy), their severity counts too: a group does not fall silent
-// because a letter dies under a quieter rule.
+// Died records letters of one transaction that came to need people. It returns the notice to send,
+// or nil if there is none. The severity is that of the loudest of these letters. If other letters
+// of the group already need people (needy), the severity of those letters counts, too. Otherwise a
+// group would fall silent when a letter dies under a quieter rule.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 	return g.tell(kind, now)
 }
 
-// Chose records the severity that a person chose. It returns the notice for the people who know of
-// the group already; nil means none.
+// Chose records the severity that a person chose. It returns the notice for the people who already
+// know of the group, or nil if there is none.
 func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	g.Severity = s
 	if g.Told == 0 || s == g.ToldAs {
@@ -106,7 +106,7 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	return g.tell(NoticeUpdated, now)
 }
 
-// union returns list with the elements of more that it lacks.
+// union returns list followed by the elements of more that list lacks.
 func union(list, more []string) []string {
 	out := slices.Clone(list)
 	for _, m := range more {
@@ -118,8 +118,9 @@ func union(list, more []string) []string {
 }
 
 // regressing reports whether a letter died after the group was resolved. If both consumer versions
-// are numeric, such as 2026.11.20-2, it compares them; other versions have no order. Otherwise it
-// compares the time of death, because a letter that died earlier may arrive later.
+// are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no order, so it
+// then compares the time of death. The time of arrival does not count, because a letter that died
+// earlier may arrive later.
 func (g *GroupLife) regressing(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -143,7 +144,7 @@ func (g *GroupLife) Leave(now time.Time) {
 	g.Alone(now)
 }
 
-// JoinWithin is how long after an incident begins other groups can join it.
+// JoinWithin is the time after the beginning of an incident within which other groups can join it.
 const JoinWithin = time.Minute
 
 func (g *GroupLife) notice(kind NoticeKind) *Notice {
@@ -169,7 +170,7 @@ func (g *GroupLife) Wake() {
 }
 
 // Close records that the group needs nobody for now. It returns the notice for the people who were
-// told of the group; nil means that nobody was.
+// told of the group, or nil if nobody was told.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -210,8 +211,8 @@ func (g *GroupLife) Forget() {
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the group's notice on to the group that it is merged into, which continues under the
-// key that people know. If people have been told of that group already, Hand returns the notice
+// Hand passes the group's notice on to the group that it is merged into. That group continues under
+// the key that people know. If people have already been told of that group, Hand returns the notice
 // that ends this group's incident.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
@@ -227,7 +228,7 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group continue the group that its letters come from. It takes over people's
+// TakeOver makes a group continue another group, whose letters it gets. It takes over people's
 // choices and the notices sent, under the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
@@ -245,7 +246,7 @@ func numbered(v string) bool {
 }
 
 // CompareVersions returns -1, 0 or 1 if version a is older than, equal to or newer than b. It
-// compares numbers by value and everything else as text, so 2026.9.30 is older than 2026.11.2.
+// compares numbers by value and all other parts as text, so 2026.9.30 is older than 2026.11.2.
 func CompareVersions(a, b string) int {
 	a, b = strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v")
 	for a != "" && b != "" {

@@ -28,8 +28,8 @@ var GroupOrders = []GroupOrder{ByUrgency, ByLetters, ByLast, ByFirst}
 // GroupPage selects a page of groups.
 type GroupPage struct {
 	Tab   GroupTab   // "" = inbox
-	Order GroupOrder // "" = urgency; of the resolved, when that was
-	After string     // cursor of the last row of the page before; "" = first
+	Order GroupOrder // "" = by urgency; resolved groups by the time of resolution
+	After string     // cursor of the last row of the previous page; "" = first
 	Limit int
 }
 

@@ -33,6 +33,6 @@ func (p Pulse) Gap() time.Duration {
 // FailingFor is the shortest time for which a group counts as failing after its last death.
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is the number of its usual gaps for which a group counts as failing after its last
-// death.
+// FailingGaps is the time for which a group counts as failing after its last death, as a multiple
+// of the usual gap between its deaths.
 const FailingGaps = 3

@@ -25,14 +25,15 @@ const (
 	GuardRamping GuardState = "ramping" // by the breaker: the probe stayed quiet; the rate is rising to its limit
 )
 
-// Allowance is what may be sent to the queues of a broker now.
+// Allowance limits the letters that may be sent to the queues of a broker now.
 type Allowance struct {
 	Rules   []string // rules with their own rate
 	Waiters []string // the broker's waiters that accept letters now
 	// Allow returns how many automatic retries may leave for a queue, and whether they are a probe.
-	// The number is for one of Rules or, with "", for all other rules.
+	// rule is one of Rules, or "" for all other rules.
 	Allow func(o Origin, rule string) (n int, probe bool)
-	// Shares returns the groups of a queue that their breakers hold back or slow down; nil = none.
+	// Shares returns the groups of a queue whose retries are held back or slowed down by their own
+	// breakers. nil means none.
 	Shares func(o Origin) []GroupShare
 }
 
@@ -56,7 +57,7 @@ type Breaker struct {
 	Waits  int           // letters that it holds back; set only when read
 }
 
-// QueueCounts is a queue that letters died in, with the number of them in each state.
+// QueueCounts is a queue in which letters died, with the number of its letters in each state.
 type QueueCounts struct {
 	Origin Origin // broker, vhost and queue
 	Counts map[State]int

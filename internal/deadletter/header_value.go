@@ -21,7 +21,7 @@ func HeaderKind(v any) string {
 }
 
 // HeaderText returns a header value in the form that people edit. It returns false for tables,
-// arrays, bytes and anything else that is not text, because people cannot edit those.
+// arrays, bytes and any other value that is not text, because people cannot edit those.
 func HeaderText(v any) (string, bool) {
 	switch v.(type) {
 	case Table, []any, []byte, nil:

@@ -2,8 +2,8 @@ package deadletter
 
 import "sync"
 
-// Labels limits what hostile names can do to metrics. Label values are safe text of at most 120
-// bytes, and once there are too many of them, further names become "other".
+// Labels limits the effect of hostile names on metrics. Label values are safe text of at most 120
+// bytes. Once there are too many of them, further names become "other".
 type Labels struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -41,13 +41,13 @@ type Window struct {
 	Number        int64 // number within the session
 	Broker, VHost string
 	Inbox         string
-	Origin        string    // queue that deliveries come from whose headers do not say; "" = nobody knows
+	Origin        string    // origin of deliveries whose headers name none; "" = nobody knows
 	Same          []string  // other names of this broker and vhost in the configuration
 	Arrivals      []Arrival // in delivery order
 	Prefetch      int       // maximum letters in the next window
 	GivesBack     bool      // later letters may come back flagged redelivered, though none of them is in the window
 
-	// Limits of what the broker can distinguish, and how far back to look for a twin.
+	// The next fields say what the broker can distinguish, and how far back to look for a twin.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may be lost
 	RedeliveredLeaks   bool // this inbox may set redelivered on first deliveries too (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
@@ -72,16 +72,16 @@ type Receipt struct {
 	Suspects int   // rows that may be copies, to be held
 }
 
-// InboxSession is what the store knows at the start of an inbox session.
+// InboxSession contains the store's knowledge at the start of an inbox session.
 type InboxSession struct {
 	Number    int64
-	Marker    string // whose loss tells a restart of the broker; "" = none yet
+	Marker    string // its loss reveals a restart of the broker; "" = none yet
 	Restarted bool   // a restart was detected and its aftermath is not over
 	Prefetch  int    // most letters that earlier sessions may have held unacknowledged; 0 = unknown
 	AtStake   int    // letters on their last delivery that the last session did not store
 }
 
-// SessionFacts is what a new inbox session has learned about its broker.
+// SessionFacts contains the facts that a new inbox session has learned about its broker.
 type SessionFacts struct {
 	Marker             MarkerState
 	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
@@ -92,12 +92,12 @@ type SessionFacts struct {
 }
 
 // LastTime reports whether the broker deletes the letter if this delivery is lost. With a limit of
-// 3, the delivery with count 3 is the last one (3.10.8, 4.0.5, 4.3.6).
+// 3, this is true of the delivery with count 3 (3.10.8, 4.0.5, 4.3.6).
 func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
 
-// MarkerState is what happened to an inbox's marker since the last session. In any state but
+// MarkerState says what happened to an inbox's marker since the last session. In any state but
 // MarkerThere, the broker may have been restarted.
 type MarkerState int
 
@@ -182,14 +182,14 @@ type Letter struct {
 	ChangedAt    time.Time
 }
 
-// Withhold leaves out what a request may not read.
+// Withhold removes the parts of a letter that a request may not read.
 func (l *Letter) Withhold() {
 	l.Properties, l.Body, l.Arrived, l.ArrivedBody, l.Revised, l.Summary = Properties{}, nil, Properties{}, nil, nil, ""
 	l.Withheld = true
 }
 
-// Place returns where the letter belongs: to the queue that it died in or, if that is unknown, to
-// the inbox that it was drained from.
+// Place returns the place to which the letter belongs. This is the queue that it died in or, if
+// that queue is unknown, the inbox that it was drained from.
 func (l *Letter) Place() Origin { return belongs(l.Origin, l.Inbox) }
 
 func belongs(o Origin, inbox string) Origin {
@@ -199,22 +199,23 @@ func belongs(o Origin, inbox string) Origin {
 	return o
 }
 
-// MaxCrashes is the number of process crashes while a letter is read, after which dlo no longer
-// reads it. Kills from outside hit the same letter in one of 60 kill loops when it was 2.
+// MaxCrashes limits the process crashes while a letter is read. At this number, dlo no longer reads
+// the letter. With a limit of 2, kills from outside reached the limit for a letter in one of 60
+// kill loops.
 const MaxCrashes = 3
 
-// InBroker reports whether a letter waits in the broker, where nobody can act on it. It returns
-// false once Overdue has passed since the due time, even if the letter has not been moved on.
+// InBroker reports whether a letter waits in the broker, where nobody can act on it. Once Overdue
+// has passed since the due time, InBroker returns false, even if the letter has not been moved on.
 func (l *Letter) InBroker(now time.Time) bool {
 	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
 }
 
-// Undecodable reports whether reading this letter has crashed the process too often: nothing may
-// decode it again.
+// Undecodable reports whether reading this letter has crashed the process too often. Such a letter
+// must not be decoded again.
 func (l *Letter) Undecodable() bool { return l.Crashes >= MaxCrashes }
 
-// Current returns what a requeue of the letter sends, before it is sanitised: the newest revision,
-// or the message as received.
+// Current returns the content that a requeue of the letter sends, before it is sanitised: the
+// newest revision, or the message as received.
 func (l *Letter) Current() (Properties, []byte) {
 	if l.Revised != nil {
 		return l.Revised.Properties, l.Revised.Body
@@ -283,8 +284,8 @@ type Classified struct {
 	Tried         bool     // dlo made it for a trial: it has no group
 	Severity      Severity
 	DueAt         time.Time
-	ToldBy        time.Time     // of a retry: when all retries should be over, so people are told if it still waits
-	Waiter        string        // which waiter of the broker it waits behind; "" = in the store
+	ToldBy        time.Time     // retry: time when all retries should be over; people are told if it still waits then
+	Waiter        string        // the waiter of the broker in which it waits; "" = in the store
 	Wait          time.Duration // delay in the waiter
 	Annotation    int64         // the annotation that explains this death now; 0 = unchanged
 	Unexplained   DeathKeys     // if the failure is unexplained: keys by which an annotation may find it
@@ -292,7 +293,7 @@ type Classified struct {
 
 // Page selects a page of a list.
 type Page struct {
-	After  string // cursor of the last row of the page before; "" = first
+	After  string // cursor of the last row of the previous page; "" = first
 	Before string // cursor: first row of the next page; lists the rows just before it
 	Limit  int
 	Order  Order
@@ -313,7 +314,8 @@ const (
 // Orders lists all orders of letters.
 var Orders = []Order{OrderReceived, OrderOldest, OrderDied, OrderAttempts, OrderSize, OrderDue}
 
-// Event is one entry of a letter's history and of the audit. Both are one append-only table.
+// Event is one entry of a letter's history and of the audit. Both are kept in one append-only
+// table.
 type Event struct {
 	Letter    ID
 	Operation OperationID
@@ -331,7 +333,7 @@ type FacetValue struct {
 
 // Due is a claimed letter with the attempt committed for it.
 type Due struct {
-	Letter  Letter // with DueAt: if it goes to a broker waiter, when it is to leave there
+	Letter  Letter // its DueAt is set; for a broker waiter, it is the time when the letter is to leave the waiter
 	Attempt Attempt
 	Waiter  string        // it is claimed early, for this waiter of the broker; "" = for its queue
 	Wait    time.Duration // its whole delay, part of which may be over

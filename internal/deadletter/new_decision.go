@@ -9,7 +9,7 @@ type Waiting struct {
 	Chosen bool      // someone set its due time
 }
 
-// NewDecision is the decision of the current rules on a letter that waits.
+// NewDecision is the decision that the current rules make on a waiting letter.
 type NewDecision struct {
 	Letter   ID
 	Origin   Origin

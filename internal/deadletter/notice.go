@@ -2,8 +2,8 @@ package deadletter
 
 import "time"
 
-// Notice is something that people are told. It is written to the outbox in the transaction that
-// causes it.
+// Notice is a piece of news for people. It is written to the outbox in the transaction that causes
+// it.
 type Notice struct {
 	ID       int64
 	Kind     NoticeKind
@@ -17,7 +17,7 @@ type Notice struct {
 	Channels []string // names in the configuration; none = kept but not sent; machine events have their own
 }
 
-// NoticeKind is what a notice is about.
+// NoticeKind is the kind of event that a notice reports.
 type NoticeKind string
 
 const (
@@ -34,13 +34,13 @@ const (
 	NoticeOver      NoticeKind = "over"      // a problem that people were notified of is over
 	NoticeDigest    NoticeKind = "digest"
 
-	// Events for machines: webhooks get them, whatever the rules say.
+	// The following kinds are events for machines. Webhooks get them, whatever the rules say.
 	EventGroupQuiet        NoticeKind = "group.quiet"        // no letter of a group has died for a while
 	EventGroupResolved     NoticeKind = "group.resolved"     // a group no longer needs people
 	EventOperationFinished NoticeKind = "operation.finished" // done or cancelled
 )
 
-// Closes reports whether the notice ends what earlier notices with its key began.
+// Closes reports whether the notice ends the incident that earlier notices with its key began.
 func (k NoticeKind) Closes() bool {
 	return k == NoticeResolved || k == NoticeQuiet || k == NoticeOver
 }
@@ -58,7 +58,7 @@ type Delivery struct {
 	Tries   int       // that failed
 	DueAt   time.Time // not before
 	Notice  Notice
-	Group   *GroupRow // of the notice, or first of its incident; nil = about no group
+	Group   *GroupRow // of the notice, or first of its incident; nil = not about a group
 
 	// The groups of an incident with several groups.
 	Incident []GroupRow // groups that the channel is told of, as they joined; for a closing notice, all it was told of
@@ -66,7 +66,7 @@ type Delivery struct {
 	With     []int64    // further deliveries that this one includes
 	After    *Deploy    // deploy that all of them began after; nil = none, or it is over
 
-	Operation *Operation // nil = about no operation
+	Operation *Operation // nil = not about an operation
 	Digest    *Digest    // nil = no digest
 }
 

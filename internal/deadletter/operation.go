@@ -8,14 +8,14 @@ type Operation struct {
 	Action     Verb
 	State      OperationState
 	Phase      OperationPhase
-	Why        string    // why it is stopped, or waits by itself; "" otherwise
+	Why        string    // why it is stopped, or waits automatically; "" otherwise
 	PhaseUntil time.Time // end of the hold or of the wait after the canary; otherwise zero
 	By         string
 	Through    Way
 	Reason     string
 	Key        string   // Idempotency-Key: an equal key from one principal means one operation
 	Request    [32]byte // hash of the request, so that reusing the key for another request is rejected
-	Query      string   // what selected the letters, with fixed times; "" = chosen ids
+	Query      string   // query that selected the letters, with fixed times; "" = chosen ids
 	Except     int      // letters that match the query but that the person excluded
 	CreatedAt  time.Time
 	SentAt     time.Time // when the last letter was sent; zero = none yet
@@ -39,7 +39,7 @@ type Operation struct {
 	Queues     []OperationQueue // per origin queue, most letters first
 }
 
-// Pace is how an operation sends. Only requeues have one.
+// Pace describes how an operation sends its letters. Only requeues have a pace.
 type Pace struct {
 	Rate       float64       // letters per second, more than 0
 	Canary     int           // letters sent first; 0 = none
@@ -50,8 +50,8 @@ type Pace struct {
 	Hold       time.Duration // delay before the first letter, so that the operation can be undone
 }
 
-// Base holds the counts at the start of an operation's last canary. The canary is judged by what
-// happened after it.
+// Base holds the counts at the start of an operation's last canary. The canary is judged by the
+// events after that.
 type Base struct {
 	Taken    int // released letters
 	Sent     int
@@ -114,7 +114,7 @@ const (
 	ResultCancelled  Result = "cancelled"
 )
 
-// Results lists all results, in the order in which a letter passes through them.
+// Results lists all results, in the order in which a letter reaches them.
 var Results = []Result{
 	ResultPending, ResultReleased, ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack, ResultReturned, ResultFailed, ResultInDoubt, ResultChanged, ResultSkipped, ResultCancelled,
 }
@@ -122,8 +122,8 @@ var Results = []Result{
 // Open reports whether the operation still has work to do on a letter with this result.
 func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
 
-// Acted reports whether the operation did what was requested to letters with this result. A sent
-// letter counts, whatever happened to it afterwards.
+// Acted reports whether the operation performed the requested action on letters with this result. A
+// sent letter counts, whatever happened to the letter afterwards.
 func (r Result) Acted() bool {
 	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
 }
@@ -142,8 +142,8 @@ type OperationLetter struct {
 	Was    GroupID   // as Group, when the operation took the letter; 0 = none, or not recorded
 }
 
-// SameError reports whether a letter that came back died of its earlier error again. This is not
-// known until the letter has been read again, or for operations older than this record.
+// SameError reports whether a letter that came back died of its earlier error again. known is false
+// until the letter has been read again, and for operations that are older than this record.
 func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
 }
@@ -169,10 +169,10 @@ func (o *Operation) Sent() int {
 	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
-// Share is a part of a selection whose letters are equal for a plan.
+// Share is a part of a selection. All its letters are equal for a plan.
 type Share struct {
-	Origin        Origin // no queue: unknown where they died
-	Inbox         string // that they were drained from, if it is unknown where they died
+	Origin        Origin // without a queue: unknown where they died
+	Inbox         string // from which they were drained, if it is unknown where they died
 	State         State
 	Owner         OperationID // operation that has them; 0 = none
 	Unpublishable string      // why RabbitMQ would refuse them as they are; "" = it would not
@@ -186,6 +186,6 @@ type Share struct {
 	Examples      []ID // up to 5
 }
 
-// Place returns where the letters belong: to the queue that they died in or, if that is unknown, to
-// the inbox that they were drained from.
+// Place returns the place to which the letters belong. This is the queue that they died in or, if
+// that queue is unknown, the inbox that they were drained from.
 func (s *Share) Place() Origin { return belongs(s.Origin, s.Inbox) }

@@ -12,7 +12,7 @@ type View struct {
 	At    time.Time
 }
 
-// Override is a redirect saved by a person: letters of one queue go to another.
+// Override is a redirect saved by a person: letters of one queue go to another queue.
 type Override struct {
 	ID                   int64
 	Broker, VHost, Queue string

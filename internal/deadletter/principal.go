@@ -14,33 +14,34 @@ type Principal struct {
 	As     string   // the words of the grant under which an admin views the pages; "" = their own
 }
 
-// Grant permits a principal what its role may do.
+// Grant gives a principal the permissions of a role.
 type Grant struct {
 	Role   Role `json:"role"`
 	Reveal bool `json:"reveal,omitempty"` // see masked data; no role includes that
 	Purge  bool `json:"purge,omitempty"`  // purge letters; no role includes that
 
-	// Again says why the grant does not permit at the moment to see masked data, to purge, or to
-	// change who may do what; "" = it does. A password that was given long ago is such a reason.
+	// Again is the reason why the grant currently does not permit seeing masked data, purging, or
+	// changing who may do what. For example, the person gave their password too long ago. "" means
+	// that there is no such reason.
 	Again string `json:"-"`
 
-	// Where the grant holds.
+	// These are the places where the grant holds.
 	Places
 }
 
-// Places is where a grant holds, as globs of queues, vhosts and brokers. An empty list stands for
-// everywhere.
+// Places describes where a grant holds, by globs for the names of queues, vhosts and brokers. An
+// empty list means everywhere.
 type Places struct {
 	Queues  []string `json:"queues,omitempty"`
 	VHosts  []string `json:"vhosts,omitempty"`
 	Brokers []string `json:"brokers,omitempty"`
 
-	// FromRabbitMQ bounds the grant further, to the queues that Written permits.
+	// FromRabbitMQ restricts the grant further, to the queues that Written permits.
 	FromRabbitMQ bool      `json:"from_rabbitmq,omitempty"`
 	Written      []Written `json:"written,omitempty"`
 }
 
-// everywhere reports whether the places have no bounds.
+// everywhere reports whether the places have no limits.
 func (p Places) everywhere() bool {
 	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
 }
@@ -104,7 +105,7 @@ func (g Grant) Words() string {
 	return text
 }
 
-// everything is the grant of who may do whatever there is.
+// everything is a grant that permits every action.
 var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 
 // Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
@@ -114,7 +115,7 @@ var Local = Principal{Name: "local", Grants: []Grant{everything}}
 // nobody requested its actions.
 var Service = Principal{Name: "dlo"}
 
-// ReadOnly returns p with grants that permit no more than to read.
+// ReadOnly returns p with grants that only permit reading.
 func (p Principal) ReadOnly() Principal {
 	grants := slices.Clone(p.Grants)
 	for i := range grants {
@@ -134,12 +135,12 @@ func (p Principal) MayEverywhere(v Verb) bool {
 	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// MayToAll reports whether p may do v to everything at every broker, so that nothing has to be
-// checked on its own. A person who has to confirm their password first may not.
+// MayToAll reports whether p may do v to everything at every broker, so that no single thing has to
+// be checked. A person who has to confirm their password first may not.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
-// holds reports whether the grant holds at an origin. What belongs to no queue needs a grant for
-// all queues, and so on.
+// holds reports whether the grant holds at an origin. A thing that belongs to no queue needs a
+// grant for all queues. The same applies to vhosts and brokers.
 func (g Grant) holds(o Origin) bool {
 	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
@@ -162,15 +163,15 @@ func (g Grant) includes(v Verb) bool {
 	return true
 }
 
-// Allow is the only gate before every action. It checks whether p may do v to letters with origin o
-// or, if o is empty, to something that belongs to no queue. The error wraps ErrDenied and says who
-// may not do what, or wraps ErrAgain.
+// Allow is the only gate before every action. It checks whether p may do v to letters with origin
+// o. If o is empty, it checks whether p may do v to something that belongs to no queue. The error
+// either wraps ErrDenied and says who may not do what, or wraps ErrAgain.
 func Allow(p Principal, v Verb, o Origin) error {
 	return p.allow(v, o, func(g Grant) bool { return g.holds(o) })
 }
 
-// Reach is the gate before a route. It checks whether p may do v somewhere; Allow then checks
-// where.
+// Reach is the gate before a route. It checks whether p may do v somewhere. Allow then checks
+// whether p may do v at a particular place.
 func Reach(p Principal, v Verb) error {
 	return p.allow(v, Origin{}, func(Grant) bool { return true })
 }
@@ -195,18 +196,18 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	return denied(p, v, o)
 }
 
-// looking are the verbs that change nothing.
+// looking lists the verbs that change nothing.
 var looking = []Verb{VerbView, VerbRead, VerbReveal}
 
-// ErrAgain is the ErrForbidden of a grant with a reason in Again.
+// ErrAgain is an ErrForbidden for a grant that has a reason in Again.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
-// Denied returns the error for a principal that may do v nowhere. It wraps ErrDenied.
+// Denied returns the error for a principal that may not do v anywhere. It wraps ErrDenied.
 func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
 
 func denied(p Principal, v Verb, o Origin) error {
 	where := ""
-	if o.Queue != "" && !p.Sees().Includes(o) { // the name may be known from letters of others
+	if o.Queue != "" && !p.Sees().Includes(o) { // the name may be known only from other people's letters
 		where = " there"
 	} else if o.Queue != "" {
 		where = " of queue " + Visible(o.Queue)
@@ -216,7 +217,7 @@ func denied(p Principal, v Verb, o Origin) error {
 	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, needed(v))
 }
 
-// needed returns what a principal needs for a verb, for the person who is refused.
+// needed describes the permission that a verb needs, for the message to the person who is refused.
 func needed(v Verb) string {
 	switch v {
 	case VerbReveal, VerbPurge:

@@ -15,7 +15,7 @@ type Problem struct {
 	Text     string   // the known details
 	Cure     string   // what to do about it; "" = nothing that could be said in a line
 	Since    time.Time
-	// Subject of the problem; "" = nothing in particular.
+	// The subject of the problem; "" = nothing in particular.
 	Broker, VHost, Inbox, Queue string
 }
 
@@ -29,7 +29,7 @@ const (
 	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
 	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // a policy or an argument lets the broker delete letters from it
 	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to it
-	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // within a day, with its contents
+	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // it was deleted within the last day, with its contents
 	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // its letters have few deliveries left
 	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted them before dlo stored them
 	ProblemOwnQueue       ProblemKind = "own_queue"           // another queue of dlo loses messages
@@ -59,8 +59,8 @@ func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns the problems that a broker causes. While the broker is away, all others are
-// unknown.
+// Problems returns the problems that a broker causes. While the broker is away, its other problems
+// are unknown.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
@@ -87,7 +87,7 @@ func (s *BrokerStatus) Problems() []Problem {
 }
 
 // away returns the problem that a broker is not connected. Before the first connection, nothing
-// keeps the messages that die there.
+// keeps the messages that die at the broker.
 func (s *BrokerStatus) away() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
@@ -100,8 +100,8 @@ func (s *BrokerStatus) away() Problem {
 	return p
 }
 
-// UntilReached describes what happens to dead letters until dlo has connected to a broker once and
-// declared exchange. "" means that dlo declares no exchange.
+// UntilReached says what happens to dead letters until dlo has connected to a broker once and
+// declared exchange. An exchange of "" means that dlo declares none.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."

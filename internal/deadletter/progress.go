@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Progress is how far a store had got at a moment. It is noted beside the store and in each broker
-// before letters are sent. A store restored from a copy thus detects that it is older than the
-// noted progress.
+// Progress is the point that a store had reached at some moment. It is noted beside the store and
+// in each broker before letters are sent. This lets a store that was restored from a copy detect
+// that it is older than the noted progress.
 type Progress struct {
 	Store    string    `json:"store"`    // its name: unique to the store, but shared by its copies
 	Claims   int64     `json:"claims"`   // transactions that claimed letters to send, since its creation
@@ -48,7 +48,7 @@ func (p Progress) Bytes() []byte {
 	return text
 }
 
-// Remembered is what a store knows of the progress it noted at one broker.
+// Remembered is the store's knowledge of the progress that it noted at one broker.
 type Remembered struct {
 	Progress       // now
 	Marked   int64 // claims that the broker confirmed as noted; -1 = none yet
@@ -56,19 +56,20 @@ type Remembered struct {
 	Unproved bool  // nothing proved the file to be no older copy, and nobody has decided since
 }
 
-// Noted is the progress that a broker has confirmed as noted; zero = nothing new.
+// Noted is the progress that a broker has confirmed. A zero value means that nothing new was
+// confirmed.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64
 }
 
-// Restore records how a store was found to be a copy, and what is lost.
+// Restore records how a store was found to be a copy, and what it lost.
 type Restore struct {
 	At      time.Time // when it was found
 	Since   time.Time // time of the copy's last commit
 	Until   time.Time // time of the last noted commit
 	Missing int64     // letters received between the two; MissingUnknown if only people say it is a copy
-	Held    int       // letters held because they may have been sent meanwhile
+	Held    int       // letters held because they may have been sent since
 }
 
 // MissingUnknown marks a number of missing letters that cannot be known.

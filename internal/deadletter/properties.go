@@ -105,9 +105,9 @@ func (p Properties) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// StoredProperties reads properties as DecodeProperties does. If they cannot be read, it returns a
-// single unread header. A letter with broken stored properties is thus held with the reason, and
-// does not delay any other letter.
+// StoredProperties reads properties as DecodeProperties does. If the properties cannot be read, it
+// returns a single unread header instead. A letter with broken stored properties is thus held with
+// the reason, and does not delay any other letter.
 func StoredProperties(b []byte) Properties {
 	p, err := DecodeProperties(b)
 	if err != nil {

@@ -2,7 +2,7 @@ package deadletter
 
 import "time"
 
-// Reading is how a letter's body was read: how its type was found, or what the body is instead.
+// Reading says how a letter's body was read: how its type was found, or what the body is instead.
 type Reading string
 
 const (
@@ -40,7 +40,7 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread is a reason to read letters again, with the letters that it covers: letters with one of
+// Reread is a reason to read letters again, and says which letters it covers: letters with one of
 // the types, letters without a type, letters of the queues, one letter, or one group. If no field
 // is set, it covers all letters.
 type Reread struct {
@@ -69,7 +69,7 @@ type ReadCount struct {
 
 // RereadProgress is the progress of rereading stored letters after a change of the known types.
 type RereadProgress struct {
-	Why     string // what has changed, "" = nothing is read again
+	Why     string // what has changed; "" = nothing is read again
 	Total   int    // letters; grows until all have been listed
 	Left    int
 	Changed int // letters that were read differently

@@ -7,13 +7,12 @@ const ReasonExpired = "expired"
 // ReasonRejected is the reason of a death by a consumer that rejected the message.
 const ReasonRejected = "rejected"
 
-// Refused reports whether a death proves that its queue has a consumer, which gave the message
-// back.
+// Refused reports whether a death proves that its queue has a consumer that gave the message back.
 func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected marks the deaths that only carried a letter that had been rejected before. A queue
+// markRejected marks the deaths that only passed on a letter that had been rejected before. A queue
 // in which a consumer rejected the letter is never marked, whatever else happened to the letter
 // there. It reads each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
@@ -64,8 +63,8 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns the x-death entry of a death in a queue: the latest entry that did more than carry
-// the letter, or else the latest entry.
+// DiedIn returns the x-death entry of a death in a queue. This is the latest entry that did more
+// than pass the letter on. If there is none, it is the latest entry.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

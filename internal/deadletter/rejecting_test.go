@@ -32,11 +32,11 @@ func TestTheRejectingQueueIsTheOrigin(t *testing.T) {
 		{"retry expired, work expired", "retry", "expired", "retry may delay"},
 		{"retry expired, work maxlen", "retry", "expired", "retry may delay"},
 		{"work maxlen, retry expired, work rejected", "work", "maxlen", "work"},
-		// A consumer of work rejected it once, so work is not a delay queue.
+		// A consumer of work rejected the message once, so work is not a delay queue.
 		{"work expired, work rejected", "work", "expired", "work"},
 		{"work expired, other rejected, work rejected", "work", "expired", "work"},
 		{"retry expired, work expired, work rejected", "work", "expired", "retry may delay"},
-		// A rejection from one of our own queues does not tell where the letter failed.
+		// A rejection from one of our own queues does not show where the letter failed.
 		{"work expired, dlo.letters rejected", "work", "expired", "work may delay"},
 		{"dlo.wait.1000 expired, retry expired, work rejected", "work", "rejected", "retry may delay"},
 		{"retry expired, sms rejected, work rejected", "sms", "rejected", "retry may delay"},
@@ -78,8 +78,8 @@ func TestTheNewestDeathBesideXDeath(t *testing.T) {
 	}
 }
 
-// TestAHostileChainIsBounded checks that the search for a rejection ends before ten thousand
-// expiries.
+// TestAHostileChainIsBounded checks that the search for a rejection stops before it has read ten
+// thousand expiries.
 func TestAHostileChainIsBounded(t *testing.T) {
 	t.Parallel()
 	var entries []string

@@ -16,7 +16,7 @@ type Right struct {
 	Since     time.Time // start of the state
 }
 
-// RightState is what is known of a right.
+// RightState says what is known about a right.
 type RightState string
 
 // The states of a right.
@@ -26,8 +26,8 @@ const (
 	RightRefused RightState = "refused" // the broker returned ACCESS_REFUSED
 )
 
-// rightsProblem returns the one problem that covers all rights the broker refuses, or nil if it
-// refuses none.
+// rightsProblem returns a single problem that covers all rights that the broker refuses. It returns
+// nil if the broker refuses none.
 func (s *BrokerStatus) rightsProblem() *Problem {
 	p := Problem{
 		Kind: ProblemRights, Severity: SeverityNotify, Broker: s.Name, VHost: s.VHost,

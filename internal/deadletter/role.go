@@ -55,14 +55,14 @@ func (r *Role) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// need is what a verb needs: the lowest role that includes it. words say what the verb does, for
-// the person who is refused.
+// need describes the permission that a verb needs: the lowest role that includes the verb. words
+// say what the verb does, for the message to the person who is refused.
 type need struct {
 	least Role
 	words string
 }
 
-// verbs holds what each verb needs. A verb without a row is denied to everybody.
+// verbs holds the permission that each verb needs. A verb without a row is denied to everybody.
 var verbs = map[Verb]need{
 	VerbView:   {RoleViewer, "see letters"},
 	VerbRead:   {RoleReader, "see bodies and headers"},

@@ -13,7 +13,7 @@ import (
 )
 
 // TestEveryVerbHasARole finds each constant of the type Verb in the source and checks that some
-// role includes it. A verb that is forgotten is denied to everybody.
+// role includes it. A verb that no role includes is denied to everybody.
 func TestEveryVerbHasARole(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -53,7 +53,8 @@ func TestEveryVerbHasARole(t *testing.T) {
 	}
 }
 
-// TestRolesIncludeTheRolesBefore checks what each role may do at its edges.
+// TestRolesIncludeTheRolesBefore checks some verbs that each role permits, and some that it does
+// not permit.
 func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	for _, c := range []struct {
 		grants []Grant
@@ -90,7 +91,8 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that nobody may change anything, and that the grants of others stay.
+// TestReadOnly checks that a principal made read-only may change nothing, and that the grants of
+// the original principal stay the same.
 func TestReadOnly(t *testing.T) {
 	p := Local.ReadOnly()
 	for v := range verbs {

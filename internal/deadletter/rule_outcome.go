@@ -23,7 +23,7 @@ var ruled = map[RuleOutcome]struct {
 	RuleDiscard: {"discarded", ClassifiedDiscard, Discarding},
 }
 
-// Past returns what a rule did with a letter: "retried".
+// Past returns the past form of the outcome: "retried".
 func (o RuleOutcome) Past() string { return ruled[o].past }
 
 // OfReceived returns the trigger for a received letter.

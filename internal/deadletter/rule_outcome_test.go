@@ -7,7 +7,7 @@ import (
 )
 
 // TestEveryOutcomeOfARuleMovesALetter checks that every outcome has a word and applies to received
-// and to waiting letters, with one resulting state for both.
+// and to waiting letters. Both must end in the same state.
 func TestEveryOutcomeOfARuleMovesALetter(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {

@@ -106,9 +106,9 @@ func from(queue, exchange, key string) deadletter.Origin {
 }
 
 // recorded is what ReadDeaths must return for each sample, with e.cy.retry as one of our own
-// queues: the reason and origin of every delivery in the file, and each delivery's deaths, most
-// recent first. Counts, flags and first-death headers differ between versions; reason and origin do
-// not.
+// queues. It has the reason and origin of every delivery in the file, and each delivery's deaths,
+// most recent first. Counts, flags and first-death headers differ between versions, but reason and
+// origin do not.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin
@@ -302,7 +302,7 @@ func TestSamplesSurviveTypedJSON(t *testing.T) {
 	}
 }
 
-// Every sample can be requeued: what Sanitise leaves is publishable and contains none of the
+// Every sample can be requeued: the result of Sanitise is publishable and contains none of the
 // broker's headers.
 func TestSamplesCanBeRequeued(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Headers that dlo adds to every message it publishes. They do not begin with x-, the broker's
-// prefix, and they survive dead-lettering on every version (measured on 3.10.8, 4.0.5, 4.3.6).
+// The headers that dlo adds to every message it publishes. Their names do not begin with x-, the
+// broker's prefix, and they survive dead-lettering on every version (measured on 3.10.8, 4.0.5,
+// 4.3.6).
 const (
 	HeaderID      = "dlo-id"      // the letter's id
 	HeaderToken   = "dlo-token"   // the attempt's token
@@ -17,8 +18,8 @@ const (
 
 // MaxProperties is the maximum size in bytes of the encoded properties of a requeued message. A
 // frame has 131,072 bytes (RabbitMQ's default frame_max). A publisher that sends a larger one loses
-// its connection (501). The next death adds up to 2 KB; RabbitMQ sends such a frame anyway, and
-// other clients refuse to read it.
+// its connection (501). The next death adds up to 2 KB. RabbitMQ sends the resulting frame even if
+// it is too large, but other clients refuse to read such a frame.
 const MaxProperties = 120_000
 
 // Change is something that Sanitise removed or replaced.
@@ -32,9 +33,10 @@ func (c Change) Notable() bool {
 }
 
 // Sanitise returns the properties that dlo publishes for a letter with properties p, and the
-// changes that it made. It removes properties that belong to the broker, that would route a second
-// copy (CC, BCC), or that make the broker close the publisher's channel (406). Everything else
-// stays, with its type. Sanitise adds nothing: dlo's headers come from the attempt.
+// changes that it made. It removes properties that belong to the broker, properties that would
+// route a second copy (CC, BCC), and properties that make the broker close the publisher's channel
+// (406). Everything else stays, with its type. Sanitise adds nothing: dlo's headers come from the
+// attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
@@ -86,8 +88,8 @@ func BrokerOwned(key string) bool {
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable returns why p, complete with dlo's headers, cannot be published without losing the
-// channel or the connection. It returns nil if p can be published.
+// Publishable returns the reason why p, complete with dlo's headers, cannot be published without
+// losing the channel or the connection. It returns nil if p can be published.
 func Publishable(p Properties) error {
 	if err := plain(p.Headers, 0); err != nil {
 		return err
@@ -95,7 +97,7 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits returns an error if the encoded properties are larger than most bytes. The error gives both
+// Fits returns an error if the encoded properties take more than most bytes. The error gives both
 // sizes and names the header that takes the most bytes.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
@@ -117,8 +119,8 @@ func (p Properties) largest() (name string, size int) {
 	return name, size
 }
 
-// maxPublishNesting is the nesting of tables and arrays that the client library reads (amqp091-go
-// v1.16.0: 32; beyond that the consumer's connection ends with 502).
+// maxPublishNesting is the deepest nesting of tables and arrays that the client library reads
+// (amqp091-go v1.16.0: 32). With deeper nesting, the consumer's connection ends with 502.
 const maxPublishNesting = 32
 
 // plain returns why a value cannot be published.

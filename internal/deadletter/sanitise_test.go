@@ -160,7 +160,7 @@ func without(t deadletter.Table, key string) deadletter.Table {
 	return t
 }
 
-// What Sanitise leaves, with dlo's headers added, contains nothing that routes a copy or that the
+// The result of Sanitise, with dlo's headers added, contains nothing that routes a copy or that the
 // broker rejects. It is publishable, or the error explains why not.
 func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ type SchemaEffect struct {
 
 // SchemaStatus is the state of loading descriptor sets.
 type SchemaStatus struct {
-	Directory string   // that is watched, "" = none
+	Directory string   // watched directory; "" = none
 	Problems  []string // what cannot be read, and why; each entry names its file or server
 	Servers   []SchemaServer
 }

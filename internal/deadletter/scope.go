@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Scope is where a request may see letters, and where it may read them: in the places of the grants
-// that permit it. The zero value is everywhere.
+// Scope describes where a request may see letters, and where it may read them: in the places of the
+// grants that permit this. The zero value is everywhere.
 type Scope struct {
 	limited bool
-	grants  []Grant // that permit to see letters
+	grants  []Grant // grants that permit seeing letters
 }
 
-// Sees returns where p may see and read letters.
+// Sees returns the scope in which p may see and read letters.
 func (p Principal) Sees() Scope {
 	s := Scope{limited: true}
 	for _, g := range p.Grants {
@@ -52,14 +52,14 @@ func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
 
-// Includes reports whether the scope includes a queue. What belongs to no queue is included in
-// scopes without bounds for queues, and so on.
+// Includes reports whether the scope includes a queue. A thing that belongs to no queue is included
+// only in scopes without limits for queues. The same applies to vhosts and brokers.
 func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
 
-// Touches reports whether the scope includes some queue of a vhost. An empty vhost stands for each
-// vhost of the broker.
+// Touches reports whether the scope includes some queue of a vhost. An empty vhost means any vhost
+// of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
 		return holds(g.Brokers, broker) && (vhost == "" || holds(g.VHosts, vhost)) &&
@@ -67,7 +67,7 @@ func (s Scope) Touches(broker, vhost string) bool {
 	})
 }
 
-// Key returns a text that is equal for equal scopes, and "" for a scope without bounds.
+// Key returns a text that is equal for equal scopes, and "" for a scope without limits.
 func (s Scope) Key() string {
 	if s.Everywhere() {
 		return ""
@@ -88,8 +88,8 @@ func Within(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of the request that a context belongs to. What dlo does on its own has
-// a scope without bounds.
+// ScopeOf returns the scope of the request that a context belongs to. Work that dlo does on its own
+// has a scope without limits.
 func ScopeOf(ctx context.Context) Scope {
 	s, _ := ctx.Value(scopeKey{}).(Scope)
 	return s

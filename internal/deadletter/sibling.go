@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// SiblingKey identifies the copies of one published message, in whichever queues they died. They
+// SiblingKey identifies the copies of one published message, whichever queues they died in. They
 // have the exchange, routing key, message id and body in common. It returns "" if it is not known
 // how the message was published, for example for a letter without x-death.
 func (l *Letter) SiblingKey() string {

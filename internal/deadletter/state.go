@@ -55,8 +55,8 @@ const (
 	Purging           Trigger = "purged"
 )
 
-// transitions is the state table of docs/architecture.md. A trigger does not apply to states that
-// are missing from its row.
+// transitions is the state table of docs/architecture.md. A trigger does not apply to the states
+// that are missing from its row.
 var transitions = map[Trigger]map[State]State{
 	ClassifiedRetry:   {StateReceived: StateScheduled},
 	ClassifiedDead:    {StateReceived: StateDead},
@@ -123,8 +123,8 @@ const (
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
-// acts holds, for each verb that acts on letters, its past tense and its triggers. Release has one
-// trigger for each kind of held letter.
+// acts holds, for each verb that acts on letters, its past participle and its triggers. Release has
+// one trigger for each kind of held letter.
 var acts = map[Verb]struct {
 	past     string
 	triggers []Trigger

@@ -82,9 +82,9 @@ func TestPurgedIsFinal(t *testing.T) {
 	}
 }
 
-// Only a letter in state publishing can be in doubt. Only a claim leads to this state. Only an
-// outcome or a return leaves it, or the discovery that the store is a copy and an earlier process
-// was publishing the letter.
+// Only a letter in state publishing can be in doubt. Only a claim leads to this state. A letter
+// leaves it only by an outcome, by a return, or by the discovery that the store is a copy and an
+// earlier process was publishing the letter.
 func TestPublishingIsGuarded(t *testing.T) {
 	t.Parallel()
 	for _, row := range stateTable {

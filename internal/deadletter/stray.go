@@ -1,7 +1,7 @@
 package deadletter
 
-// Stray holds the letters of a broker and vhost that are missing from the configuration, so that
-// nobody sends them.
+// Stray holds the letters of a broker and vhost that are missing from the configuration. Nobody
+// sends these letters.
 type Stray struct {
 	Broker, VHost string
 	Called        string        // what the broker was called at the last start with another name; "" = nothing else

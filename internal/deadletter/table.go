@@ -34,10 +34,10 @@ var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 
 var errField = errors.New("field cannot be encoded")
 
-// AppendTable appends the AMQP encoding of t, length first, keys sorted. The encoding is canonical:
-// two tables have equal bytes if and only if they are equal, and int32 1 differs from int64 1. The
-// store and the fingerprint therefore use it, and it measures the size on the wire. Errors name the
-// field.
+// AppendTable appends the AMQP encoding of t, length first, with sorted keys. The encoding is
+// canonical: two tables have equal bytes if and only if they are equal. int32 1 and int64 1 are not
+// equal. The store and the fingerprint therefore use this encoding, and it is also the measure of
+// the size on the wire. Errors name the field.
 func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
 
 func appendTable(b []byte, t Table, depth int) ([]byte, error) {
@@ -148,7 +148,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed is take for a number. After an error it returns zeros.
+// fixed does what take does, for a number. After an error it returns zeros.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v

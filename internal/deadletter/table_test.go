@@ -15,7 +15,8 @@ import (
 
 // difference describes where two header values differ. It returns "" if they have equal types and
 // values. Floats are compared by their bits, so that NaN equals itself and 0 differs from -0. cmp
-// would take time exponential in the nesting of slices, and hostile headers are nested.
+// is not used, because its time would be exponential in the nesting of slices, and hostile headers
+// are nested.
 func difference(a, b any) string {
 	switch a := a.(type) {
 	case deadletter.Table:
@@ -277,7 +278,7 @@ func TestWhatCannotBeEncodedIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    deadletter.Properties
-		want string // "" = it can be
+		want string // "" = it can be encoded
 	}{
 		{"a short string of 255 bytes", deadletter.Properties{MessageID: long[:255]}, ""},
 		{"a short string of 256 bytes", deadletter.Properties{CorrelationID: long}, "correlation_id is longer than 255 bytes"},
@@ -353,9 +354,9 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 	}
 }
 
-// FuzzDecodeTable checks that any bytes in place of the headers either decode or return an error. A
-// decoded table must encode to bytes that decode to an equal table and then encode to those bytes
-// again.
+// FuzzDecodeTable checks that any bytes in place of the headers either decode or return an error.
+// The encoding of a decoded table must decode to an equal table, which must encode to the same
+// bytes again.
 func FuzzDecodeTable(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {
@@ -421,7 +422,7 @@ func FuzzDecodeProperties(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An empty header table equals none: the wire cannot distinguish them.
+		// An empty header table equals a missing one, because the wire cannot distinguish them.
 		if len(p.Headers) == 0 {
 			p.Headers = nil
 		}

@@ -11,7 +11,8 @@ import (
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
 
 // NoOrigin reports whether a queue is never the origin of a letter, because letters only wait or
-// are watched there. Letters of trials and probes do die in their queues.
+// are watched there. Letters of trials and probes do die in the queues of trials and probes, so
+// those queues can be origins.
 func NoOrigin(queue string) bool { return OwnQueue(queue) && !Tries(queue) }
 
 // MarkerPrefix returns the prefix of the names of an inbox's markers, by which dlo detects a

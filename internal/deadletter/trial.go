@@ -3,8 +3,9 @@ package deadletter
 import "time"
 
 // TrialQueue is the queue of trials. dlo sends a letter of its own through it, so that people can
-// see a letter's path before they trust dlo with theirs. It is the only one of dlo's own queues in
-// which letters die and to which they are sent back, and only letters that dlo made.
+// see a letter's path before they trust dlo with their own letters. It is the only one of dlo's own
+// queues in which letters die and to which they are sent back. This applies only to letters that
+// dlo made.
 const TrialQueue = "dlo.try"
 
 // TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can
@@ -18,7 +19,7 @@ const TrialType = "dlo.v1.Trial"
 // that only this store assigns to the message id.
 const HeaderTrial = "dlo-try"
 
-// TrialKept is how long a trial's queue and its letter are kept.
+// TrialKept is the time for which a trial's queue and its letter are kept.
 const TrialKept = time.Hour
 
 // Tried reports whether dlo made the letter for a trial or a probe.
@@ -64,7 +65,7 @@ type TrialMessage struct {
 	Body       []byte
 }
 
-// TrialRefused is the error of a trial that is not possible: why, and what to do about it.
+// TrialRefused is the error for a trial that is not possible. It says why, and what to do about it.
 type TrialRefused struct{ Why, Cure string }
 
 func (e *TrialRefused) Error() string { return e.Why }

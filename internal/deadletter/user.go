@@ -31,7 +31,7 @@ type Session struct {
 	Agent       string // the browser's User-Agent
 }
 
-// Short returns the session's public name. It is no secret: it is the hash of a hash.
+// Short returns the session's public name. The name is no secret, because it is the hash of a hash.
 func (s Session) Short() string {
 	sum := sha256.Sum256(s.Hash[:])
 	return hex.EncodeToString(sum[:6])
@@ -55,8 +55,8 @@ func NewUser(name string, g Grant, by string) (User, error) {
 // Unknown is the actor of a sign-in with a name that nobody has.
 const Unknown = "unknown"
 
-// ReservedName reports whether a name would be taken for dlo itself, for local, for somebody
-// unknown, or for a token.
+// ReservedName reports whether a name would be mistaken for dlo itself, for local, for an unknown
+// user, or for a token.
 func ReservedName(name string) bool {
 	lower := strings.ToLower(name)
 	return lower == Local.Name || lower == Service.Name || lower == Unknown || strings.HasPrefix(lower, TokenName)

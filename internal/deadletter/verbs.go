@@ -1,6 +1,6 @@
 package deadletter
 
-// Actions of a principal on a place, other than acting on its letters.
+// Actions of a principal on a place, except the actions on the place's letters.
 const (
 	VerbStore    Verb = "store"    // declare whether the store is current or a copy
 	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another

@@ -68,7 +68,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// hostile are texts that must not reach people and terminals unescaped.
+// hostile lists texts that must not reach people and terminals unescaped.
 var hostile = []string{
 	"", "plain", "\x1b]0;title\x07", "\u202eevil\u202c", "a\u200bb", "\xff\xfe\xed\xa0\x80", "\r\nInjected: yes", "<script>alert(1)</script>", strings.Repeat("x", 1000), "\U000e0041\u3164",
 	"a\r\n\tb", "\x00", "🙂\ufe0f", "\ufffd",

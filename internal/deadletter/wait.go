@@ -8,7 +8,7 @@ import "time"
 type Wait struct {
 	Waiter   string // waiter that uses it
 	Exchange string // fanout, or type x-delayed-message
-	Delayed  bool   // the latter: it holds the letters; the queue passes them on immediately
+	Delayed  bool   // of type x-delayed-message: it holds the letters; the queue passes them on immediately
 	Queue    string
 	TTL      time.Duration // of all letters in the queue; negative = each has its own expiration
 }
@@ -23,9 +23,9 @@ const WaitTTL = "dlo.wait.ttl"
 // message, in milliseconds below 2^32.
 const HeaderDelay = "x-delay"
 
-// Overdue is the time after the end of a letter's wait in the broker from which people may act on
-// it, if it has not been moved on. This happens if its broker was removed from the configuration,
-// or its clock was wrong.
+// Overdue is the time after the end of a letter's wait in the broker at which people may act on the
+// letter, if it has not been moved on by then. A letter is not moved on if its broker was removed
+// from the configuration, or if the broker's clock was wrong.
 const Overdue = time.Minute
 
 // WhyInBroker is the reason why nobody can act on a letter that waits in the broker.
@@ -45,7 +45,7 @@ type WaitEnd struct {
 	Letter  ID
 	DueAt   time.Time // end of the watch
 	Depth   *int      // ready messages in the queue now; nil = unknown
-	Doubt   string    // why nobody knows that it arrived; "" = as far as can be known it did
+	Doubt   string    // why it is not known to have arrived; "" = as far as can be known it did
 	Lost    string    // why it is held: it did not arrive, or its arrival is in doubt
 	InDoubt bool      // Lost is only a doubt
 

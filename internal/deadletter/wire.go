@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// MaxValues is the maximum number of values, including nested ones, in the headers of one letter
-// that can be read. A frame of 131,072 bytes, RabbitMQ's default, cannot hold more. It limits the
-// memory for headers to at most about 180 bytes per value in addition to the value itself
+// MaxValues is the maximum number of header values that can be read in one letter, including nested
+// values. A frame of 131,072 bytes, RabbitMQ's default, cannot hold more. The limit bounds the
+// memory for headers to about 180 bytes per value in addition to the value itself
 // (TestHeadersTakeBoundedMemory).
 const MaxValues = 131_072
 
@@ -17,9 +17,10 @@ const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves and nobody st
 // ReadProperties reads the properties of an AMQP 0-9-1 content header frame, flags first, as a
 // broker sends them. It never fails: a header that cannot be read becomes Unread. If the encoding
 // itself cannot be followed, everything from there on becomes Unread under HeaderUnread. values is
-// the number of header values read, including nested ones. A client that reads the same bytes gets
-// the same properties (amqp091-go v1.16.0), but it does not read nesting over 32, more than 8,192
-// values in one table or array, or the type L.
+// the number of header values read, including nested ones.
+//
+// A client that reads the same bytes gets the same properties (amqp091-go v1.16.0). However, it
+// does not read nesting over 32, more than 8,192 values in one table or array, or the type L.
 func ReadProperties(b []byte) (p Properties, values int) {
 	left := MaxValues
 	r := &reader{b: b, left: &left}

@@ -77,7 +77,8 @@ func TestPropertiesAreReadFromTheWire(t *testing.T) {
 	})
 }
 
-// What cannot be read is kept as bytes, with the reason. Everything that can be read is kept too.
+// Every part that cannot be read is kept as bytes, with the reason. Every part that can be read is
+// kept, too.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return string(binary.BigEndian.AppendUint32(nil, uint32(len(s)))) + s }

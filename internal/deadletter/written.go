@@ -8,15 +8,16 @@ import (
 )
 
 // Written is a person's own permission to write to resources of a vhost of a broker, as RabbitMQ
-// knows it: an expression that the name of a queue matches somewhere. An empty expression matches
-// no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
+// defines it: an expression that must match the name of a queue at some position. An empty
+// expression matches no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
 type Written struct {
 	Broker string `json:"broker"`
 	VHost  string `json:"vhost"`
 	Name   string `json:"name"`
 }
 
-// expressions caches compiled expressions; nil = one that Go cannot compile, which matches nothing.
+// expressions caches compiled expressions. A nil entry is an expression that Go cannot compile,
+// which matches nothing.
 var expressions sync.Map
 
 func (w Written) holds(o Origin) bool {
@@ -32,12 +33,12 @@ func (w Written) holds(o Origin) bool {
 	return e != nil && e.MatchString(o.Queue)
 }
 
-// Within returns the grant bounded by a person's own permissions in RabbitMQ.
+// Within returns the grant limited to a person's own permissions in RabbitMQ.
 func (g Grant) Within(list []Written) Grant {
 	g.Written, g.FromRabbitMQ = slices.Clone(list), true
 	return g
 }
 
 // PermissionsOf returns a person's own permissions to write, at all brokers. A broker that does not
-// respond gives none.
+// respond contributes no permissions.
 type PermissionsOf = func(ctx context.Context, user string) []Written

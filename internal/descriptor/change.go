@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Change describes what a schema would change as the newest version of a set. Types are messages
-// and enums, sorted by full name.
+// Change describes the changes that a schema would make as the newest version of a set. Types are
+// messages and enums, sorted by full name.
 type Change struct {
 	Set, Version string
 	Known        string // "" = a new version, KnownCurrent, KnownOlder
@@ -20,7 +20,7 @@ type Change struct {
 	Changed      []TypeChange
 	Removed      []string // their older versions remain for bodies that name them
 	Conflicts    []Conflict
-	Affected     []string // types that are added, changed or removed, and types that contain them: their bodies may be read differently
+	Affected     []string // types that are added, changed or removed, and types that contain them: their bodies may be decoded differently
 }
 
 // How the set already knows the content.
@@ -36,8 +36,8 @@ type TypeChange struct {
 	More        int      // differences left out
 }
 
-// Conflict is a type that another set defines differently. Bodies are read by whichever definition
-// fits.
+// Conflict is a type that another set defines differently. A body is decoded with the definition
+// that fits it.
 type Conflict struct {
 	TypeChange
 	Set string
@@ -48,8 +48,8 @@ const (
 	maxCompared    = 10_000 // differences in all types; after that, a type is only reported as changed
 )
 
-// Compare returns what s would change as the newest version of the set called name. It changes
-// nothing itself.
+// Compare returns the changes that s would make as the newest version of the set called name.
+// Compare itself changes nothing.
 func (r *Registry) Compare(name string, s *Schema) Change {
 	c := Change{Set: name, Version: s.hash}
 	var old *Schema
@@ -107,7 +107,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// affect fills in Affected. next has the types after the change.
+// affect fills in Affected. next contains the types after the change.
 func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -168,7 +168,8 @@ func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	return list
 }
 
-// differ describes differences in words, as many as left allows.
+// differ describes differences in words. left is the number of differences that it may still
+// describe.
 type differ struct{ left int }
 
 func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {

@@ -27,10 +27,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// The compiler can take far longer than its input suggests: a 1 MB file with all its fields,
-// options, extensions or methods in one place can take minutes, and nothing can stop it midway. It
-// therefore runs in a process of its own, a second instance of this program. That process is killed
-// when nobody waits for it any more, or when it has taken too long.
+// The compiler can take far longer than its input suggests. A 1 MB file with all its fields,
+// options, extensions or methods in one place can take minutes, and nothing can stop the compiler
+// midway. It therefore runs in a process of its own, a second instance of this program. That
+// process is killed when nobody waits for it any more, or when it has taken too long.
 const (
 	compileCPU  = 10 // seconds of processor time; the largest accepted tree needs three (2026-11-23)
 	compileWait = time.Minute
@@ -45,7 +45,7 @@ func init() {
 
 // compilation is the input of the process.
 type compilation struct {
-	Text     map[string][]byte // of a tree, by the names used in imports
+	Text     map[string][]byte // source text of a tree, by the names used in imports
 	Files    []string          // to compile, with their imports
 	Comments bool
 }
@@ -59,7 +59,7 @@ type outcome struct {
 
 // compileFor is the main function of that process.
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
-	// The kernel ends the process at the limit, whatever it is doing.
+	// The kernel kills the process at the limit, whatever the process is doing.
 	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
 		return 1
@@ -75,7 +75,7 @@ func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 }
 
 // apart runs c in a process of its own, limited to the given seconds of processor time. The error
-// wraps ErrSchemaTooLarge if that is not enough, and is ctx.Err() if ctx ends.
+// wraps ErrSchemaTooLarge if this time is not enough. If ctx ends, the error is ctx.Err().
 func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) {
 	waiting, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
@@ -141,8 +141,8 @@ func (c *compilation) compile() (out outcome) {
 	}
 	fds, err := p.ParseFiles(c.Files...)
 	if err != nil && len(failed) == 0 {
-		// This error has no position, for example for a missing import. Parse file by file to
-		// locate it.
+		// This error has no position, for example because an import is missing. The files are
+		// parsed one by one to locate it.
 		for _, f := range c.Files {
 			if len(c.Files) == 1 {
 				fail(f, deadletter.Visible(err.Error()))

@@ -32,9 +32,9 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 	}
 }
 
-// TestADirectoryWithASlowFileHoldsTheOthers checks that .proto files of the watched directory that
-// take the compiler minutes are given up after compileCPU seconds of processor time, in part, so
-// that their version before stays in use, and that the sets beside them are read.
+// TestADirectoryWithASlowFileHoldsTheOthers checks .proto files of the watched directory that take
+// the compiler minutes. They are given up after compileCPU seconds of processor time, and count as
+// partly read, so that their previous version stays in use. The sets beside them are read.
 func TestADirectoryWithASlowFileHoldsTheOthers(t *testing.T) {
 	t.Parallel()
 	found, errs := ReadDir(t.Context(), fstest.MapFS{"m.proto": {Data: slow().Text["m.proto"]}, "orders.binpb": {Data: descriptorSet(t, true)}})

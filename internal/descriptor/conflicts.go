@@ -7,7 +7,7 @@ import (
 )
 
 // Conflicts returns, for each set, the other sets that define one of its types differently. It
-// compares the newest versions. Bodies are read by whichever definition fits.
+// compares the newest versions. A body is decoded with the definition that fits it.
 func (r *Registry) Conflicts() map[string][]string {
 	if r == nil {
 		return nil

@@ -72,7 +72,7 @@ func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 		raw = append(raw, file)
 		b = b[n+m:]
 	}
-	// Count everything before expanding anything.
+	// Everything is counted before anything is expanded.
 	c := NewCaps()
 	for i, file := range raw {
 		if err := c.Take(file); errors.Is(err, ErrSchemaTooLarge) {
@@ -144,15 +144,15 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// File fields that do not affect how bodies are read: comments and positions, often more than half
-// of a file, and what buf records about a file in an image.
+// These are the fields of a file that do not affect how bodies are decoded: comments and positions,
+// which are often more than half of a file, and buf's records about a file in an image.
 const (
 	sourceInfoField = 9
 	bufField        = 8042
 )
 
-// eachPart calls f for the runs of fields between those two fields. A message can be parsed from
-// its parts in sequence.
+// eachPart calls f for each run of fields that contains neither of these two fields. A message can
+// be parsed from such parts in sequence.
 func eachPart(file []byte, f func(part []byte) error) error {
 	from := 0
 	for at := 0; at < len(file); {
@@ -195,8 +195,9 @@ func countTypes(b []byte, field protowire.Number) int {
 	return total
 }
 
-// linkSet turns parsed files into a schema. Duplicate files with the same content count once. For
-// well-known files, which compilers bring in their own edition, the first copy counts.
+// linkSet turns parsed files into a schema. Duplicate files with the same content count once.
+// Compilers bring their own edition of the well-known files, so the first copy of such a file
+// counts.
 func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Hit is a type, or a field of one, whose name contains a word.
+// Hit is a type, or a field of a type, whose name contains a word.
 type Hit struct {
 	Type  string
 	Set   string

@@ -10,8 +10,8 @@ import (
 )
 
 // Own returns the schema of dlo's own types, used in the letters that it makes for trials. The
-// schema is in no set, and its types are only found by their full names. So nobody else's body is
-// mistaken for one of them, and no list shows them.
+// schema is in no set, and its types are found only by their full names. Therefore nobody else's
+// body is mistaken for one of them, and no list shows them.
 var Own = sync.OnceValue(func() *Schema {
 	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: &name, JsonName: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}

@@ -1,7 +1,7 @@
-// Package descriptor manages the protobuf types by which bodies are read. It reads descriptor sets,
-// .proto files and archives of both into schemas, keeps schemas and their versions in a registry,
-// finds types in them, compares versions, and estimates the cost of decoding a body as a type. Its
-// input is bytes or an fs.FS. It decodes no bodies and contacts no server.
+// Package descriptor manages the protobuf types with which bodies are decoded. It reads descriptor
+// sets, .proto files and archives of both into schemas, keeps schemas and their versions in a
+// registry, finds types in them, compares versions, and estimates the cost of decoding a body as a
+// type. Its input is bytes or an fs.FS. It decodes no bodies and contacts no server.
 package descriptor
 
 import (
@@ -256,9 +256,9 @@ func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 }
 
 // Lookup returns the definitions of a type by its full name, or by its short name if that is
-// unique, in any spelling. Current versions come first, then the others by set name, newest first.
-// If a short name belongs to several types, Lookup returns their sorted full names and no
-// definition.
+// unique, in any spelling. Current versions come first. The other versions follow by set name,
+// newest first. If a short name belongs to several types, Lookup returns their sorted full names
+// and no definition.
 func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	name = TypeName(name)
 	full := protoreflect.FullName(name)

@@ -24,7 +24,7 @@ import (
 
 // Resolver finds the messages and extensions of one version of a set, and after those the
 // well-known types. It is immutable. It never uses the global registry, in which every package of
-// the program registers its types. It can be used with proto.Unmarshal and protojson.
+// the program registers its types. A Resolver can be used with proto.Unmarshal and protojson.
 type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType

@@ -19,16 +19,16 @@ const (
 	costMapEntry = 800
 	costUnknown  = 80
 
-	// Memory per byte of unknown fields: for the first one in a message, and for further ones.
-	// Those are appended to a slice that grows by a quarter whenever it is full (6.2 measured, at
-	// 16 MiB).
+	// Memory per byte of unknown fields, for the first field in a message and for further ones.
+	// Further fields are appended to a slice that grows by a quarter whenever it is full (6.2
+	// measured, at 16 MiB).
 	costUnknownByte = 4
 	costUnknownMore = 7
 )
 
-// Scan walks a body along its type at the wire level. It finds what the decoder would find, without
-// allocating, and adds up what decoding would cost. It stops with a *budget.TooLargeError if a
-// limit of the budget is exceeded, or with a *malformedError if the decoder would fail.
+// Scan walks a body along its type at the wire level. It finds everything that the decoder would
+// find, without allocating, and adds up the cost of decoding. It stops with a *budget.TooLargeError
+// if a limit of the budget is exceeded, or with a *malformedError if the decoder would fail.
 type Scan struct {
 	Budget *budget.Budget
 	Types  *Resolver
@@ -36,7 +36,7 @@ type Scan struct {
 	whole int // cap of the body; positions are differences of caps
 
 	Known, Unknown int   // fields
-	Entered        bool  // it saw a known sub-message or packed list; those count as known only once they are complete
+	Entered        bool  // it met a known sub-message or packed list; those count as known only once they are complete
 	UnknownBytes   int64 // including their tags
 	Memory         int64 // estimated bytes for dynamicpb, protojson and the tree
 	JsonBytes      int64 // estimated size of compact protojson

@@ -44,11 +44,11 @@ func (s *Schema) Resolver() *Resolver { return s.types }
 // Files returns the number of files in the set.
 func (s *Schema) Files() int { return s.files }
 
-// Content returns the set as a serialised FileDescriptorSet. For sources, that is what they compile
-// to, with comments.
+// Content returns the set as a serialised FileDescriptorSet. For sources, this is the compiled set,
+// with comments.
 func (s *Schema) Content() ([]byte, error) { return unpacked(s.packed) }
 
-// packed compresses a set: descriptors shrink to a fifth or less and are rarely needed.
+// packed compresses a set, because descriptors shrink to a fifth or less and are rarely needed.
 func packed(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	if err != nil {

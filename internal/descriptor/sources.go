@@ -102,8 +102,8 @@ func hiddenName(name string) bool {
 	return base != "." && strings.HasPrefix(base, ".")
 }
 
-// read reads one file. It returns an error if a total limit is exceeded; a bad file is added to
-// s.bad.
+// read reads one file. It returns an error if a total limit is exceeded. A file that is rejected
+// for another reason is added to s.bad.
 func (s *sources) read(fsys fs.FS, name string) error {
 	if len(s.text) == MaxFiles {
 		return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
@@ -155,7 +155,7 @@ func readRegular(fsys fs.FS, name string, limit int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// checkSource counts what a parser would have to nest and store.
+// checkSource counts the levels and the elements that a parser would have to nest and store.
 func checkSource(b []byte) error {
 	depth, statements, types := 0, 0, 0
 	for i := 0; i < len(b); i++ {
@@ -208,7 +208,7 @@ func hasWord(b []byte, word string) bool {
 }
 
 // importsOf finds the imports of a source line by line. That is good enough to find the root of a
-// tree; the parser decides in the end.
+// tree. The parser has the final say.
 func importsOf(b []byte) []string {
 	var list []string
 	for line := range bytes.Lines(b) {
@@ -241,9 +241,10 @@ type sourceTree struct {
 func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
 
 // trees finds the directories from which imports resolve. A file with imports belongs to the
-// outermost directory above it from which all of them can be found, or most of them if no directory
-// has all. A file without imports belongs to the innermost such directory above it, or to the top.
-// Trees are sorted by root, their files by name.
+// outermost directory above it from which all its imports can be found. If there is no such
+// directory, the file belongs to the one from which most can be found. A file without imports
+// belongs to the innermost directory above it from which other imports resolve, or to the top.
+// Trees are sorted by root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	roots := make(map[string]string) // file -> root
@@ -308,7 +309,7 @@ func above(name string) []string {
 
 func isWellKnownFile(name string) bool { return wellKnownFile(name) >= 0 }
 
-// compile compiles a tree into a schema. Files that do not compile, and those that import them, are
+// compile compiles a tree into a schema. Files that do not compile, and files that import them, are
 // left out and returned as errors with positions. The schema is nil if no file is left.
 func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) {
 	var bad []error

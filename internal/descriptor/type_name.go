@@ -15,7 +15,7 @@ func TypeName(name string) string {
 }
 
 // WithoutAssembly removes the assembly from the name of a .NET type. EasyNetQ writes
-// "Acme.Orders.Placed, Acme.Contracts" in the type property; its LegacyTypeNameSerializer writes
+// "Acme.Orders.Placed, Acme.Contracts" in the type property. Its LegacyTypeNameSerializer writes
 // "Acme.Orders.Placed:Acme.Contracts". Names of types with parameters, which have brackets, stay
 // unchanged, and so do other words with colons.
 func WithoutAssembly(name string) string {

@@ -12,9 +12,9 @@ import (
 )
 
 // ReadUpload reads one file as one set: a FileDescriptorSet, a buf image, a .proto file, or a zip
-// file of these. The first bytes determine the format. The file name decides only if they do not,
-// and names a .proto file. A gzip file is unpacked first. One bad file in a zip file makes the
-// whole upload fail.
+// file of these. The first bytes determine the format. The file name decides only if the first
+// bytes do not. It is also the name of a .proto file in the set. A gzip file is unpacked first. One
+// bad file in a zip file makes the whole upload fail.
 func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
 		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))

@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// image turns a set into what `buf build -o image.binpb` writes: each file has buf's extension,
-// here with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
+// image turns a set into an image as written by `buf build -o image.binpb`: each file has buf's
+// extension, here with its own module (8042: {1: is_import, 3: {1: {1: remote}}}).
 func image(t testing.TB, set []byte, commit string) []byte {
 	t.Helper()
 	var out []byte

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	confirmed  = 15 * time.Minute // how long after the password was given more is allowed
-	invitation = 72 * time.Hour   // how long an invitation can be accepted
+	confirmed  = 15 * time.Minute // time after the password was given in which more is permitted
+	invitation = 72 * time.Hour   // time in which an invitation can be accepted
 	maxHashing = 2                // passwords that are checked or hashed at a time, 19 MiB each
 	maxAgent   = 200              // bytes of a browser's User-Agent that are kept
 )
@@ -41,21 +41,21 @@ type AccountStore interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// Accounts are dlo's own users, with passwords and sessions. Its methods are safe for concurrent
-// use.
+// Accounts manages dlo's own users, with their passwords and sessions. Its methods are safe for
+// concurrent use.
 type Accounts struct {
-	SessionIdle    time.Duration // a session that was not used that long has ended
-	SessionLongest time.Duration // a session ends then in any case
+	SessionIdle    time.Duration // a session that was not used for this long has ended
+	SessionLongest time.Duration // a session that began this long ago has ended in any case
 
 	store   AccountStore
 	now     func() time.Time
 	tries   throttle
 	hashing chan struct{}
-	nobody  string // a hash to compare with for unknown names, so that it takes as long
+	nobody  string // a hash to compare with for an unknown name, so that it takes the same time
 }
 
-// NewAccounts returns the accounts in a store, with the usual limits of sessions. now is nil for
-// time.Now.
+// NewAccounts returns the accounts in a store, with the usual limits of sessions. If now is nil, it
+// uses time.Now.
 func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
@@ -66,19 +66,19 @@ func NewAccounts(store AccountStore, now func() time.Time) *Accounts {
 	}
 }
 
-// Browser is where somebody signs in.
+// Browser describes the browser in which somebody signs in.
 type Browser struct{ Address, Agent string }
 
-// TooManyTriesError is the error of a sign-in after too many failed ones.
+// TooManyTriesError is the error for a sign-in after too many failed attempts.
 type TooManyTriesError struct{ Again time.Time }
 
 func (e TooManyTriesError) Error() string {
 	return "too many attempts failed; try again at " + e.Again.UTC().Format("15:04 UTC")
 }
 
-// SignIn starts a session of a user who gives the password, and returns the secret of its cookie.
-// The error wraps deadletter.ErrSignIn if name and password do not match, in which case left is the
-// number of further attempts, or is a TooManyTriesError.
+// SignIn starts a session of a user who gives the password, and returns the secret of the session's
+// cookie. If name and password do not match, the error wraps deadletter.ErrSignIn, and left is the
+// number of further attempts. After too many failed attempts, the error is a TooManyTriesError.
 func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
 	u, err := a.verify(ctx, name, password, b)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 	return secret, 0, err
 }
 
-// verify checks the password of a user. It takes equally long whether or not there is such a user.
+// verify checks the password of a user. It takes the same time whether or not the user exists.
 func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (deadletter.User, error) {
 	again, ok := a.tries.take(name, b.Address, a.now())
 	if !ok {
@@ -100,8 +100,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 		a.tries.give(name, b.Address, same)
 		return u, err
 	}
-	// The row is written for an unknown name as well, so that both take equally long. It does not
-	// contain that name, because people type passwords into the wrong field.
+	// The row is written for an unknown name as well, so that both cases take the same time. It
+	// does not contain that name, because people sometimes type their password into the wrong
+	// field.
 	act := deadletter.Act{Kind: deadletter.ActSignInFailed, Actor: deadletter.Unknown, Asked: 1}
 	if u.Name != "" {
 		act.Actor, act.Targets = u.Name, []deadletter.Target{{Kind: deadletter.TargetUser, Name: u.Name}}
@@ -166,17 +167,17 @@ func (a *Accounts) limits() (idle, oldest time.Time) {
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)
 }
 
-// Session returns the session of a cookie's secret. The error wraps deadletter.ErrNotFound if it
-// has ended.
+// Session returns the session to which a cookie's secret belongs. The error wraps
+// deadletter.ErrNotFound if the session has ended.
 func (a *Accounts) Session(ctx context.Context, secret string) (deadletter.Session, error) {
 	idle, oldest := a.limits()
 	return a.store.SessionBy(ctx, deadletter.SecretHash(secret), idle, oldest)
 }
 
-// staleWords is why a session does not permit what needs the password again.
+// staleWords is the reason why a session does not permit the actions that need the password again.
 const staleWords = "give your password again"
 
-// principal returns who a session belongs to.
+// principal returns the principal to whom a session belongs.
 func (a *Accounts) principal(n deadletter.Session) known {
 	again := ""
 	if a.now().Sub(n.ConfirmedAt) >= confirmed {
@@ -186,8 +187,8 @@ func (a *Accounts) principal(n deadletter.Session) known {
 	return known{deadletter.Principal{Name: n.User, Grants: []deadletter.Grant{n.Grant}}, again}
 }
 
-// Confirm checks the password of a session's user once more. It returns the new secret of the
-// session's cookie.
+// Confirm checks the password of a session's user again. It returns the new secret of the session's
+// cookie.
 func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Browser) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
 	if err != nil {
@@ -200,7 +201,7 @@ func (a *Accounts) Confirm(ctx context.Context, secret, password string, b Brows
 	return renewed, a.store.RenewSession(ctx, n.Hash, deadletter.SecretHash(renewed))
 }
 
-// SignOut ends a session. One that has ended already is no error.
+// SignOut ends a session. It is no error if the session has already ended.
 func (a *Accounts) SignOut(ctx context.Context, secret string) error {
 	n, err := a.Session(ctx, secret)
 	if err == nil {
@@ -218,7 +219,7 @@ func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Sess
 	return a.store.Sessions(ctx, user, idle, oldest)
 }
 
-// End ends the session of a user that Session.Short names.
+// End ends the session of a user whose Session.Short is short.
 func (a *Accounts) End(ctx context.Context, user, short string) error {
 	list, err := a.Sessions(ctx, user)
 	if err != nil {
@@ -255,8 +256,8 @@ func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password str
 // Users returns the local users, by name.
 func (a *Accounts) Users(ctx context.Context) ([]deadletter.User, error) { return a.store.Users(ctx) }
 
-// User returns the user of a name, in whatever case its letters are. The error wraps
-// deadletter.ErrNotFound if there is none.
+// User returns the user with a name, ignoring upper and lower case. The error wraps
+// deadletter.ErrNotFound if there is no such user.
 func (a *Accounts) User(ctx context.Context, name string) (deadletter.User, error) {
 	u, _, err := a.store.Password(ctx, name)
 	return u, err
@@ -268,8 +269,8 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 	return code, a.store.AddUser(ctx, u, deadletter.SecretHash(code), a.now().Add(invitation))
 }
 
-// Reset takes a user's password and sessions away, and returns the code with which the user chooses
-// a new password.
+// Reset removes a user's password and sessions, and returns the code with which the user chooses a
+// new password.
 func (a *Accounts) Reset(ctx context.Context, name, by string) (code string, err error) {
 	code = deadletter.NewSecret()
 	return code, a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(invitation), by)
@@ -303,11 +304,11 @@ func (a *Accounts) Accept(ctx context.Context, code, password string, b Browser)
 	return a.start(ctx, name, b)
 }
 
-// FirstUser is the name of the user that an installation without users begins with.
+// FirstUser is the name of the first user of an installation.
 const FirstUser = "admin"
 
-// FirstRun invites the first user, who may do everything, if nobody has a password yet. It returns
-// "" if somebody has.
+// FirstRun invites the first user, who may do everything, if nobody has a password yet. If somebody
+// has a password, it returns "".
 func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	list, err := a.store.Users(ctx)
 	if err != nil {
@@ -330,7 +331,7 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	return a.Add(ctx, u)
 }
 
-// Left returns how many attempts of a name to sign in from an address are left.
+// Left returns how many more times somebody may try to sign in with a name from an address.
 func (a *Accounts) Left(name, address string) int {
 	n, _ := a.tries.left(name, address, a.now())
 	return n

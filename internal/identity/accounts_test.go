@@ -14,7 +14,8 @@ import (
 
 const secretWord = "correct horse battery"
 
-// TestPasswords checks the rules of new passwords, and that hashes are those of one password.
+// TestPasswords checks the rules for new passwords. It also checks that a hash matches only its own
+// password.
 func TestPasswords(t *testing.T) {
 	t.Parallel()
 	for password, want := range map[string]string{
@@ -119,7 +120,7 @@ func TestTriesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestCookiesOfASession checks which cookies are believed.
+// TestCookiesOfASession checks which cookies are accepted.
 func TestCookiesOfASession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,5 +1,6 @@
 // Package identity determines who makes a request: a person whom a trusted proxy names in headers,
-// a user of dlo with a session, or the holder of a token. It grants what the configuration says.
+// a user of dlo with a session, or the holder of a token. It gives
+// them the grants in the configuration.
 package identity
 
 import (
@@ -21,34 +22,34 @@ import (
 // Proxy is a proxy in front of dlo. It reports the addresses of people, and authenticates them if
 // User is set. Its zero value trusts nobody.
 type Proxy struct {
-	From   []netip.Prefix // addresses from which headers are believed
-	Unix   bool           // they are believed from the sockets of the machine
+	From   []netip.Prefix // addresses from which headers are trusted
+	Unix   bool           // headers are trusted from the sockets of the machine
 	User   string         // the header with the person's name; "" = the proxy names nobody
 	Email  string         // the header with the person's e-mail address; "" = none
 	Groups string         // the header with the person's groups, separated by commas; "" = none
-	Secret string         // what the header SecretHeader has to contain; "" = nothing
+	Secret string         // required value of SecretHeader; "" = none is required
 }
 
 // SecretHeader is the header in which a proxy proves that it is the proxy.
 const SecretHeader = "X-Dlo-Proxy-Secret"
 
-// Grant grants something to principals.
+// Grant says which principals get a grant.
 type Grant struct {
 	To            []string // user:NAME, group:NAME, token:NAME, or Everyone
 	WithoutStepUp bool     // a proxy's word is enough to see masked data, to purge and to change rights
 	deadletter.Grant
 }
 
-// Everyone is in the To of a grant for each person and token that dlo knows.
+// Everyone, in the To of a grant, means each person and token that dlo knows.
 const Everyone = "everyone"
 
 // Tokens finds tokens of the API. The error of TokenBy wraps deadletter.ErrNotFound if no token has
-// the hash, or if it has expired.
+// the hash, or if the token with the hash has expired.
 type Tokens interface {
 	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
 }
 
-// Options is how people and tokens are known.
+// Options says how people and tokens are identified.
 type Options struct {
 	Proxy  Proxy
 	Tokens Tokens    // nil: tokens are refused
@@ -56,12 +57,12 @@ type Options struct {
 	Secure bool      // people reach dlo by https
 	Grants []Grant
 
-	// Permissions returns what RabbitMQ permits a person, for grants that are bounded by that; nil:
-	// nothing.
+	// Permissions returns the permissions of a person in RabbitMQ, for grants that are limited to
+	// these. If it is nil, such grants permit nothing.
 	Permissions deadletter.PermissionsOf
 }
 
-// CookieName returns the name of the cookie of a session.
+// CookieName returns the name of a session's cookie.
 func CookieName(secure bool) string {
 	if secure {
 		return HostOnly + "dlo"
@@ -73,8 +74,8 @@ func CookieName(secure bool) string {
 // and without https.
 const HostOnly = "__Host-"
 
-// Secret returns the secret of the session that a request belongs to, or "". A cookie that occurs
-// twice may have been set by another path or by another host, so it is nobody's.
+// Secret returns the secret of the session that a request belongs to, or "". If a cookie occurs
+// twice, another path or another host may have set it, so Secret ignores it.
 func Secret(r *http.Request, secure bool) string {
 	all := r.CookiesNamed(CookieName(secure))
 	if len(all) != 1 {
@@ -83,14 +84,15 @@ func Secret(r *http.Request, secure bool) string {
 	return all[0].Value
 }
 
-// Identity answers who makes a request. Its methods are safe for concurrent use.
+// Identity determines who makes a request. Its methods are safe for concurrent use.
 type Identity struct{ Options }
 
 // New returns an Identity.
 func New(o Options) *Identity { return &Identity{o} }
 
-// Of returns who makes a request, with its grants. The error wraps deadletter.ErrSignIn if nobody
-// can be determined, and deadletter.ErrForbidden for somebody without a grant.
+// Of returns the principal that makes a request, with its grants. The error wraps
+// deadletter.ErrSignIn if no principal can be determined, and deadletter.ErrForbidden if the
+// principal has no grant.
 func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	p, groups, err := i.who(r)
 	if err != nil {
@@ -116,7 +118,8 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	return p.Principal, nil
 }
 
-// permissions returns what RabbitMQ permits a person. A token is no person.
+// permissions returns the permissions of a person in RabbitMQ. A token is no person, so it has
+// none.
 func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Written {
 	if i.Permissions == nil || strings.HasPrefix(name, deadletter.TokenName) {
 		return nil
@@ -124,14 +127,15 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 	return i.Permissions(ctx, name)
 }
 
-// known is who makes a request. again is the reason why grants of the configuration do not permit
-// at the moment what needs the password of a short time ago; "" = they do.
+// known is the principal that makes a request. again is the reason why grants of the configuration
+// currently do not permit actions that need a recently given password. "" means that they permit
+// them.
 type known struct {
 	deadletter.Principal
 	again string
 }
 
-// Granted returns what the configuration grants a user or a token of a name.
+// Granted returns the grants that the configuration gives to the user or token with a name.
 func (i *Identity) Granted(name string) []deadletter.Grant {
 	var list []deadletter.Grant
 	for _, g := range i.Grants {
@@ -142,7 +146,7 @@ func (i *Identity) Granted(name string) []deadletter.Grant {
 	return list
 }
 
-// covers reports whether the grant is for a principal.
+// covers reports whether the grant applies to a principal.
 func (g Grant) covers(name string, groups []string) bool {
 	return slices.ContainsFunc(g.To, func(to string) bool {
 		if group, ok := strings.CutPrefix(to, "group:"); ok {
@@ -163,7 +167,8 @@ func ofGroups(groups []string) string {
 	}
 }
 
-// who returns the principal of a request without the grants of the configuration, and its groups.
+// who returns the principal of a request without the grants of the configuration. It also returns
+// the principal's groups.
 func (i *Identity) who(r *http.Request) (known, []string, error) {
 	if secret, ok := bearer(r); ok {
 		return i.token(r.Context(), secret)
@@ -189,7 +194,7 @@ func (i *Identity) who(r *http.Request) (known, []string, error) {
 }
 
 // bearer returns the token of the API that a request carries. Other credentials in the same header
-// may belong to the proxy, so they are nobody's.
+// may belong to the proxy, so bearer ignores them.
 func bearer(r *http.Request) (string, bool) {
 	for _, value := range r.Header.Values("Authorization") {
 		scheme, rest, _ := strings.Cut(value, " ")
@@ -230,7 +235,8 @@ func (i *Identity) trusted(r *http.Request) bool {
 	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
 }
 
-// near reports whether a request comes from where the proxy is.
+// near reports whether a request comes from an address of the proxy, or from a socket of the
+// machine if the proxy uses one.
 func (i *Identity) near(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return i.Proxy.Unix
@@ -243,8 +249,8 @@ func (i *Identity) near(r *http.Request) bool {
 	return slices.ContainsFunc(i.Proxy.From, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// Address returns the address of the person who makes a request. The proxy appends it to
-// X-Forwarded-For; what is before it there may be made up.
+// Address returns the address of the person who makes a request. The proxy appends this address to
+// X-Forwarded-For. Addresses before it in the header may be made up.
 func (i *Identity) Address(r *http.Request) string {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	person, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
@@ -258,16 +264,17 @@ func (i *Identity) Address(r *http.Request) string {
 	return peer.Addr().Unmap().WithZone("").String()
 }
 
-// noPassword is why a person of a proxy may not do what needs the password again.
+// noPassword is the reason why a person of a proxy may not perform actions that need the password
+// again.
 const noPassword = "your grant needs without_step_up: true, because dlo cannot ask a proxy for your password again"
 
-// Limits of what a proxy may send.
+// Limits of the values that a proxy may send.
 const (
 	maxName   = 256  // bytes
 	maxGroups = 2000 // of one person
 )
 
-// person reads who the proxy says that it is.
+// person returns the person whom the proxy names in the headers.
 func (p Proxy) person(h http.Header) (known, []string, error) {
 	unknown := func(format string, args ...any) (known, []string, error) {
 		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrSignIn}, args...)...)
@@ -308,7 +315,7 @@ func twice(name string, n int) error {
 	return fmt.Errorf("the header %s is there %d times; the proxy has to replace what people send", name, n)
 }
 
-// single returns the value of a header that may occur once, or "".
+// single returns the value of a header that may occur at most once, or "".
 func single(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	switch {
@@ -324,7 +331,7 @@ func single(h http.Header, name string) (string, error) {
 	return value, nil
 }
 
-// clean reports whether a name is valid UTF-8 in which nothing is hidden.
+// clean reports whether a name is valid UTF-8 without hidden characters.
 func clean(s string) bool { return utf8.ValidString(s) && deadletter.Visible(s) == s }
 
 // groups returns the groups of a person, without duplicates.

@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// kept is the tokens of a store.
+// kept holds the tokens of a store.
 type kept map[[32]byte]deadletter.APIToken
 
 func (k kept) TokenBy(_ context.Context, hash [32]byte) (deadletter.APIToken, error) {
@@ -48,7 +48,7 @@ func groups(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestWho makes requests as the proxy, as strangers and with tokens.
+// TestWho checks requests that come from the proxy, from strangers and with tokens.
 func TestWho(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -118,7 +118,7 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestTheSecretOfTheProxy checks that headers are believed only with the secret.
+// TestTheSecretOfTheProxy checks that headers are trusted only with the secret.
 func TestTheSecretOfTheProxy(t *testing.T) {
 	t.Parallel()
 	i := house()
@@ -140,8 +140,8 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 	}
 }
 
-// TestNoProxy checks that headers mean nothing if no proxy is configured, and that everyone is who
-// dlo knows.
+// TestNoProxy checks that headers mean nothing if no proxy is configured, and that the grant of
+// everyone covers the principals that dlo knows.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
@@ -161,7 +161,8 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestAProxyThatNamesNobody checks that the address of a person is believed, and no name.
+// TestAProxyThatNamesNobody checks that dlo trusts the address that such a proxy reports, and no
+// name.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: house().Grants})
@@ -179,7 +180,7 @@ func TestAProxyThatNamesNobody(t *testing.T) {
 	}
 }
 
-// TestAddress checks whose word about addresses is believed.
+// TestAddress checks which reports of an address are trusted.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -31,14 +31,16 @@ const (
 )
 
 // minScore is the zxcvbn score, from 0 to 4, that a new password needs: at least 10^8 guesses.
-// zxcvbn knows the 30,000 most used leaked passwords (OWASP ASVS 4.0.3, 2.1.7), and sends nothing.
+// zxcvbn knows the 30,000 most used leaked passwords (OWASP ASVS 4.0.3, 2.1.7), and sends nothing
+// over the network.
 const minScore = 3
 
-// maxScored is how many characters of a password are scored. zxcvbn takes over four times as long
-// for twice as many.
+// maxScored is the number of characters of a password that are scored. For twice as many
+// characters, zxcvbn takes more than four times as long.
 const maxScored = 64
 
-// checkPassword checks a new password. The error wraps deadletter.ErrInvalid and never contains it.
+// checkPassword checks a new password. The error wraps deadletter.ErrInvalid and never contains the
+// password.
 func checkPassword(password, name string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
@@ -73,7 +75,7 @@ func hashPassword(password string) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes, encode(salt), encode(key))
 }
 
-// samePassword reports whether a hash in PHC form is that of a password.
+// samePassword reports whether a password matches a hash in PHC form.
 func samePassword(hash, password string) bool {
 	var version, memory, time, lanes int
 	parts := strings.Split(hash, "$")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits of sign-in attempts. The attempts of one name from one address are counted, and those of
-// one address, so that nobody can lock somebody else out from elsewhere.
+// Limits of sign-in attempts. Attempts are counted for each name from one address, and for each
+// address. So nobody can lock somebody else out from another address.
 const (
 	triesOfName    = 5
 	triesOfAddress = 50
@@ -21,7 +21,7 @@ const (
 type throttle struct {
 	mu    sync.Mutex
 	tried map[string]attempts
-	swept time.Time // when attempts of long ago were last forgotten
+	swept time.Time // when old attempts were last removed
 }
 
 type attempts struct {
@@ -29,19 +29,20 @@ type attempts struct {
 	since time.Time
 }
 
-// keysOf returns the key of an address, and that of a name from an address. One subscriber has a
-// whole /64 of IPv6 (RFC 6177), so that counts as one address.
+// keysOf returns two keys: one for the address, and one for the name from that address. A /64
+// network of IPv6 counts as one address, because one subscriber has all of it (RFC 6177).
 func keysOf(name, address string) [2]string {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if net, err := ip.Prefix(64); err == nil {
 			address = net.String()
 		}
 	}
-	name = name[:min(len(name), 128)] // no user has a longer one, and what is kept is small
+	name = name[:min(len(name), 128)] // no user has a longer name, and little memory is needed
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// left returns how many attempts are left, and if there are none, when there will be some again.
+// left returns how many attempts are left. If none is left, again is the time at which there will
+// be some again.
 func (t *throttle) left(name, address string, now time.Time) (n int, again time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,8 @@ func (t *throttle) leftOf(keys [2]string, now time.Time) (n int, again time.Time
 func (f attempts) old(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
 
 // take counts an attempt before its password is checked, so that attempts at the same time cannot
-// exceed the limits. If there were too many, it counts nothing and returns when to try again.
+// exceed the limits. If there were too many attempts, take counts nothing and returns the time of
+// the next one.
 func (t *throttle) take(name, address string, now time.Time) (again time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,8 +109,8 @@ func (t *throttle) sweep(now time.Time) {
 	}
 }
 
-// give takes back an attempt that was successful or was not checked. After a successful one, the
-// earlier attempts of the name are forgotten as well.
+// give removes an attempt that was successful or was not checked. After a successful attempt, it
+// also removes the earlier attempts of the name.
 func (t *throttle) give(name, address string, successful bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,9 +21,9 @@ type AlertmanagerOptions struct {
 //
 // An Alertmanager ends an alert when its endsAt is reached, and forgets all alerts when it
 // restarts. A dead letter does not disappear in either case, nor while dlo is down. So each alert
-// lasts a week, and the caller must call Repeat every few minutes with everything that is open.
-// Repeat renews the week and restores alerts that the Alertmanager has forgotten. Messages that are
-// only told, with no later end, expire after an hour.
+// lasts a week, and the caller must call Repeat every few minutes with all open messages. Repeat
+// renews the week and restores alerts that the Alertmanager has forgotten. Messages with the event
+// Told have no later end. They expire after an hour.
 type Alertmanager struct {
 	client *client
 	now    func() time.Time
@@ -48,7 +48,8 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 	return &Alertmanager{client: c, now: o.Now}, nil
 }
 
-// Channel returns the channel's settings: an Alertmanager groups alerts itself.
+// Channel returns the channel's settings. It does not combine messages, because an Alertmanager
+// groups alerts itself.
 func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
 
 // Send starts, renews or ends the alert of a message.
@@ -121,7 +122,7 @@ func alertsOf(m *Message, now time.Time) []alert {
 
 var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
 
-// endsOf ends the alerts of groups by which an incident was known before. If an incident's first
+// endsOf ends the alerts of groups under which an incident was known before. If an incident's first
 // group no longer needs anyone, the incident continues as an alert of its next group.
 func endsOf(m *Message, since, now time.Time) []alert {
 	var all []alert

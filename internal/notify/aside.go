@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Aside wraps the outbox of a store that may be unable to write for a while. A problem of dlo
-// itself that cannot be written to the outbox is kept in memory and sent from there, so that people
-// learn about it. After a restart, kept problems are lost and reported again. It is safe for
-// concurrent use.
+// Aside wraps the outbox of a store that may be unable to write for a while. If a problem of dlo
+// itself cannot be written to the outbox, Aside keeps it in memory and sends it from there, so that
+// people learn about it. After a restart, kept problems are lost and reported again. Aside is safe
+// for concurrent use.
 type Aside struct {
 	Box interface {
 		Store
@@ -64,8 +64,8 @@ func (a *Aside) keep(n deadletter.Notice) {
 	}
 }
 
-// OpenProblems returns the problems that people have been told about, from the store and from here.
-// While the store fails, its last result is used.
+// OpenProblems returns the problems that people have been told about: those in the store and those
+// kept here. While the store fails, its last result is used.
 func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	stored, err := a.Box.OpenProblems(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -84,9 +84,9 @@ func (a *Aside) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, nil
 }
 
-// Due returns the deliveries kept here for a channel, or else those in the store. It does not query
-// the store while the store cannot record what was sent: the same deliveries would be sent over and
-// over.
+// Due returns the deliveries kept here for a channel, or else those in the store. While the store
+// cannot record sent deliveries, Due does not query it. Otherwise the same deliveries would be sent
+// over and over.
 func (a *Aside) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	if list := a.kept(channel, n); len(list) > 0 {
 		return list, nil
@@ -115,7 +115,8 @@ func (a *Aside) kept(channel string, n int) []deadletter.Delivery {
 }
 
 // Delivered records how delivery attempts ended, here and in the store. Results that the store does
-// not accept are kept and retried with each call. If ds is empty, the store's error is returned.
+// not accept are kept and retried with each call. An empty ds retries them and returns the store's
+// error.
 func (a *Aside) Delivered(ctx context.Context, ds []deadletter.Delivered) error {
 	a.mu.Lock()
 	list := a.unrecorded

@@ -32,8 +32,8 @@ func (b *asideBox) OpenProblems(context.Context) (map[string]deadletter.Notice, 
 }
 
 // TestAProblemIsToldPastAStoreThatTakesNothing checks that a problem is reported once on each
-// channel, and so is its end. What was sent from the store in the meantime is recorded later and
-// not sent twice.
+// channel, and so is its end. A notice that was sent from the store in the meantime is recorded
+// later and not sent twice.
 func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -93,8 +93,8 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
-// err returns the error for a status: nil for 2xx, an ErrPermanent for the listed ones, and
-// otherwise an error that leads to a retry.
+// err returns the error for a status: nil for 2xx, an ErrPermanent for the statuses in permanent,
+// and an error that leads to a retry for any other status.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil

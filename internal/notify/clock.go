@@ -9,7 +9,7 @@ import (
 type TimeOfDay struct{ Hour, Minute int }
 
 // Clock determines when a digest is due: at a time of day, on certain days, in a time zone. It does
-// not know which digests were sent: the store records the local day of each.
+// not know which digests were sent, because the store records the local day of each digest.
 type Clock struct {
 	At   TimeOfDay
 	Days []time.Weekday // none = never
@@ -18,9 +18,10 @@ type Clock struct {
 
 const week = 8 // days to check: includes the same weekday a week ago, at a later hour
 
-// Last returns the latest moment, up to now, at which a digest was due. Its local day as 2006-01-02
-// names the digest; "" = none was due. Each day has one moment. If the clocks skip it, that is the
-// first moment after the gap; if they show it twice, the first of the two.
+// Last returns the latest moment, up to now, at which a digest was due. The local day of this
+// moment, as 2006-01-02, names the digest. A day of "" means that none was due. Each day has one
+// moment. If the clocks skip it, the moment is the first one after the gap. If they show it twice,
+// it is the first of the two.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
 	today := dateOf(now.In(zone(c.Zone))) + 1 // clocks put back over midnight show the previous day again
 	for d := today; d > today-week-2; d-- {
@@ -81,7 +82,7 @@ func (d date) weekday() time.Weekday { return d.midnight().Weekday() }
 func (d date) String() string        { return d.midnight().Format(time.DateOnly) }
 
 // at returns the first moment at which clocks in z show this day and time. If the clocks were put
-// forward over it, at returns the end of the gap.
+// forward over that time, at returns the end of the gap.
 func (d date) at(tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	t := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, z)

@@ -95,8 +95,8 @@ func TestAWindowReachesBackToTheDigestBefore(t *testing.T) {
 
 var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Antarctica/Troll"}
 
-// first searches minute by minute for the first moment at which clocks show a day and time, or
-// later.
+// first searches minute by minute for the first moment at which clocks show a day and time, or a
+// later time.
 func first(d date, tod TimeOfDay, z *time.Location) time.Time {
 	wall := d.midnight().Add(time.Duration(tod.Hour)*time.Hour + time.Duration(tod.Minute)*time.Minute)
 	for t := wall.Add(-26 * time.Hour); ; t = t.Add(time.Minute) {
@@ -168,8 +168,9 @@ func TestEachDayHasOneDigestWhateverTheClocksDo(t *testing.T) {
 	})
 }
 
-// TestRestartsAndClockJumpsSendNoDigestTwice checks that a process that records the days sends one
-// digest per day, even if it checks only every few minutes, restarts, and has a clock that jumps.
+// TestRestartsAndClockJumpsSendNoDigestTwice tests a process that records the days of its digests.
+// It must send one digest per day, even if it checks only every few minutes, restarts, and has a
+// clock that jumps.
 func TestRestartsAndClockJumpsSendNoDigestTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,7 @@ import (
 // Office is the installation that sends messages.
 type Office struct {
 	PublicURL string // prefix of every link
-	Name      string // tells this installation from others that tell the same receivers, and outlives a new PublicURL; "" = the public URL does
+	Name      string // distinguishes this installation from others with the same receivers, even after a new PublicURL; "" = the public URL does
 }
 
 // link returns a page's address.
@@ -25,8 +25,8 @@ func (o Office) name() string {
 	return cmp.Or(o.Name, strings.TrimRight(o.PublicURL, "/"))
 }
 
-// Compose returns the message for a delivery. It does not depend on the time or on earlier
-// attempts, only on what is known about the group.
+// Compose returns the message for a delivery. The message depends only on the known facts about the
+// group, and not on the time or on earlier attempts.
 func Compose(o Office, d deadletter.Delivery) Message {
 	n := d.Notice
 	m := Message{
@@ -90,7 +90,7 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.EventOperationFinished: "an operation is over",
 }
 
-// said describes a kind of notice in a few words, without its group.
+// said describes a kind of notice in a few words, without the group of the notice.
 func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
 // group fills in everything about a group.
@@ -149,7 +149,7 @@ func died(g *deadletter.GroupRow) string {
 	return s
 }
 
-// wait returns a suffix that tells how many letters are waiting for people.
+// wait returns a suffix that says how many letters are waiting for people.
 func wait(letters int) string {
 	switch letters {
 	case 0:

@@ -32,7 +32,7 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 	}
 }
 
-// digestTitle returns a digest's title. On a good morning, no one needs to read further.
+// digestTitle returns a digest's title. On a good morning, people need to read only the title.
 func digestTitle(d *deadletter.Digest) string {
 	paged := ""
 	if d.Paged > 0 {
@@ -82,8 +82,8 @@ func times(n int) string {
 	return number(n) + " times"
 }
 
-// digestLine describes one group: what failed, how often, where, and whatever is needed to judge it
-// without opening it.
+// digestLine describes one group: what failed, how often and where, and everything else that people
+// need to judge the group without opening it.
 func digestLine(o Office, l deadletter.DigestLine) Line {
 	g := &l.Group
 	parts := []string{counted(l.Letters, "letter") + " in " + g.Queue}

@@ -14,7 +14,8 @@ import (
 
 // DigestStore is the part of the store that the Digester needs.
 type DigestStore interface {
-	// Digest returns what died in a period and needs people, with at most lines groups.
+	// Digest returns the digest of a period: the letters that died in it and need people. It lists
+	// at most lines groups.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
 	// SendDigest writes the digest of a day to the outbox once. sent reports whether it was new.
@@ -62,7 +63,7 @@ func (d *Digester) Replace(s Schedule) {
 }
 
 const (
-	digestEvery  = 5 * time.Second // so that 08:30 means 08:30
+	digestEvery  = 5 * time.Second // short, so that a digest at 08:30 is sent at 08:30
 	digestGroups = 50
 )
 
@@ -80,9 +81,9 @@ func (d *Digester) Run(ctx context.Context) error {
 	}
 }
 
-// Step makes the digest that is due now, unless that day's digest exists. The first digest sent
-// from a store is the first one due after its first start: an earlier one is recorded but sent to
-// nobody.
+// Step makes the digest that is due now, unless that day's digest exists. The first digest that is
+// sent from a store is the first one due after the store's first start. An earlier digest is
+// recorded, but sent to nobody.
 func (d *Digester) Step(ctx context.Context) error {
 	s, now := d.schedule.Load(), d.now()
 	day, at := s.Clock.Last(now)
@@ -133,8 +134,8 @@ func (d *Digester) window() (from, to time.Time) {
 	return from.In(zone(s.Clock.Zone)), now.In(zone(s.Clock.Zone))
 }
 
-// A size is cached for twenty times as long as counting it took, but at most half a minute. So
-// pages that show it never use more than a twentieth of a processor.
+// A size is cached for twenty times as long as it took to count, but at most half a minute. So
+// pages that show the size never use more than a twentieth of a processor.
 const (
 	sizeShare = 20
 	sizeMost  = 30 * time.Second
@@ -180,7 +181,8 @@ func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string,
 	return s.Channels, nil
 }
 
-// Next returns when the next digest is due, in its time zone, and where it goes; zero = never.
+// Next returns the time at which the next digest is due, in the time zone of the digest, and the
+// channels to which it goes. A zero time means never.
 func (d *Digester) Next() (at time.Time, channels []string) {
 	s := d.schedule.Load()
 	_, at = s.Clock.Next(d.now())

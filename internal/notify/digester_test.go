@@ -64,8 +64,8 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// TestSizeOfADigest checks that the size of a digest that is slow to count is cached for twenty
-// times as long, and that a failed count is not cached.
+// TestSizeOfADigest checks a digest that is slow to count. Its size is cached for twenty times as
+// long as the count took. A failed count is not cached.
 func TestSizeOfADigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

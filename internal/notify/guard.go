@@ -10,7 +10,8 @@ import (
 )
 
 // guard decides where outgoing connections may go. It resolves a name once, checks every address,
-// and dials the checked address. So a name cannot change its meaning between the check and its use.
+// and dials the checked address. So a name cannot get another address between the check and its
+// use.
 type guard struct {
 	allowPrivate bool
 	plain        bool // the connection is not encrypted: private addresses only

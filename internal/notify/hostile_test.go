@@ -19,7 +19,7 @@ var hostile = []string{
 	"=?utf-8?q?=0D=0ABcc:_evil?=", ".\r\n.\r\nQUIT\r\n", "--dlo-boundary--", `","event_action":"resolve","x":"`, `' OR 1=1 --`, "\u2028\u2029", strings.Repeat("A", 1<<20), strings.Repeat("🙂", 1<<18), strings.Repeat("<!channel>\r\n", 90_000), "",
 }
 
-// hostileMessages returns messages that contain one of the texts everywhere.
+// hostileMessages returns messages that contain one of the texts in every place.
 func hostileMessages() []Message {
 	var all []Message
 	for _, h := range hostile {
@@ -41,7 +41,7 @@ func hostileMessage(h, other string) Message {
 }
 
 // isVisible fails unless a text is valid UTF-8 and contains nothing that affects how it is
-// displayed. The characters in but are allowed, for example line breaks or word joiners.
+// displayed. The characters in but are exceptions, for example line breaks or word joiners.
 func isVisible(t *testing.T, s, but string) {
 	t.Helper()
 	if !utf8.ValidString(s) {

@@ -74,8 +74,9 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	}
 }
 
-// TestOneIncidentOnEveryChannel checks that opening, a further cause and the end form one incident
-// on each kind of channel, found by the channel's key, with one line per cause.
+// TestOneIncidentOnEveryChannel checks that the opening, a further cause and the end form one
+// incident on each kind of channel. The channel finds the incident by its key. The incident has one
+// line per cause.
 func TestOneIncidentOnEveryChannel(t *testing.T) {
 	t.Parallel()
 	messages := []Message{Compose(office, someIncident(deadletter.NoticeOpened, 3)), Compose(office, someIncident(deadletter.NoticeJoined, 4)), Compose(office, someIncident(deadletter.NoticeQuiet, 4))}
@@ -167,9 +168,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	})
 }
 
-// TestAnAlertGoesOnAsItsNext checks that when an alert's first group no longer needs anyone, the
-// alert ends and continues under the next group. A resolve ends the alerts of all groups by which
-// it was known.
+// TestAnAlertGoesOnAsItsNext checks that an alert ends when its first group no longer needs anyone,
+// and continues under the next group. A resolve ends the alerts of all groups under which the
+// incident was known.
 func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 	t.Parallel()
 	d := someIncident(deadletter.NoticeUpdated, 3)
@@ -226,7 +227,7 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 }
 
 // TestWhatIsSaidWithAMessageIsRecordedWithIt checks that notices sent along with a message are
-// recorded together with it.
+// recorded together with that message.
 func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 	t.Parallel()
 	said := &scribe{}

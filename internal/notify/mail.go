@@ -97,8 +97,8 @@ func (m *Mail) Channel() Channel {
 	return Channel{Sender: m, Together: true, Every: 5 * time.Second, Burst: 1}
 }
 
-// Send sends a message to all receivers that do not have it yet. 4xx replies are retried, 5xx
-// replies are not. A receiver that is rejected permanently does not affect the others.
+// Send sends a message to all receivers that do not have it yet. It retries after 4xx replies, but
+// not after 5xx replies. A receiver that is rejected permanently does not affect the others.
 func (m *Mail) Send(ctx context.Context, msg Message) error {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	return nil
 }
 
-// dial connects. If the port requires TLS from the first byte, it starts TLS.
+// dial connects to the server. If the port requires TLS from the first byte, it starts TLS.
 func (m *Mail) dial(ctx context.Context) (*smtpSession, error) {
 	c, err := m.guard.dial(ctx, "tcp", net.JoinHostPort(m.o.Host, strconv.Itoa(m.o.Port)))
 	if err != nil {
@@ -150,8 +150,8 @@ func (m *Mail) private(c net.Conn) bool {
 	return err == nil && m.o.AllowPrivate && isPrivate(kindOf(a.Addr().Unmap()))
 }
 
-// missing returns the receivers that may still need a message: neither delivered nor rejected
-// permanently.
+// missing returns the receivers that may still need a message. The message has been neither
+// delivered to them nor rejected for them permanently.
 func (m *Mail) missing(id string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,9 +164,9 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember records who has a message and who never will, until all receivers are settled. It
-// returns the number of receivers still waiting and the number rejected. The record is lost when
-// dlo ends: then some receivers get a message twice, with the same Message-ID.
+// remember records which receivers have a message and which never will, until all receivers are
+// settled. It returns the number of receivers still waiting and the number rejected. The record is
+// lost when dlo stops. In that case some receivers get a message twice, with the same Message-ID.
 func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -35,7 +35,7 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 		{"Subject", subject("[dlo] " + line(m.Title, titleBytes))},
 		{"Date", now.Format(time.RFC1123Z)},
 		{"Message-ID", "<" + digestOf("message", m.ID) + "@" + domain + ">"},
-		{"In-Reply-To", thread}, // no mail has this id: it stands for the cause and keeps all mails about it in one thread
+		{"In-Reply-To", thread}, // no mail has this id: it represents the cause and keeps all mails about it in one thread
 		{"References", thread},
 		{"Auto-Submitted", "auto-generated"},
 		{"X-Auto-Response-Suppress", "All"},
@@ -144,7 +144,7 @@ func mailView(m *Message) page {
 	return v
 }
 
-// mailPage loads no resources and runs no scripts: images would tell somebody that the mail was
+// mailPage loads no resources and runs no scripts, because images would reveal that the mail was
 // opened.
 var mailPage = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>{{.Title}}</title></head>

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Event is what a message does to the incident with its key.
+// Event is the effect of a message on the incident with its key.
 type Event string
 
 const (
@@ -33,7 +33,7 @@ type Message struct {
 	At       time.Time
 	Since    time.Time // zero = unknown
 
-	// For machines, which read numbers and times rather than text.
+	// The next fields are for machines, which read numbers and times rather than text.
 	Count     *int      // letters that need people; nil = not about letters
 	Last      time.Time // when the last one died; zero = unknown
 	Operation *deadletter.Operation
@@ -49,7 +49,7 @@ type Fact struct{ Name, Value string }
 // Line is one of several groups in a message.
 type Line struct {
 	Title, Text, URL string
-	Group            string // "" = it is about none
+	Group            string // "" = the line is not about a group
 	Count            *int   // as in Message
 	Last             time.Time
 }

@@ -1,7 +1,7 @@
 // Package notify notifies people: it sends pages, notices and digests from the outbox to their
-// channels, at least once each. There is one file per channel. The package decides neither what a
-// cause is nor who is told, and reads no letters: the content of notices was masked before they
-// were written.
+// channels, at least once each. There is one file per channel. The package does not decide which
+// causes there are or who is notified. It reads no letters, because the content of notices was
+// masked before they were written.
 package notify
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 // Sender sends messages to one channel. A nil error means that the receiver has confirmed the
-// message. After an error, the message is sent again, unless the error is ErrPermanent; a
-// LaterError determines when. Errors contain no secrets: no addresses beyond the host, no
+// message. After an error, the message is sent again, unless the error is ErrPermanent. A
+// LaterError determines the time. Errors contain no secrets: no addresses beyond the host, no
 // credentials, no bodies. Send is called by one goroutine at a time and returns when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
@@ -35,13 +35,14 @@ type Channel struct {
 
 // Store is the outbox.
 type Store interface {
-	// Due returns at most n deliveries for a channel that are due now, oldest first. Of the
-	// deliveries with the same key, it returns only the first that is neither sent nor failed, so
+	// Due returns at most n deliveries for a channel that are due now, oldest first. If several
+	// deliveries have the same key, it returns only the first that is neither sent nor failed, so
 	// that notices of a key are sent in order. However, a page does not wait for earlier deliveries
 	// that wait for the end of quiet hours.
 	Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error)
-	// Delivered records the results of delivery attempts, all or none. A RetryAt without a Detail
-	// is not a failure: the delivery waits for the end of quiet hours.
+	// Delivered records the results of delivery attempts: either all of them or none. A RetryAt
+	// without a Detail is not a failure, but means that the delivery waits for the end of quiet
+	// hours.
 	Delivered(ctx context.Context, ds []deadletter.Delivered) error
 }
 
@@ -59,7 +60,7 @@ type Settings struct {
 	Office   Office
 	Quiet    Quiet
 	Channels map[string]Channel          // by name in the configuration
-	Scopes   map[string]deadletter.Scope // of channels that are told of some queues only
+	Scopes   map[string]deadletter.Scope // of channels that are notified only about some queues
 }
 
 // Notifier sends the deliveries in the outbox to their channels. Its methods are safe for
@@ -102,9 +103,9 @@ func New(store Store, o Options) *Notifier {
 }
 
 // Replace changes the office, the quiet hours and the set of channels, even while the notifier is
-// running. Messages that are being sent are finished with the old settings; later ones use the new
-// settings. A channel that is resting after failures starts immediately. Deliveries for a removed
-// channel stay in the outbox. To end them, pass Gone under that channel's name.
+// running. A message that is being sent is finished with the old settings. Later messages use the
+// new settings. A channel that is resting after failures starts immediately. Deliveries for a
+// removed channel stay in the outbox. To end them, pass Gone under that channel's name.
 func (n *Notifier) Replace(s Settings) {
 	s.Channels = maps.Clone(s.Channels)
 	for name := range s.Channels {
@@ -134,7 +135,7 @@ func (n *Notifier) Wake() {
 	}
 }
 
-// Run sends what is due until ctx ends. It returns nil once the last message in progress is
+// Run sends due deliveries until ctx ends. It returns nil once the last message in progress is
 // recorded. Each channel has its own goroutine, so a channel that does not respond does not delay
 // the others.
 func (n *Notifier) Run(ctx context.Context) error {

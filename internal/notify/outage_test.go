@@ -37,8 +37,8 @@ func (w *wall) advance(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-// drive runs the steps of a channel's worker on real sockets. The waits between them only advance
-// the wall clock. It stops when no delivery is open or the wall clock reaches until.
+// drive runs the steps of a channel's worker on real sockets. The waits between the steps only
+// advance the wall clock. drive stops when no delivery is open or the wall clock reaches until.
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)
@@ -109,8 +109,8 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // down lists the kinds of channels whose receivers are down for an hour. Mail has its own test.
 var down = []string{"slack", "pagerduty", "alertmanager", "webhook"}
 
-// TestEveryChannelMeetsAnOutageAndHostileTexts checks that every file with a sender is covered by
-// the outage test and tested with hostile texts.
+// TestEveryChannelMeetsAnOutageAndHostileTexts checks that the outage test covers every file with a
+// sender, and that every such file is tested with hostile texts.
 func TestEveryChannelMeetsAnOutageAndHostileTexts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -197,8 +197,8 @@ func TestAReceiverThatIsDownForAnHourLosesNothing(t *testing.T) {
 	}
 }
 
-// channelTo returns a channel of a kind that gives up soon and has a secret in every option that
-// can hold one.
+// channelTo returns a channel of a kind. The channel gives up soon and has a secret in every option
+// that can hold one.
 func channelTo(t *testing.T, kind, url string) Channel {
 	t.Helper()
 	const soon = 500 * time.Millisecond
@@ -258,7 +258,7 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 }
 
 // TestAReceiverThatNeverAnswersDelaysNoOther checks that a receiver that accepts connections but
-// never responds only blocks its own goroutine.
+// never responds blocks only its own goroutine.
 func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clock := newWall()

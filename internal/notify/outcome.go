@@ -67,8 +67,8 @@ func (w *worker) failed(p []deadletter.Delivery, err error) bool {
 	return final
 }
 
-// send gives a message in progress time to arrive when dlo stops. A panic in a sender does not
-// affect the other channels.
+// send sends a message. When dlo stops, a message in progress gets some time to arrive. A panic in
+// a sender does not affect the other channels.
 func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()

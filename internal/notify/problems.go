@@ -14,8 +14,8 @@ type Outstanding interface {
 	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // reported problems that have not been reported as over, by key
 }
 
-// Problems tells people what prevents dlo itself from working: once while a problem lasts, and once
-// when it is over. What people have been told survives a restart.
+// Problems notifies people of problems that prevent dlo itself from working: once while a problem
+// lasts, and once when it is over. A restart does not forget which problems people were told about.
 type Problems struct {
 	Store    Outstanding
 	Now      func() []deadletter.Problem // current problems

@@ -12,8 +12,8 @@ type Quiet struct {
 	Zone     *time.Location // nil = UTC
 }
 
-// Until returns when the current quiet hours end, including further quiet hours that follow without
-// a gap, at most a week ahead; zero = it is not quiet.
+// Until returns the time at which the current quiet hours end, at most a week ahead. Further quiet
+// hours that follow without a gap are included. A zero time means that it is not quiet.
 func (q Quiet) Until(now time.Time) time.Time {
 	today := dateOf(now.In(zone(q.Zone)))
 	var until time.Time

@@ -9,7 +9,7 @@ import (
 // ErrPermanent marks errors that a retry cannot fix.
 var ErrPermanent = errors.New("refused for good")
 
-// LaterError is the error of a receiver that asks for a retry after some time.
+// LaterError is the error for a receiver that asks for a retry after some time.
 type LaterError struct {
 	After time.Duration
 	Err   error

@@ -55,8 +55,8 @@ func (s *Slack) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// slackWord returns the word with which Slack describes an error, if it is a known one. Errors are
-// shown to people, so nothing unknown is returned.
+// slackWord returns the word with which Slack describes an error, if dlo knows that word. Errors
+// are shown to people, so an unknown word is not returned.
 func slackWord(body []byte) string {
 	word := strings.TrimSpace(string(body[:min(len(body), 100)]))
 	switch word {
@@ -100,7 +100,7 @@ const (
 	slackLine   = 450
 )
 
-// slackMessage lays out a message. Text that may come from letters only appears in plain_text
+// slackMessage lays out a message. Text that may come from letters appears only in plain_text
 // objects, which have no markup. Links are always our own.
 func slackMessage(m *Message) slackPayload {
 	p := slackPayload{Text: slackText(m), Parse: "none"}

@@ -35,8 +35,9 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends the result of write to the receivers that the server accepts. It returns those who
-// have the message and those who are rejected permanently. The remaining receivers need a retry.
+// deliver sends the mail that write returns to the receivers that the server accepts. now has the
+// receivers that have the message. never has the receivers that are rejected permanently. The
+// remaining receivers need a retry.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
@@ -82,8 +83,8 @@ func (s *smtpSession) deliver(o MailOptions, from string, to []string, write fun
 	return now, never, nil
 }
 
-// encrypt starts TLS. Without TLS, mail only goes to a private address, and never with a password.
-// On loopback there is nothing to protect, and certificates for it are rare.
+// encrypt starts TLS. Without TLS, mail goes only to a private address, and never with a password.
+// On loopback there is nothing to protect, and certificates for loopback are rare.
 func (s *smtpSession) encrypt(password bool) error {
 	if s.encrypted {
 		return nil

@@ -24,7 +24,7 @@ type mailServer struct {
 	starttls bool
 	implicit bool
 	auth     string            // methods, "" = none
-	answers  map[string]string // by the beginning of a line: RCPT TO:<a@b>; "cut" and "hang" are no answers but what they say
+	answers  map[string]string // by the beginning of a line: RCPT TO:<a@b>; "cut" and "hang" are actions, not answers
 	config   *tls.Config
 	roots    *x509.CertPool
 
@@ -60,7 +60,7 @@ func newMailServer(t testing.TB, s *mailServer) *mailServer {
 	return s
 }
 
-// certified returns a certificate for names, and the pool that trusts it.
+// certified returns a certificate for names, and a pool that trusts this certificate.
 func certified(t testing.TB, names ...string) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -205,8 +205,8 @@ func (s *mailServer) got() (lines, mails []string) {
 	return append([]string(nil), s.lines...), append([]string(nil), s.mails...)
 }
 
-// mailTo returns a channel to the server that connects as if it were mail.example.com at a given
-// address.
+// mailTo returns a channel to the server. The channel connects as if the server were
+// mail.example.com at a given address.
 func mailTo(t testing.TB, s *mailServer, at string, o MailOptions) *Mail {
 	t.Helper()
 	o.Host, o.From = "mail.example.com", "dlo@example.com"

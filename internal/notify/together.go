@@ -7,7 +7,8 @@ import (
 )
 
 // Together combines several deliveries for one channel into one message, in order, with one line
-// each. Its ID depends on exactly these deliveries: with one more, it is a different message.
+// each. The message's ID depends on exactly these deliveries. With one more delivery, it is a
+// different message.
 func Together(o Office, ds []deadletter.Delivery) Message {
 	m := Message{Event: Told, Severity: deadletter.SeverityDigest, URL: o.link("")}
 	ids := make([]string, 0, len(ds))
@@ -33,7 +34,7 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 	return m
 }
 
-// brief returns the text of a line beside its title.
+// brief returns the text that a line shows beside its title.
 func brief(m *Message) string {
 	var parts []string
 	for _, name := range []string{factGroup, factReason, factType, factSince, factOwner} {

@@ -53,9 +53,9 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 // Channel returns the channel's settings for a webhook: each notice is sent separately.
 func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 
-// Send posts a message. Any 2xx confirms it; 410 means that the receiver wants no more messages.
-// Everything else is retried, because a receiver may also respond with 404 or 401 while it is being
-// deployed.
+// Send posts a message. Any 2xx confirms the message. 410 means that the receiver wants no more
+// messages. Any other response leads to a retry, because a receiver may also respond with 404 or
+// 401 while it is being deployed.
 func (w *Webhook) Send(ctx context.Context, m Message) error {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {

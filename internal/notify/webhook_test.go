@@ -61,7 +61,7 @@ func TestWhatAWebhookGets(t *testing.T) {
 	}
 }
 
-// TestTheSignatureIsThatOfTheSpecification uses the specification's example.
+// TestTheSignatureIsThatOfTheSpecification checks the signature with the specification's example.
 func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	w, err := NewWebhook(WebhookOptions{URL: "https://example.com", Secret: hookSecret})

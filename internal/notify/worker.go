@@ -77,8 +77,8 @@ func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 	return w.n.settings, c, true
 }
 
-// step sends what is due, as far as pace and receiver allow, and returns how long to wait before
-// the next step; 0 = there may be more.
+// step sends due deliveries, as far as pace and receiver allow. It returns the time to wait before
+// the next step. 0 means that there may be more deliveries.
 func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
 	if err := w.record(ctx); err != nil { // do not send what cannot be recorded: it would be sent over and over
 		return idle
@@ -158,8 +158,8 @@ func parcels(together bool, due []deadletter.Delivery) [][]deadletter.Delivery {
 	return each
 }
 
-// deliver sends one message and records the result. It returns false if the receiver should be left
-// alone for a while.
+// deliver sends one message and records the result. It returns false if the receiver should get no
+// further messages for a while.
 func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadletter.Delivery) bool {
 	m := Together(o, p)
 	if len(p) == 1 {

@@ -20,7 +20,7 @@ type base64Text struct {
 	text          []byte // without surrounding white space
 	before, after []byte // the surrounding white space
 	detail        string // "standard alphabet, in lines of 76, padded"
-	why           string // why it is not base64; "" when it may be
+	why           string // why it is not base64; "" if it may be
 }
 
 func (t *base64Text) layer() Layer {
@@ -113,7 +113,7 @@ func (t *base64Text) shape() {
 }
 
 // base64 decodes text that base64Shape has accepted, within the budget. If the budget is exceeded,
-// it returns nil, and the document says so.
+// it returns nil and records the reason in the document.
 func (r *reading) base64(text []byte) []byte {
 	size := len(text)/4*3 + 3
 	if err := r.budget.TakeMemory(int64(size)); err != nil {

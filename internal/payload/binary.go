@@ -20,10 +20,11 @@ func (r *reading) readBinary() {
 }
 
 // unreadable reports whether a body that could not be decoded may contain something that a rule
-// hides. With field rules, it may be a message of their types. With JSON rules, it may be damaged
-// JSON, unless it has the wire format. It may also be of a type with debug_redact fields that the
-// letter names, or that reads the body as well as others. Patterns do not matter here, because they
-// are applied to the bytes.
+// hides. With field rules, the body may be a message of a type that the rules name. With JSON
+// rules, it may be damaged JSON, unless its bytes have the protobuf wire format. The body may also
+// be of a type with debug_redact fields: either a type that the letter names, or one of several
+// types that fit the body about equally well. Patterns do not matter here, because they are applied
+// to the bytes.
 func (r *reading) unreadable() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -47,8 +48,8 @@ func (r *reading) unreadable() bool {
 	return false
 }
 
-// unreadableText is unreadable for text bodies: they may be damaged JSON, or a message that
-// consists only of strings.
+// unreadableText does the same as unreadable for text bodies. Such a body may be damaged JSON, or a
+// message that consists only of strings.
 func (r *reading) unreadableText() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
@@ -71,10 +72,10 @@ func beginsAsJSON(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[' || b[0] == '"')
 }
 
-// minRun is the shortest run of text within bytes to which masks are applied.
+// minRun is the shortest run of text in undecoded bytes to which masks are applied.
 const minRun = 4
 
-// maskBinary applies patterns to the text within bytes that could not be decoded.
+// maskBinary applies patterns to the runs of text in bytes that could not be decoded.
 func (r *reading) maskBinary() {
 	doc := r.doc
 	if r.Mask == nil || r.Mask.Text == nil {

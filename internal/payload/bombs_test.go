@@ -92,8 +92,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// explode decodes a bomb with and without a mask and checks its memory use against the budget. Then
-// it calls check on the document.
+// explode decodes a bomb with and without a mask, and checks the memory use of decoding against the
+// budget. Then it calls check on the document.
 func explode(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
 	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
 	for with, mask := range masks {
@@ -161,8 +161,8 @@ func TestScanDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// rleFrame returns a zstd frame with one window descriptor and n blocks of 4 bytes. Unpacked, each
-// block has 128 KiB or the size of the window.
+// rleFrame returns a zstd frame with one window descriptor and n blocks of 4 bytes. Each unpacked
+// block has 128 KiB or the size of the window, whichever is smaller.
 func rleFrame(window byte, n int) []byte {
 	size := min(1<<17, 1<<(10+window>>3))
 	b := append(bytes.Clone(zstdMagic), 0, window)
@@ -258,8 +258,9 @@ func TestEnvelopeBombs(t *testing.T) {
 	}
 }
 
-// TestDecompressorsTakeNoMoreThanIsCounted checks that the memory counted for a decompressor is
-// above what it allocates, once the tables shared by all its readers exist.
+// TestDecompressorsTakeNoMoreThanIsCounted checks that the memory counted for a decompressor
+// exceeds the memory that it allocates. The tables that all readers share exist before the
+// measurement.
 func TestDecompressorsTakeNoMoreThanIsCounted(t *testing.T) {
 	noise := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(noise)

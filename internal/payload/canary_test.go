@@ -126,8 +126,8 @@ func leads(w way, path []string) bool {
 	return w[0].name == path[0] && leads(w[1:], path[1:])
 }
 
-// forger writes messages in every form that a decoder accepts, and in some that it does not. Each
-// hidden value contains a canary.
+// forger writes messages in every form that a decoder accepts, and in some forms that it rejects.
+// Each hidden value contains a canary.
 type forger struct {
 	*rand.Rand
 	types    *descriptor.Resolver
@@ -265,7 +265,8 @@ func (f *forger) entry(fd protoreflect.FieldDescriptor, w way, hidden bool, dept
 	return append(wire, val...)
 }
 
-// any writes a google.protobuf.Any. Sometimes it has several contents, or a URL without a content.
+// any writes a google.protobuf.Any. Sometimes the Any has several contents, or a URL without any
+// content.
 func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, depth int) []byte {
 	inner := f.types.Message(f.held)
 	url := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "x/"+string(inner.FullName()))
@@ -286,7 +287,7 @@ func (f *forger) any(md protoreflect.MessageDescriptor, w way, hidden bool, dept
 	return b
 }
 
-// shown returns everything in a document that anybody can see, including through search and rules.
+// shown returns every text of a document that anybody can see, including through search and rules.
 func shown(d *Document) string {
 	var list []string
 	list = append(list, everything(d), Words(d), d.Ranking.Why, d.Named, d.Type)
@@ -431,8 +432,8 @@ func TestCanariesOfJSON(t *testing.T) {
 	}
 }
 
-// TestCanariesInTheJSONOfMessages checks that JSON of a message whose type the letter names is
-// masked like the message itself.
+// TestCanariesInTheJSONOfMessages checks that a JSON body is masked like the message itself if the
+// letter names the message's type.
 func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"

@@ -44,15 +44,15 @@ type candidate struct {
 // candidates returns the types named for a letter, in the order in which they are tried: a person's
 // pick, a parameter of the content type, the type property, the first matching binding.
 //
-// A name that cannot be used is never skipped silently. If it comes from the content type or is
-// written as a protobuf type URL, the list ends: the letter states its type, so a binding's type
-// would be a confident wrong answer. A type property that matches no registered type may be the
-// publisher's own word ("user.created"). In that case a binding is still tried, and the document
-// mentions both.
+// A name that cannot be used is never skipped silently. If the name comes from the content type or
+// is written as a protobuf type URL, the list ends there: the letter states its type, so a
+// binding's type would be a confident wrong answer. A type property that matches no registered type
+// may be the publisher's own word ("user.created"). In that case a binding is still tried, and the
+// document mentions both.
 //
-// Inside an envelope, the names that it gives for the data follow the content type of the data.
-// They are usually the publisher's own words, so they are candidates only if a registered type has
-// the name or the data is declared as protobuf.
+// Inside an envelope, the content type of the data is tried first, and then the names that the
+// envelope gives for the data. These names are usually the publisher's own words. They are
+// therefore candidates only if a registered type has the name or the data is declared as protobuf.
 //
 // If no name ends the list, the body is finally matched against all registered types: see
 // reading.matched.

@@ -15,7 +15,7 @@ type Field struct {
 	Shown  string // masked
 	Masked bool
 	Cut    bool   // Shown is incomplete
-	Whole  string // all of it, where something of Shown is cut or masked; "" = not known. NOT masked
+	Whole  string // the whole value, if Shown is cut or masked anywhere; "" = not known. NOT masked
 }
 
 // Sameness is the result of comparing two fields.
@@ -28,7 +28,7 @@ const (
 	OnlyA      Sameness = "only_a"
 	OnlyB      Sameness = "only_b"
 	Hidden     Sameness = "hidden"     // masked, and the requester must not learn more
-	Unfinished Sameness = "unfinished" // equal as far as shown
+	Unfinished Sameness = "unfinished" // equal in the parts that are shown
 )
 
 // Comparison is one field in two letters.
@@ -38,9 +38,9 @@ type Comparison struct {
 	Sameness Sameness
 }
 
-// Compare compares the fields of two letters by path: first in the order of a, then those that only
-// b has. If reveal is set, the requester may see masked values, and Compare reports whether they
-// are equal. It never shows them.
+// Compare compares the fields of two letters by path: first in the order of a, then the fields that
+// only b has. If reveal is set, the requester may see masked values, and Compare reports whether
+// masked values are equal. Compare never shows these values.
 func Compare(a, b []Field, reveal bool) []Comparison {
 	type place struct {
 		path string

@@ -66,9 +66,9 @@ func confluentPrefix(b []byte) confluentBytes {
 	return confluentBytes{size: at, detail: p.detail + ", message " + strings.Join(place, ".")}
 }
 
-// confluent reports whether the bytes after the prefix in b decode: as a named type, as protobuf if
-// the letter declares it, or as JSON. A prefix alone proves nothing, since any bytes may begin with
-// 0x00.
+// confluent reports whether the bytes after the prefix in b can be decoded: as a named type, as
+// protobuf if the letter declares protobuf, or as JSON. A prefix alone proves nothing, since any
+// bytes may begin with 0x00.
 func (r *reading) confluent(p confluentBytes, b []byte) bool {
 	if p.size == 0 {
 		return false

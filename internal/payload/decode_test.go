@@ -356,7 +356,8 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 	}
 }
 
-// TestPanicsAreContained uses a mask to stand for any code that may panic inside a decoder.
+// TestPanicsAreContained uses a mask that panics. The mask represents any code inside a decoder
+// that may panic.
 func TestPanicsAreContained(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: &Mask{Text: func(string) (string, bool) { panic("secret") }}}

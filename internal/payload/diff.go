@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// DiffOp is what happened to a line.
+// DiffOp says whether a line of a diff was kept, removed or added.
 type DiffOp string
 
-// What can happen to a line.
+// Values of a DiffOp.
 const (
 	Same    DiffOp = "same"
 	Removed DiffOp = "removed"
 	Added   DiffOp = "added"
-	LeftOut DiffOp = "left out" // not a line: replaces Left unchanged lines, or at the end Left lines of any kind
+	LeftOut DiffOp = "left out" // not a line: marks Left omitted unchanged lines or, at the end, Left omitted lines of any kind
 )
 
 // DiffLine is one line of a diff.
@@ -26,8 +26,8 @@ type DiffLine struct {
 	Left  int    // lines left out
 }
 
-// Span is a part of a line. If the line has a counterpart, only the words that differ are Changed,
-// otherwise the whole line.
+// Span is a part of a line. If the line has a counterpart, only the words that differ are Changed.
+// Otherwise the whole line is.
 type Span struct {
 	Text    string
 	Changed bool
@@ -73,7 +73,7 @@ func diff(before, after string) []DiffLine {
 type run struct{ a, b, n int }
 
 // common returns the longest common subsequence as runs, using Myers's greedy algorithm ("An O(ND)
-// Difference Algorithm", 1986). Beyond maxDiffSteps it returns none.
+// Difference Algorithm", 1986). If it would need more than maxDiffSteps steps, it returns no runs.
 func common(a, b []string) []run {
 	var trace [][]int
 	size := min(len(a)+len(b), maxDiffSteps)

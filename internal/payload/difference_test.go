@@ -8,7 +8,7 @@ import (
 )
 
 // TestADifferenceIsAPatch checks that an edit's difference, applied as a patch, makes the same
-// change to a similar body, and is rejected by a body with another old value.
+// change to a similar body. A body with a different old value must reject the patch.
 func TestADifferenceIsAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -47,7 +47,7 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
-	// As in Edit, line ends of a form and a byte order mark make no difference.
+	// Edit ignores the line ends of a form and a byte order mark, and so does Difference.
 	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}

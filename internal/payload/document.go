@@ -33,7 +33,7 @@ const (
 	Duration  Kind = "duration"
 	Null      Kind = "null"
 	Wire      Kind = "wire" // unknown field: number and wire type are certain, the value is a guess
-	More      Kind = "more" // not a value: stands for what is not shown
+	More      Kind = "more" // not a value: represents the omitted rest
 )
 
 // Document is a decoded body in the form that people read. All its texts are safe to print:
@@ -53,10 +53,10 @@ type Document struct {
 	// chosen because it fits the shape of the body and possibly the queue's history.
 	ShapeOnly bool
 
-	Ranking Ranking // registered types that can read the body, if nothing named one; no verdict = not compared
+	Ranking Ranking // registered types that can decode the body, if nothing named a type; no verdict = not compared
 
 	// Problem is one sentence on why the body is not shown as the letter declares it, such as
-	// "acme.v1.X (the type property) is not registered"; "" if it is.
+	// "acme.v1.X (the type property) is not registered". It is "" if the body is shown as declared.
 	Problem  string
 	TooLarge bool // "too large to decode safely": Problem says which limit
 
@@ -91,8 +91,8 @@ type Layer struct {
 	Detail string // "standard alphabet, padded"; may be ""
 	Bytes  int    // size after removing the layer
 
-	// The outer body is Before, the data encoded as the other fields say, and After. Both are parts
-	// of the outer body and NOT masked.
+	// The outer body consists of Before, the encoded data and After. The other fields say how the
+	// data is encoded. Before and After are parts of the outer body and NOT masked.
 	Before, After []byte  // white space around base64, the Confluent prefix, the JSON around the data
 	Quoted        bool    // the data or its base64 is escaped as a JSON string; the quotes are in Before and After
 	Base64        *Base64 // the data is encoded as base64
@@ -101,8 +101,8 @@ type Layer struct {
 	outer []byte // the body including this layer
 }
 
-// Outside returns the body including a layer. Layer 0 is the outermost: it returns the stored body.
-// The result is NOT masked; it is nil if the layer does not exist.
+// Outside returns the body including a layer. Layer 0 is the outermost layer, for which Outside
+// returns the stored body. The result is NOT masked. It is nil if the layer does not exist.
 func (d *Document) Outside(layer int) []byte {
 	if layer < 0 || layer >= len(d.Layers) {
 		return nil
@@ -121,7 +121,7 @@ type Node struct {
 	Number   int32  // field number; 0 in JSON and for entries and elements
 	Name     string // field name as in the schema, "[pkg.name]" of an extension, "[0]" of an element, `"key"` of a map entry
 	Value    string // as shown; strings with their quotes; "" for messages
-	Note     string // said beside the value: "2 entries", "default, not on the wire", "16 B", how much of it is left out
+	Note     string // shown beside the value: "2 entries", "default, not on the wire", "16 B", how much of it is left out
 	Kind     Kind
 	Type     string // "string", "map<string, string>", the short name of a message or enum, the wire type of an unknown field
 	Unknown  bool   // the type does not know this field
@@ -163,7 +163,7 @@ func (d *Document) hideUnread() {
 	}
 }
 
-// what describes how the body was read, in a word.
+// what describes in a word how the body was read.
 func (d *Document) what() string { return cmp.Or(d.Type, string(d.Kind)) }
 
 // Reading returns how the body was read.
@@ -188,8 +188,8 @@ func (d *Document) Reading() deadletter.Reading {
 // Value returns the value at a path of names such as "to.address", "labels.env" (a map entry) or
 // "items.[0].sku". The value is text without quotes: numbers in decimal, enums by name, bytes in
 // hex, times as on the page. Without an index, "items.sku" means the first element that has a
-// value. For a masked value, Value returns the mask and sets masked. It only finds values that the
-// tree shows, of at most 4 KiB. Keys and JSON names may contain dots.
+// value. For a masked value, Value returns the mask and sets masked. Value finds only values that
+// the tree shows and that have at most 4 KiB. Keys and JSON names may contain dots.
 func (d *Document) Value(path string) (value string, masked, ok bool) {
 	if n := lookup(d.Fields, path); n != nil {
 		return n.text, n.Masked, true

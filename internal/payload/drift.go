@@ -13,8 +13,9 @@ import (
 )
 
 // A producer that is one deployment ahead of the schemas sends fields that its type does not have
-// yet. If all letters in a queue had one type, and that type reads a body except for new fields,
-// the body has that type. The document then lists the new fields.
+// yet. If all earlier letters in a queue had one type, and that type can decode everything in a
+// body except new fields, the body is taken to have that type. The document then lists the new
+// fields.
 
 const (
 	maxWires  = 64             // new fields of a body that are examined
@@ -22,9 +23,9 @@ const (
 	driftBits = enoughBits - 8 // bits of evidence, as for a type that the queue had before
 )
 
-// drifted reports whether the type reads the body well, except for new top-level fields. Unknown
-// fields at deeper levels do not count: the field that contains them may just as well be another
-// kind of field.
+// drifted reports whether the type decodes the body well, except for new top-level fields. Unknown
+// fields at deeper levels do not count as new fields: the field that contains them may just as well
+// be another kind of field.
 func (e *evidence) drifted() bool {
 	if e.unread == 0 || e.added != e.unread || float64(e.added) > addedMost*float64(e.bytes) {
 		return false

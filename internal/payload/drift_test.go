@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestNewFieldsOfTheOnlyTypeOfAQueue checks that a body of a queue's only type with new fields gets
-// that type, raw and in base64, and that the new fields are reported.
+// TestNewFieldsOfTheOnlyTypeOfAQueue checks a body that has the only type of its queue plus new
+// fields. The body must get that type, raw and in base64, and the new fields must be reported.
 func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other int64 bool bytes; Pair string string; Wide string int64 string int64 bytes bytes bytes")}
@@ -60,8 +60,8 @@ func TestNewFieldsOfTheOnlyTypeOfAQueue(t *testing.T) {
 	}
 }
 
-// TestNewFieldsOfANamedType checks that a named type is kept, and that new fields are reported as
-// well.
+// TestNewFieldsOfANamedType checks that a body keeps its named type and that its new fields are
+// reported.
 func TestNewFieldsOfANamedType(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "Order string int64 string; Other string int64")}

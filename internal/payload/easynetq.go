@@ -13,9 +13,9 @@ import (
 const easyNetQError = "EasyNetQ.SystemMessages.Error"
 
 // easyNetQ reads the envelope used in EasyNetQ's error queues, SystemMessages/Error.cs of EasyNetQ.
-// Message is the body as published, as text or, with Base64ErrorMessageSerializer, as base64.
-// BasicProperties are the message's properties. Queue is newer than the other members. Ordinary
-// EasyNetQ messages have no envelope.
+// Message is the body as published, either as text or, with Base64ErrorMessageSerializer, as
+// base64. BasicProperties are the message's properties. Queue was added to the envelope later than
+// the other members. Ordinary EasyNetQ messages have no envelope.
 func (r *reading) easyNetQ(o object) (content, string) {
 	if why := o.need('"', "RoutingKey", "Exchange", "Exception", "Message", "DateTime"); why != "" {
 		return content{}, why
@@ -51,8 +51,8 @@ func (r *reading) easyNetQ(o object) (content, string) {
 	return in, ""
 }
 
-// place returns a queue, exchange or routing key named in the envelope. Masked names are ignored:
-// they would be visible in where the letter goes.
+// place returns a queue, exchange or routing key named in the envelope. It ignores masked names,
+// because the letter's destination would show them.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {
@@ -64,8 +64,8 @@ func (r *reading) place(name string, o object) string {
 const maxException = 64 << 10 // bytes of an exception including its stack
 
 // exception returns the text of an exception, and a note with its first line. The text contains
-// type, message and stack; the error is found nowhere else. The mask is applied to the whole text,
-// because it might miss a value that was cut in half.
+// type, message and stack. No other member contains the error. The mask is applied to the whole
+// text, because it might miss a value that was cut in half.
 func (r *reading) exception(token []byte) (text, note string) {
 	if r.budget.TakeMemory(6*int64(len(token))) != nil {
 		return "", ""
@@ -78,9 +78,9 @@ func (r *reading) exception(token []byte) (text, note string) {
 	return deadletter.Cut(text, maxException), note
 }
 
-// dateTime parses a time as .NET writes it in JSON: RFC 3339, or a time without a zone. The latter
-// is in the consumer's zone and is treated as UTC. It returns the zero time if the text is not a
-// time.
+// dateTime parses a time as .NET writes it in JSON: RFC 3339, or a time without a zone. A time
+// without a zone is in the consumer's zone but is treated as UTC. dateTime returns the zero time if
+// the text is not a time.
 func dateTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 {

@@ -42,8 +42,8 @@ const (
 	LevelWarn Level = "warn"
 )
 
-// EditError is the reason why a body cannot be edited, or a mistake in a person's text. It does not
-// quote masked values.
+// EditError is the reason why a body cannot be edited, or a mistake in a person's text. Its message
+// does not quote masked values.
 type EditError struct {
 	Line, Column int    // in the text, both from 1, the column in characters; 0 = no particular place
 	Path         string // of the value: "to.address"; of a patch, the pointer that it names; may be ""
@@ -70,9 +70,10 @@ type Editable struct {
 	Wrapping string // "base64 of gzip, as received"; "" when there is none
 }
 
-// Editable returns a body as text for an editor. If the body cannot be edited as JSON or text, it
-// returns an *EditError with the reason; Replace still works. Here and in Edit and Patch, the
-// limits of b apply to each time the body is read. A nil b means NewBudget() with MaxBody.
+// Editable returns a body as text for an editor. If the body cannot be edited as JSON or text,
+// Editable returns an *EditError with the reason. Replace still works for such a body. In Editable,
+// Edit and Patch, the limits of b apply separately to each reading of the body. A nil b means
+// NewBudget() with MaxBody.
 func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -90,8 +91,8 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 
 // Edit applies a person's edit to a body. body is the body as received. text is its Editable text
 // after the edit, with any line ends. Everything that the text does not change is kept byte for
-// byte: unknown fields, masked values, the order of fields. For JSON and text bodies, the text as
-// typed becomes the body. The new body is wrapped like the old one.
+// byte: unknown fields, masked values, the order of fields. For JSON and text bodies, the new body
+// is the text as typed. The new body is wrapped like the old one.
 //
 // Errors are *EditError. An edit is never applied partially: anything that cannot be encoded is an
 // error. If removing something also removes other data, a check reports it.
@@ -143,8 +144,8 @@ func tooLong(n int) error {
 	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
 }
 
-// Replace uses raw as the new body, without the old body's wrapping. The checks tell how it is read
-// now.
+// Replace uses raw as the new body, without the old body's wrapping. The checks report how the new
+// body is decoded.
 func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	limits := d.budget(b).Left()
@@ -178,7 +179,8 @@ func (e *Edited) ok(text string) { e.Checks = append(e.Checks, Check{LevelOK, te
 
 func (e *Edited) warn(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
 
-// contain turns a panic into an error without its text, which may quote the body.
+// contain turns a panic into an error. The error omits the text of the panic, which may quote the
+// body.
 func contain(err *error) {
 	if recover() != nil {
 		*err = &EditError{Message: "the edit failed on this body (internal error): replace the body as a whole"}
@@ -250,7 +252,7 @@ func (s *editing) openJSON() error {
 	return err
 }
 
-// both returns a document's JSON with the values that a mask hides marked.
+// both returns a document's JSON and marks the values that a mask hides.
 func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	tree, err := parseJSON(plain.JSON, s.trees)
 	if err != nil {

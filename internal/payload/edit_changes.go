@@ -10,13 +10,13 @@ import (
 
 const maxChanged = 50 // paths listed
 
-// changes lists the paths at which two trees differ, and the given ones, in the order of the new
-// tree. Removed values come at the end of their object. Names are as shown to people.
+// changes lists the paths at which two trees differ, and the given paths, in the order of the new
+// tree. Removed values come at the end of their object. Names are in the form shown to people.
 func changes(before, after *jsonNode, given []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
 	for _, path := range given {
-		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether with an equal value must not be disclosed
+		if !slices.Contains(c.paths, path) { // a masked value was replaced; whether the new one is equal must not be disclosed
 			c.add(path)
 		}
 	}

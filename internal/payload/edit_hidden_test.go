@@ -63,14 +63,14 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 	if err != nil || strings.Contains(string(patch), other) || !strings.Contains(string(patch), `"path": "/card/all"`) {
 		t.Errorf("difference %s: %v", patch, err)
 	}
-	// A mask in another place is not a value.
+	// A mask in a place where nothing was masked is not accepted as a value.
 	_, err = d.Edit(body, Hints{}, strings.Replace(editText(t, d, body, Hints{}), `"n": 1`, `"n": "••••"`, 1), nil)
 	if err == nil || !strings.Contains(err.Error(), "n: masked values stay as stored") {
 		t.Errorf("moved: %v", err)
 	}
 }
 
-// notShown fails if what people see of an edit contains a masked value.
+// notShown fails if any part of an edit that people see contains a masked value.
 func notShown(t *testing.T, e *Edited) {
 	t.Helper()
 	shown := e.JSON + checksText(e) + strings.Join(e.Changed, " ")

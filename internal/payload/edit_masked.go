@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// overlay records in stored JSON how people see it. Both trees are the same JSON, printed with and
-// without a mask, so their values are in the same order. overlay fails if two names of one object
-// look alike when masked, because nobody could tell them apart.
+// overlay records in the tree of stored JSON how each value is shown to people. Both trees are the
+// same JSON, printed with and without a mask, so their values are in the same order. overlay fails
+// if two names of one object look alike when masked, because nobody could tell them apart.
 func overlay(stored, shown *jsonNode) error {
 	if !isContainer(stored.kind) {
 		stored.masked = stored.kind != shown.kind || stored.text != shown.text || stored.kind != '"' && stored.raw != shown.raw
@@ -53,8 +53,8 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource records how masked lists and objects are written. source is the text of as, a tree
-// with the same values.
+// keepSource records the source text of masked lists and objects. source is the text of as, a tree
+// with the same values as n.
 func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[as.from:as.to]
@@ -67,8 +67,8 @@ func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	}
 }
 
-// putBack replaces e, which stands for a masked value, with that value. Values inside a list or
-// object have no position in the written text.
+// putBack replaces e, which represents a masked value, with the stored value. Values inside a list
+// or object have no position in the written text.
 func (e *jsonNode) putBack(stored *jsonNode) {
 	from, to := e.from, e.to
 	*e = *stored
@@ -106,7 +106,7 @@ type unmasked struct {
 // move is a replaced piece of the written text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin returns the byte in the written text that corresponds to a byte in the new one. For a
+// origin returns the byte in the written text that corresponds to a byte in the new text. For a
 // replaced piece, it is the first byte.
 func (u *unmasked) origin(at int) int {
 	shift := 0
@@ -173,8 +173,8 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored one at its path, or nil if none exists. why is the
-// error for a mask without a stored value.
+// value compares an edited value with the stored value at its path. stored is nil if there is no
+// such value. why is the error for a mask without a stored value.
 func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	hides := stored != nil && stored.hides
 	switch {
@@ -219,7 +219,7 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 			}
 		} else if strings.Contains(name.text, Masked) {
 			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
-		} else if stored != nil && stored.masksNames() { // whatever the new name is, or the response would disclose the masked names
+		} else if stored != nil && stored.masksNames() { // fail whatever the new name is, or the response would disclose the masked names
 			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
 		}
 		if err := k.value(e.items[i], item, inner, why); err != nil {

@@ -94,7 +94,8 @@ func TestEditErrorsBehindMaskedValues(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 28: count: write a whole number") {
 		t.Errorf("got %v", err)
 	}
-	// The value before the stored one gives it another type.
+	// The edit changes the @type before the stored value, which gives the stored value another
+	// type.
 	body = encode(t, "Kinds", `{"detail": {"@type": "x/google.protobuf.StringValue", "value": "`+card+`x"}}`)
 	_, err = patternMask().Edit(body, Hints{Type: "Kinds"}, `{"detail": {"@type": "x/google.protobuf.Duration", "value": "••••x"}}`, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 61: detail.value: write seconds") || strings.Contains(err.Error(), card) {

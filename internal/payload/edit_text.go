@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// openText prepares a text body for editing. Each line is handled on its own, so that lines shown
-// differently from how they are stored, masked or escaped, can be recognised.
+// openText prepares a text body for editing. Each line is handled separately, so that a line that
+// is shown masked or escaped can be recognised.
 func (s *editing) openText() error {
 	var ok bool
 	if s.text, ok = wholeText(s.doc); !ok {
@@ -22,8 +22,8 @@ func (s *editing) openText() error {
 	return nil
 }
 
-// wholeText returns a document's complete text. It returns false if that is not available, because
-// only Decode knows what is masked.
+// wholeText returns a document's complete text. It returns false if the document shows only part of
+// a masked text, because only Decode knows what is masked in the rest.
 func wholeText(doc *Document) (string, bool) {
 	if !doc.Masked {
 		return visible(unixLines(string(doc.Body)), "\n\t"), true

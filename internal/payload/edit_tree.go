@@ -25,7 +25,7 @@ type jsonNode struct {
 	items    []*jsonNode // elements, or the members' values
 	index    map[string]int
 
-	// For stored JSON, see overlay:
+	// The following fields are set for stored JSON: see overlay.
 	shown  string // as people see it
 	masked bool   // shown differs from what is stored
 	hides  bool   // it, or a name or value in it, is masked
@@ -58,7 +58,8 @@ func (n *jsonNode) find(name string) int {
 	return -1
 }
 
-// reindex must be called after names change. It returns n.
+// reindex rebuilds the index of members by name. It must be called after names change. It returns
+// n.
 func (n *jsonNode) reindex() *jsonNode {
 	n.index = nil
 	if len(n.names) > fewMembers {
@@ -100,8 +101,8 @@ func (n *jsonNode) same(other *jsonNode, plain func(number string) string) bool 
 }
 
 // write appends the value in the form in which documents show JSON: indented by two spaces, or
-// without any white space. It stops early after more than maxJSON, because a patch can put one text
-// in many places.
+// without any white space. It stops soon after the text exceeds maxJSON, because a patch can put
+// one text in many places.
 func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	line := func(depth int) {
 		if indent {
@@ -139,8 +140,8 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 	w.WriteByte(n.kind + 2) // '}' and ']' come two code points after '{' and '['
 }
 
-// jsonParser parses JSON that a person wrote. It accepts exactly what RFC 8259 allows, but no
-// duplicate names.
+// jsonParser parses JSON that a person wrote. It accepts exactly the JSON that RFC 8259 allows,
+// except for objects with duplicate names.
 type jsonParser struct {
 	src    string
 	at     int
@@ -283,8 +284,8 @@ func (p *jsonParser) list(n *jsonNode, depth int) error {
 	}
 }
 
-// item parses a value into n, and the comma or end after it. It removes the value's name from the
-// end of the path.
+// item parses a value into n, and then the comma or the end that follows the value. It removes the
+// value's name from the end of the path.
 func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last bool, err error) {
 	item, err := p.value(depth + 1)
 	if err != nil {
@@ -309,7 +310,7 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 // element returns a list element as written in paths.
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// instead completes a message with what was found, if that explains the mistake.
+// instead adds the reason to an error message if the text at the position explains the mistake.
 func (p *jsonParser) instead(message string) string {
 	switch {
 	case p.at == len(p.src):

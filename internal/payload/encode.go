@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encodeAs applies an edit of a message's JSON to its bytes. stored is the body's JSON, edited the
-// person's edit. Everything that the edit does not touch keeps its bytes. The checks describe the
-// data that the JSON does not show and whether it was kept.
+// encodeAs applies an edit of a message's JSON to the message's bytes. stored is the body's JSON,
+// and edited is the person's edit of it. Everything that the edit does not touch keeps its bytes.
+// The checks describe the data that the JSON does not show, and report whether that data was kept.
 func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
@@ -52,8 +52,8 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 
 // messageOf parses protojson. tree is that JSON, or nil if dlo wrote it itself.
 func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
-	// A set may define a well-known type in a way that protojson does not expect. protojson panics
-	// then.
+	// A set may define a well-known type in a way that protojson does not expect. In that case
+	// protojson panics.
 	defer func() {
 		if recover() != nil {
 			m, err = nil, errors.New("a type of google.protobuf is not defined as usual")
@@ -180,9 +180,9 @@ func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool
 	return true
 }
 
-// explain turns a protojson error into one that says what to write. protojson's own texts quote
-// values, which may be masked, and deliberately vary. So only the position and kind of the mistake
-// are used.
+// explain turns a protojson error into an error that says what to write. The texts of protojson
+// vary deliberately and quote values, which may be masked. Therefore explain uses only the position
+// and the kind of the mistake.
 func explain(def *descriptor.Type, err error, u *unmasked) error {
 	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 		return &EditError{Message: "too large to encode safely: " + tooLarge.What}

@@ -69,7 +69,7 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
 	live := w.live(fd)
-	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // a map entry without a value has an empty one
+	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // a map entry without a value has an empty value
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
@@ -104,8 +104,8 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 	return g.types.AnyContent(after.v.String())
 }
 
-// anyContent merges an Any's content. Both readings have it in canonical form; the wire has it as
-// sent.
+// anyContent merges an Any's content. Both readings contain it in canonical form, and the wire
+// contains it as sent.
 func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before, after field) {
 	var old []byte
 	if before.fd != nil {
@@ -189,11 +189,11 @@ func (g *merge) messages(w *rewrite, before, after field) {
 	w.row(fd, row)
 }
 
-// pair returns, for each new element, the index of the old element that it was, or -1. It first
-// pairs equal elements, at the same index if there are several. Of the rest, it pairs elements at
-// the same index if the lists have the same length, and otherwise an element between the same
-// neighbours. Any further pairing would be a guess, which could give an element the unknown fields
-// of another one.
+// pair returns, for each new element, the index of the old element that it came from, or -1. It
+// first pairs equal elements. If several are equal, it prefers the one at the same index. If both
+// lists have the same length, it then pairs the remaining elements at the same index. Otherwise it
+// pairs an element with the old one that has the same neighbours. Any further pairing would be a
+// guess, which could give an element the unknown fields of another element.
 func pair(olds, news []string) []int {
 	of := make([]int, len(news))
 	taken := make([]bool, len(olds))
@@ -319,7 +319,7 @@ type rewrite struct {
 	changed bool
 }
 
-// own returns the parts of a field that have a wire type its type accepts.
+// own returns the parts of a field whose wire type the type of the field accepts.
 func (w *rewrite) own(num protowire.Number) []int {
 	var list []int
 	for i := range w.parts {
@@ -370,8 +370,8 @@ func (w *rewrite) drop(list ...int) {
 	}
 }
 
-// put sets the single value of a field that is not a list; nil removes it. It also removes the
-// other members of its oneof, which would otherwise reappear.
+// put sets the single value of a field that is not a list. A nil value removes the field. put also
+// removes the other members of the field's oneof, which would otherwise reappear.
 func (w *rewrite) put(fd protoreflect.FieldDescriptor, b []byte) {
 	w.changed = true
 	for _, num := range rivals(fd) {

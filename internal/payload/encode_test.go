@@ -137,7 +137,7 @@ func TestEditManyUnknownFields(t *testing.T) {
 	}
 }
 
-// plainly removes the values from a random message that would have no JSON form.
+// plainly removes from a random message the values that would have no JSON form.
 func plainly(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -154,8 +154,8 @@ func plainly(m protoreflect.Message) {
 	})
 }
 
-// roughen gives a message what canonical encodings lack: unknown fields at all levels, another
-// field order, tags that are longer than necessary.
+// roughen gives a message features that canonical encodings lack: unknown fields at all levels,
+// another field order, tags that are longer than necessary.
 func roughen(types *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor, r *rand.Rand) []byte {
 	var out [][]byte
 	byField := make(map[protowire.Number]int)

@@ -19,7 +19,7 @@ type piece struct {
 }
 
 // piecesOf splits a message into its fields. The caller must have scanned the bytes, so they are
-// well-formed; it stops at the first byte that is not.
+// well-formed. piecesOf stops at the first byte that is not well-formed.
 func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescriptor) []piece {
 	var list []piece
 	for len(b) > 0 {
@@ -47,7 +47,7 @@ func piecesOf(t *descriptor.Resolver, b []byte, md protoreflect.MessageDescripto
 	return list
 }
 
-// appendMessage appends a message as a field or as an element of one.
+// appendMessage appends a message as a field, or as one element of a repeated field.
 func appendMessage(b []byte, fd protoreflect.FieldDescriptor, content []byte) []byte {
 	if fd.Kind() == protoreflect.GroupKind {
 		b = protowire.AppendTag(b, fd.Number(), protowire.StartGroupType)

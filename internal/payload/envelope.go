@@ -13,7 +13,7 @@ import (
 
 // claim is an envelope that is declared to be present.
 type claim struct {
-	name string // as layers have it; "" when none is claimed
+	name string // as in Layer.Name; "" when no envelope is claimed
 	by   string // "named by the content type"
 	read func(*reading, object) (content, string)
 }
@@ -88,9 +88,9 @@ func (r *reading) unfold(c claim) bool {
 }
 
 // maskEnvelope determines whether anything in the envelope outside the data is masked. The data is
-// checked where it is shown. The envelope is not shown, but the bytes as received contain it, so
-// they must then stay hidden. Data that is hidden by its path in the envelope stays hidden after it
-// is taken out.
+// checked where it is shown. The envelope is not shown, but the bytes as received contain it. If
+// part of the envelope is masked, those bytes must stay hidden. If the path of the data in the
+// envelope is masked, the data stays hidden after it is taken out.
 func (r *reading) maskEnvelope(o object, data member) bool {
 	body := o.body
 	root := place{spot: r.rootSpot()}
@@ -161,7 +161,7 @@ type object struct {
 // member is the byte range of a member's value in the body.
 type member struct{ from, to int }
 
-// readObject returns the members of a valid JSON object, or the reason why it cannot.
+// readObject returns the members of a valid JSON object, or the reason why it cannot read them.
 func readObject(body []byte) (object, string) {
 	o := object{body: body, members: make(map[string]member)}
 	src := withoutBOM(body)
@@ -221,7 +221,7 @@ func shortText(token []byte) string {
 }
 
 // need returns which of the named members is missing or does not begin with kind: '"' for a string,
-// '{' for an object, '[' for a list. It returns "" if none is.
+// '{' for an object, '[' for a list. It returns "" if all members are valid.
 func (o object) need(kind byte, names ...string) string {
 	for _, n := range names {
 		v := o.value(n)
@@ -240,8 +240,8 @@ func (o object) need(kind byte, names ...string) string {
 	return ""
 }
 
-// textOf returns the text of a string member as bytes. Without escapes, it is a slice of the body.
-// It returns false if the budget is exceeded, and the document then says so.
+// textOf returns the text of a string member as bytes. Without escapes, the text is a slice of the
+// body. If the budget is exceeded, textOf returns false and records the reason in the document.
 func (r *reading) textOf(token []byte) ([]byte, bool) {
 	inner := token[1 : len(token)-1 : len(token)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

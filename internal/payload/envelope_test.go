@@ -222,8 +222,8 @@ func TestPeelEnvelopes(t *testing.T) {
 	}
 }
 
-// rewrapped removes a layer using only its own description and wraps the result again. It fails
-// unless that gives the same bytes, and returns the content.
+// rewrapped removes a layer using only the layer's own description, and wraps the result again. It
+// fails unless this gives the same bytes. It returns the content.
 func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 	t.Helper()
 	switch l.Name {

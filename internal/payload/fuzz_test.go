@@ -173,8 +173,8 @@ func FuzzPeel(f *testing.F) {
 	})
 }
 
-// FuzzScan checks that decoding stays within the budget if the scan passes, and that the decoder
-// fails if the scan fails.
+// FuzzScan checks that decoding stays within the budget if the scan passes. It also checks that the
+// decoder fails if the scan fails.
 func FuzzScan(f *testing.F) {
 	f.Add(sample(f), true)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true)
@@ -189,8 +189,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzScanCost checks that the memory counted by a passing scan is more than the decoder then
-// allocates, for the message and for its JSON.
+// FuzzScanCost checks the memory that a passing scan counts. It must exceed the memory that the
+// decoder then allocates for the message and for its JSON.
 func FuzzScanCost(f *testing.F) {
 	types := []string{email, "Kinds", "acme.odd.Order", "google.protobuf.Any", "google.protobuf.Struct"}
 	seed := func(body []byte) {
@@ -253,7 +253,7 @@ func FuzzScanCost(f *testing.F) {
 	})
 }
 
-// FuzzWireView checks that the fields of a body that no type reads cover its bytes: each byte is in
+// FuzzWireView checks that the fields of a body of unknown type cover its bytes: each byte is in
 // exactly one field, in order, and nested fields lie within their parents.
 func FuzzWireView(f *testing.F) {
 	f.Add(sample(f))

@@ -12,8 +12,8 @@ import (
 )
 
 // hiddenFields returns a function that finds the bytes of masked values in a message, for the hex
-// view, and whether there are any. It walks the wire rather than the decoded message: every
-// occurrence counts, even one that a later one overrides.
+// view. It also reports whether there are any such bytes. It walks the wire rather than the decoded
+// message, because every occurrence of a field counts, even one that a later occurrence overrides.
 func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), any bool) {
 	if at.idle() {
 		return nil, false
@@ -108,8 +108,9 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 	return b
 }
 
-// any walks the content of a google.protobuf.Any. Several URLs or contents, or parts elsewhere, can
-// leave open which content has which type. Then everything that might have to be hidden is hidden.
+// any walks the content of a google.protobuf.Any. If there are several URLs or contents, or parts
+// elsewhere, it may be unclear which content has which type. In that case, any hides everything
+// that might have to be hidden.
 func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor, at spot, depth int) {
 	if len(contents) == 0 {
 		return

@@ -14,8 +14,9 @@ import (
 
 const maxJSON = 2 << 20 // bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array, or with any also a single value, and
-// if not, why. A byte order mark is allowed, because .NET writes one. It allocates only its result.
+// looksLikeJSON reports whether b is a JSON object or array. If any is set, a single value counts,
+// too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is allowed, because
+// .NET writes one. It allocates nothing but its result.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {
@@ -142,8 +143,8 @@ func (p *jsonPrinter) line(depth int) {
 	}
 }
 
-// stopped reports whether the rest can be skipped. With a mask it cannot, even if nothing more is
-// printed.
+// stopped reports whether the rest can be skipped. With a mask, the rest must be read even if
+// nothing more is printed.
 func (p *jsonPrinter) stopped() bool { return p.err != nil || p.over && p.root.idle() }
 
 // value prints one value. json.Valid limits its depth to 10,000 levels.
@@ -315,7 +316,7 @@ func quoteJSON(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// unbase64 decodes base64 as used in protojson.
+// unbase64 decodes base64 in the variants that protojson accepts.
 func unbase64(s string) (string, bool) {
 	out := make([]byte, len(s)/4*3+3)
 	n := decodeBase64(out, []byte(s))

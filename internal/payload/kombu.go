@@ -15,14 +15,14 @@ import (
 const kombuHeader = "compression"
 
 // peelKombu undoes the compression named in kombu's header, with the names and aliases of
-// kombu/compression.py. What kombu calls gzip is zlib.
+// kombu/compression.py. kombu uses the name gzip for zlib.
 func (r *reading) peelKombu() {
 	doc := r.doc
 	const how = ", as the header " + kombuHeader + " says"
 	switch name := r.hints.Compression; name {
 	case "":
 	case "application/x-gzip", "gzip", "zlib":
-		if at := compression(doc.Body); at != "" { // from another client: the magic bytes count
+		if at := compression(doc.Body); at != "" { // from another client, so the magic bytes decide
 			r.unpack(at, how)
 			return
 		}

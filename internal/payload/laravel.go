@@ -6,8 +6,8 @@ import "strings"
 // "Illuminate\Queue\CallQueuedHandler@call".
 const laravelCall = `Illuminate\Queue\CallQueuedHandler`
 
-// laravel fills in the class of a queued Laravel job, which only the body names, in displayName and
-// data.commandName. Source: Illuminate/Queue/Queue.php.
+// laravel fills in the class of a queued Laravel job. Only the body names the class, in the members
+// displayName and data.commandName. Source: Illuminate/Queue/Queue.php.
 func (d *Document) laravel() {
 	word := func(path string) string {
 		if n := lookup(d.Fields, path); n != nil && n.Kind == String && !n.Masked && len(n.text) < maxAttribute {

@@ -8,14 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letter decodes the body of a stored letter as a requeue would send it, in the same way as when it
-// was classified: a person's pick counts, and the type that it matched then decides between types
-// that read it alike. For a letter that crashed dlo, Letter shows only bytes.
+// Letter decodes the body of a stored letter as a requeue would send it, in the same way as when
+// the letter was classified. A person's pick counts. If several types can decode the body equally
+// well, the type that the body matched when it was classified is used. For a letter that crashed
+// dlo, Letter shows only bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
-// LetterAmong is Letter, but sorts types that read a body alike by common, their shares on the
-// queue from 0 to
-// 1. The shares never decide the type: that was done when the letter was classified.
+// LetterAmong is Letter, except that it sorts types that can decode a body equally well by common.
+// common gives the share of each type on the queue, from 0 to 1. The shares never decide the type,
+// because the type was decided when the letter was classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
@@ -52,8 +53,8 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 	return doc.Masked || d.Hides() && unread
 }
 
-// HintsOf returns what is known about a stored letter's body apart from the body itself. Whatever
-// was hidden in the received body stays hidden in an edited one.
+// HintsOf returns everything that is known about a stored letter's body apart from the body itself.
+// Values that were hidden in the received body stay hidden in an edited one.
 func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
 	h := hintsOf(l)
 	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
@@ -75,9 +76,9 @@ func hintsOf(l *deadletter.Letter) Hints {
 	return h
 }
 
-// Revise applies a patch to a letter's decoded body and returns the resulting revision, for an edit
-// of many letters. If part of the letter is masked, Revise requires the right to reveal. The error
-// says why there is no revision.
+// Revise applies a patch to a letter's decoded body and returns the resulting revision. It is used
+// for an edit of many letters. If part of the letter is masked, Revise requires the right to
+// reveal. The error says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
 	e, err := d.Patch(body, d.HintsOf(l), patch, nil)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestABodyIsBoundedByWhatCanBePublished checks that the content of a body's layers is limited to
-// the size that can be published.
+// the size of a body that can be published.
 func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -79,8 +79,8 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	}
 }
 
-// TestReadingWithoutJSON checks that a message is decoded without JSON, too, and that masked parts
-// are detected.
+// TestReadingWithoutJSON checks that a message can also be decoded without its JSON, and that
+// masked parts are detected.
 func TestReadingWithoutJSON(t *testing.T) {
 	t.Parallel()
 	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
@@ -91,7 +91,7 @@ func TestReadingWithoutJSON(t *testing.T) {
 	}
 }
 
-// TestAMaskedLetterIsRevisedByWhoMayReveal checks that masked letters are only revised for those
+// TestAMaskedLetterIsRevisedByWhoMayReveal checks that masked letters are revised only for people
 // who may reveal.
 func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	}
 }
 
-// TestALetterThatDLODiedOfIsNotDecodedByAnEdit checks that editing a letter that crashed dlo
-// decodes nothing: otherwise, the operation would crash again at each start.
+// TestALetterThatDLODiedOfIsNotDecodedByAnEdit checks that an edit does not decode a letter that
+// crashed dlo. Otherwise, the operation would crash dlo again at each start.
 func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
@@ -133,8 +133,8 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 }
 
 // TestAnOldLetterIsReadByAnOldVersion checks that a letter without a type name stays readable if a
-// new version of its set can no longer decode it: the version that it matched before is used,
-// unless that version does not know all of the body.
+// new version of the type's set can no longer decode it. In that case the version that the letter
+// matched before is used, unless that version does not know all of the body.
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()
@@ -164,9 +164,10 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	}
 }
 
-// TestTypesThatFitAreListedAsCommonAsTheyAre checks that types that read a body alike are sorted by
-// how common they are on its queue, even if one of them is almost the only one. The letter's type
-// was already decided when it was classified.
+// TestTypesThatFitAreListedAsCommonAsTheyAre checks the order of types that can decode a body
+// equally well. They are sorted by how common they are on the letter's queue, even if one of them
+// is almost the only one there. The letter's type was already decided when the letter was
+// classified.
 func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string int64 string; B string int64 string; C string int64 string")}
@@ -197,8 +198,8 @@ func TestAMatchByShapeOnly(t *testing.T) {
 	}
 }
 
-// TestATaggedTextIsAmbiguous checks that a text that may equally be a message shows both: its
-// fields and the types that they fit.
+// TestATaggedTextIsAmbiguous checks a text that may equally well be a message. It must show both
+// the fields and the types that fit them.
 func TestATaggedTextIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: registryOf(t, "A string; B string")}

@@ -20,10 +20,10 @@ import (
 )
 
 // wireKey marks a value without a JSON form. In the JSON, the value is an object whose only name is
-// wireKey. It contains the value's wire fields, or the base64 of a text that is not UTF-8. The mark
-// is only recognised for Timestamp, Duration, FieldMask, Any, Value and texts, so no other object
-// can be mistaken for one. In a Struct, which can contain any name, names that look like wireKey
-// get an additional "@".
+// wireKey. The object contains the value's wire fields, or the base64 of a text that is not UTF-8.
+// The mark is recognised only for Timestamp, Duration, FieldMask, Any, Value and texts, so no other
+// object can be mistaken for one. In a Struct, which can contain any name, names that look like
+// wireKey get an additional "@".
 const wireKey = "@wire"
 
 var (
@@ -66,7 +66,7 @@ func (s *jsonPlace) String() string {
 }
 
 // marshal writes protojson in which values without a JSON form are marked. It returns the places of
-// the marked values and changes them in m.
+// the marked values, and it changes these values in m.
 func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte, []*jsonPlace, error) {
 	options := protojson.MarshalOptions{Resolver: types, AllowPartial: true}
 	out, err := options.Marshal(m.Interface())
@@ -85,7 +85,7 @@ func marshal(m protoreflect.Message, types *tolerant, b *budget.Budget) ([]byte,
 	return k.insert(string(out), b)
 }
 
-// hasMinusZero reports whether JSON may contain the number -0. A text that looks like it counts,
+// hasMinusZero reports whether JSON may contain the number -0. A text that looks like -0 counts,
 // too.
 func hasMinusZero(b []byte) bool {
 	for {
@@ -189,7 +189,8 @@ func (k *marking) message(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// markable reports whether a value is a message, or has to be written in another way.
+// markable reports whether a value is a message, or a scalar that cannot be written as its usual
+// JSON.
 func markable(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -256,7 +257,7 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// dynamic marks a Value without a kind, and numbers that JSON does not have.
+// dynamic marks a Value without a kind, and numbers that JSON cannot express.
 func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	md := m.Descriptor()
 	fd := m.WhichOneof(md.Oneofs().ByName("kind"))
@@ -290,7 +291,8 @@ func (k *marking) dynamic(m protoreflect.Message, at *jsonPlace) {
 	}
 }
 
-// wireForm returns the marked form of a well-known type that has its usual fields.
+// wireForm returns the marked form of a message of a well-known type, if the type has its usual
+// fields.
 func wireForm(m protoreflect.Message) (string, bool) {
 	number := func(n protoreflect.FieldNumber) protoreflect.Value { return m.Get(m.Descriptor().Fields().ByNumber(n)) }
 	if !usual(m.Descriptor()) {

@@ -17,8 +17,8 @@ import (
 // compact removes white space from JSON.
 func compact(s string) string { return regexp.MustCompile(`\n\s*|(:) `).ReplaceAllString(s, "$1") }
 
-// TestMarkedValues checks that a value without a JSON form is marked, can be replaced by a valid
-// one, and can be edited itself.
+// TestMarkedValues checks that a value without a JSON form is marked, that a valid value can
+// replace it, and that the marked value can be edited.
 func TestMarkedValues(t *testing.T) {
 	t.Parallel()
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
@@ -84,8 +84,8 @@ func TestMarkedValues(t *testing.T) {
 	}
 }
 
-// TestMarkedValuesAreNamed checks that the marked values are listed, but without map keys if
-// anything may be masked.
+// TestMarkedValuesAreNamed checks that the marked values are listed. If anything may be masked, the
+// list omits map keys.
 func TestMarkedValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(21, varint(1, 1<<60))

@@ -9,14 +9,15 @@ import (
 
 // Mask defines which parts of bodies are hidden, in addition to fields with debug_redact, which are
 // always hidden. A rule hides a value including everything below it: messages, lists, maps and
-// their keys. A nil *Mask hides nothing more. A Mask must not be changed once it is in use; it can
-// then be used concurrently.
+// their keys. A nil *Mask hides nothing beyond fields with debug_redact. A Mask must not be changed
+// once it is in use, so that it can be used concurrently.
 type Mask struct {
 	Fields []deadletter.MaskedField
 	JSON   []deadletter.FieldPath                        // from the top of a JSON body, also of one inside an envelope; names as written there
 	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = none. Numbers are in decimal, enums by name, bytes unchanged
 
-	// Property hides a property of the letter, or parts of it, in texts about its body; nil = none.
+	// Property hides a property of the letter, or parts of that property, in texts about the body;
+	// nil = none.
 	Property func(name, text string) (shown string, masked bool)
 }
 
@@ -40,8 +41,8 @@ func (m *Mask) hides() bool {
 // configuration.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// told returns a part of one of the letter's properties as it may be shown: masked if the property
-// as shown no longer contains it.
+// told returns a part of one of the letter's properties in the form in which it may be shown. The
+// part is masked if the property as shown no longer contains it.
 func (m *Mask) told(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part
@@ -53,7 +54,7 @@ func (m *Mask) told(property, value, part string) string {
 	return m.said(part)
 }
 
-// said returns a text about a body without whatever the patterns hide.
+// said returns a text about a body in which everything that the patterns match is hidden.
 func (m *Mask) said(text string) string {
 	if m != nil && m.Text != nil {
 		text, _ = m.Text(text)

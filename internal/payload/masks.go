@@ -11,7 +11,7 @@ import (
 // Masked replaces a masked value.
 const Masked = "••••"
 
-// Masks is dlo's only masking function: everything of a letter that is shown, listed, exported or
+// Masks is dlo's only masking function. Every part of a letter that is shown, listed, exported or
 // logged passes through it.
 type Masks struct {
 	Headers  []string // names in lower case; the whole value is hidden
@@ -20,7 +20,7 @@ type Masks struct {
 	JSON     []deadletter.FieldPath   // in JSON bodies
 }
 
-// Text hides whatever the patterns match in a text, and reports whether they matched.
+// Text hides everything in a text that the patterns match, and reports whether they matched.
 func (m Masks) Text(text string) (string, bool) {
 	masked := false
 	for _, p := range m.Patterns {
@@ -39,9 +39,9 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field reports whether queries for a path in bodies must be rejected, because a rule names it or
-// something that contains it. Patterns apply to values and debug_redact to types: what they hide is
-// never found, but paths are not rejected because of them.
+// Field reports whether queries for a path in bodies must be rejected, because a rule names that
+// path or a value that contains it. Patterns apply to values, and debug_redact applies to types. A
+// query never finds values that they hide, but its path is not rejected because of them.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }

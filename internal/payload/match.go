@@ -16,25 +16,25 @@ type Verdict string
 
 const (
 	Matched   Verdict = "matched"   // the first match is the type
-	Ambiguous Verdict = "ambiguous" // Tied types are (almost) equally likely, or it may as well be a text
-	Unknown   Verdict = "unknown"   // none reads the body well, or the body says too little
+	Ambiguous Verdict = "ambiguous" // Tied types are (almost) equally likely, or the body may as well be a text
+	Unknown   Verdict = "unknown"   // no type fits the body well, or the body says too little
 )
 
-// Match is a type that can read a body.
+// Match is a type that can decode a body.
 type Match struct {
 	Type  string
 	Score float64  // 0 to 1; above 0.9 only if there is evidence beyond the body's shape
 	Why   []string // reasons, in words
 }
 
-// Ranking lists the types that can read a body, as far as they are worth naming.
+// Ranking lists the types that can decode a body, as far as they are worth naming.
 type Ranking struct {
 	Verdict Verdict
 	Why     string  // one sentence, if nothing is matched
 	Types   int     // number of registered types
 	Matches []Match // best first, at most eight; tied types in order of their priors
 	Tied    int     // types within the margin of the first, including the first
-	Left    int     // types that might read the body but were not compared, because the budget was used up
+	Left    int     // types that might fit the body but were not compared, because the budget was used up
 	Enough  bool    // the body is surely a message of a type like the first, even if the verdict is ambiguous
 
 	leftFrom, leftTo string // first and last of the types not compared, by name
@@ -52,9 +52,10 @@ const (
 	shapeMost  = 0.9     // maximum score of a type supported only by the body's shape
 )
 
-// likely is the prior from which it decides between types that read a body alike. Below, it only
-// orders them. If a lower prior decided and two types were common on a queue, every letter that
-// both types can read would get a confident guess, and so would every letter after it.
+// likely is the smallest prior that decides between types that can decode a body equally well. A
+// lower prior only orders them. Suppose that a lower prior decided, and that two types were common
+// on a queue. Then every letter that both types can decode would get a confident guess, and so
+// would every letter after it.
 const (
 	likely   = 0.9
 	ordering = likely - 0.01 // scales shares so that they never decide
@@ -62,12 +63,12 @@ const (
 
 // Match ranks the registered types for a body without a named type, using the newest version of
 // each set. Text is not considered protobuf unless the content type says so or it consists only of
-// tagged texts; see taggedTexts. Match uses at most half of what is left of b, never fails, and
-// allocates only its result. A nil b means NewBudget().
+// tagged texts; see taggedTexts. Match uses at most half of the rest of b, never fails, and
+// allocates nothing but its result. A nil b means NewBudget().
 //
-// Types are ranked by evidence.score. It is 1 if the type knows every field and every value is one
-// that its publishers write. Ties are broken by h.Prior, then by a type property similar to the
-// name, then by name. Only the first two can turn a tie into a match.
+// Types are ranked by evidence.score. The score is 1 if the type knows every field, and every value
+// is one that publishers of the type write. Ties are broken by h.Prior, then by a type property
+// similar to the name, then by name. Only the first two can turn a tie into a match.
 func (d *Decoder) Match(body []byte, h Hints, b *budget.Budget) (ranking Ranking) {
 	b = d.budget(b)
 	defer func() {
@@ -114,13 +115,13 @@ type matcher struct {
 	compared []compared
 }
 
-// compared is a type that can read the body.
+// compared is a type that can decode the body.
 type compared struct {
 	rank   float64 // the score plus its prior
 	prior  float32 // prior from before the body was read
 	id     int32   // index in typeIndex
 	done   bool    // listed
-	unread bool    // it does not know all of the body
+	unread bool    // the type does not know all of the body
 }
 
 var matchers = sync.Pool{New: func() any { return &matcher{} }}
@@ -189,7 +190,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	return r
 }
 
-// leave records a type that is not compared. Types are passed in order of name.
+// leave records a type that is not compared. It must be called in the order of type names.
 func (r *Ranking) leave(name string) {
 	if name == r.leftTo {
 		return // same name, from another set
@@ -198,8 +199,8 @@ func (r *Ranking) leave(name string) {
 	r.leftFrom, r.leftTo = cmp.Or(r.leftFrom, name), name
 }
 
-// prior returns the weight of what is known about a type before the body is read: from its queue,
-// its routing key, a person, or a type property similar to its name.
+// prior returns the weight of everything that is known about a type before the body is read: from
+// its queue, its routing key, a person, or a type property similar to its name.
 func prior(t *matchable, before float64, hint string) float64 {
 	p := min(1, before)
 	if p < likely {
@@ -211,8 +212,9 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list fills in the matches: best first, types tied with the top by prior, equal ones by name. Each
-// name is listed once. Types are sorted by name in the index and therefore in m.compared.
+// list fills in the matches, best first. Types tied with the top are sorted by prior, and equal
+// types by name. Each name is listed once. Types are sorted by name in the index and therefore in
+// m.compared.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1
@@ -266,8 +268,8 @@ func (x *compared) before(y *compared, top float64) bool {
 
 // judge sets the verdict on a ranking with at least one match.
 func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hint string, declared bool) {
-	// Prior knowledge helps to decide which type it is, not whether it fits: the evidence alone
-	// must be good enough.
+	// Prior knowledge helps to decide which of several types fits, but not whether any type fits.
+	// The evidence alone must be good enough for that.
 	var e evidence
 	var best *matchable
 	score := 0.0

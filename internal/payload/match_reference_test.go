@@ -205,7 +205,8 @@ func (r *reference) unknown(size int) {
 	r.e.unreadFields++
 }
 
-// number reports whether a value is out of its type's range; outside is 1 if it is not in its enum.
+// number reports whether a value is out of its type's range. outside is 1 if the value is not in
+// its enum.
 func (r *reference) number(fd protoreflect.FieldDescriptor, v uint64) (odd bool, outside int) {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -229,7 +230,7 @@ type listed struct {
 	e    evidence
 }
 
-// ranked lists all types that read a body according to the reference, best first.
+// ranked lists all types that can decode a body according to the reference, best first.
 func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []listed) {
 	for _, name := range r.Types() {
 		defs, _ := r.Lookup(name)
@@ -448,7 +449,7 @@ func FuzzMatch(f *testing.F) {
 		tiny := &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 18}
 		(&Decoder{Types: schemas()}).Match(body, h, tiny)
 		within(t, tiny)
-		// The reference would also count what has no nodes in the tree.
+		// The reference would also count fields that have no nodes in the tree.
 		var tree wireTree
 		if !tree.read(body, maxWireFields) || tree.cut || got.Left == 0 && len(body) > 4000 {
 			return

@@ -126,8 +126,8 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestMatchOfManyTypes checks that with a hundred thousand types that all read the body, the budget
-// ends the comparison and nothing is called a match.
+// TestMatchOfManyTypes compares a body with a hundred thousand types that can all decode it. The
+// budget must end the comparison, and no type must be called a match.
 func TestMatchOfManyTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 100,000 types")
@@ -149,9 +149,9 @@ func TestMatchOfManyTypes(t *testing.T) {
 	}
 }
 
-// TestTypesThatAreNotCompared checks that types which a large body leaves no budget to compare are
-// counted and named. Types that its queue had before are still compared, and matched if none of the
-// others could come close.
+// TestTypesThatAreNotCompared checks a large body that leaves no budget to compare some types.
+// These types are counted and named. Types that the queue had before are still compared. One of
+// them is matched if no type that was left out could come close to it.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
 	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")

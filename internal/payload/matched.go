@@ -11,9 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mayMatch reports whether a letter's body is matched against the registered types. It is not if
-// the letter or a binding names a type, even one that cannot be used: a match would then be a
-// confident wrong answer. A type property such as "user.created" does not name a type.
+// mayMatch reports whether a letter's body is matched against the registered types. This is not
+// done if the letter or a binding names a type, even a type that cannot be used, because a match
+// would then be a confident wrong answer. A type property such as "user.created" does not name a
+// type.
 func (r *reading) mayMatch() bool {
 	if r.Types == nil {
 		return false
@@ -88,8 +89,9 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore fills the document if no current type reads the body, but some version of the type
-// it matched before knows all of it. So an old letter stays readable after its set has changed.
+// readAsBefore fills the document if no current type can decode the body, but some version of the
+// type that the body matched before knows all of it. This keeps an old letter readable after its
+// set has changed.
 func (r *reading) readAsBefore() bool {
 	if !r.knownBefore(r.doc.Body) {
 		return false

@@ -59,7 +59,8 @@ func takes(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
 	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
-// taken returns the occurrences that the decoder accepts for fd, or those that it does not.
+// taken returns the occurrences that the decoder accepts for fd if want is set, and the other
+// occurrences if it is not.
 func taken(list []occurrence, fd protoreflect.FieldDescriptor, want bool) []occurrence {
 	for i := range list {
 		if takes(fd, list[i].wire) == want {
@@ -117,7 +118,8 @@ func (t *tree) elements(fd protoreflect.FieldDescriptor, list []occurrence) []oc
 	return out
 }
 
-// entries returns a map's occurrences by key, as text. In each of them, in is the value's range.
+// entries returns a map's occurrences by key, as text. The field in of each occurrence is the range
+// of the value.
 func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[string][]occurrence {
 	if len(list) == 0 {
 		return nil
@@ -142,7 +144,8 @@ func (t *tree) entries(fd protoreflect.FieldDescriptor, list []occurrence) map[s
 	return by
 }
 
-// deviates describes how a field on the wire differs from what its type would write, or returns "".
+// deviates describes how a field on the wire differs from the encoding that its type would write.
+// It returns "" if there is no difference.
 func deviates(fd protoreflect.FieldDescriptor, list []occurrence) string {
 	switch {
 	case fd.IsMap() || len(list) == 0:

@@ -14,7 +14,7 @@ const maxOutlined = 64 // keys or fields in an outline
 // another. For a JSON object, it lists the sorted keys, masked where the masks apply. For an
 // unknown message, it lists the field numbers with their wire types. Those are certain, while the
 // guesses that Shape makes from values differ between messages of one type. Outline returns "" for
-// bodies with a type and for all others.
+// every other body, including a body with a type.
 func (d *Document) Outline() string {
 	var parts []string
 	switch {

@@ -14,9 +14,9 @@ import (
 const maxPatchOps = 1_000
 
 // Patch applies an RFC 6902 JSON patch to the JSON of a body, so that one change can be made to
-// many letters. It works on the stored values without disclosing masked ones: they can be replaced
-// and removed, but not tested, copied or moved. Otherwise Patch works like Edit. In errors, Path is
-// the pointer in the patch; line and column refer to the patch.
+// many letters. It works on the stored values without disclosing masked ones. Masked values can be
+// replaced and removed, but not tested, copied or moved. Otherwise Patch works like Edit. In
+// errors, Path is the pointer in the patch, and line and column refer to the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer contain(&err)
 	s, err := d.editing(body, h, b)
@@ -53,7 +53,7 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	return e, err
 }
 
-// namesAs copies how names are shown from a tree of the same shape.
+// namesAs copies the shown form of each name from a tree of the same shape.
 func (n *jsonNode) namesAs(other *jsonNode) {
 	for i := range n.names {
 		n.names[i].shown = other.names[i].shown
@@ -248,7 +248,7 @@ func (p *patching) step(member string, n *jsonNode, name string) (int, error) {
 		switch {
 		case i >= 0 && !n.names[i].masked:
 			return i, nil
-		case n.masksNames(): // whatever it is, or the answer would disclose masked names
+		case n.masksNames(): // fail whatever it is, or the answer would disclose masked names
 			return 0, p.fail(member, "names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead")
 		}
 		return 0, p.fail(member, "there is no such value in this letter")

@@ -137,8 +137,8 @@ func TestPlainNumber(t *testing.T) {
 	}
 }
 
-// TestAPatchThatMakesMuchOfLittle checks that a small patch that puts a long text in many places is
-// rejected before it is written out: 64 KiB of it would become a GB.
+// TestAPatchThatMakesMuchOfLittle checks a small patch that puts a long text in many places. It
+// must be rejected before the result is written out: a patch of 64 KiB would become a GB.
 func TestAPatchThatMakesMuchOfLittle(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"a":"` + strings.Repeat("x", 1_000_000) + `"}`)

@@ -20,8 +20,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Decoder decodes bodies. Its zero value reads JSON, text and bytes. It has no state per letter, so
-// it may be used concurrently.
+// Decoder decodes bodies. Its zero value decodes JSON, text and bytes. It has no state per letter,
+// so it may be used concurrently.
 type Decoder struct {
 	Types    *descriptor.Registry // nil = no protobuf types are known
 	Bindings []Binding            // the first one that matches a letter is used
@@ -42,7 +42,8 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	return b
 }
 
-// Hints is what a letter says about its body, apart from the body itself. All of it is untrusted.
+// Hints contains everything that a letter says about its body, apart from the body itself. All of
+// it is untrusted.
 type Hints struct {
 	ContentType     string // property content-type, with parameters
 	ContentEncoding string // property content-encoding: names in the order in which they were applied, comma-separated
@@ -52,22 +53,22 @@ type Hints struct {
 	Key             string // routing key, for bindings
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
 	Was             string // full name of the type that the body matched when it was read before; "" = none
-	Only            string // full name of the type that the last letters of the queue were of, all of them; "" = none
+	Only            string // full name of the type that all of the last letters of the queue had; "" = none
 	Crashed         bool   // reading it crashed dlo: it is not decoded again
 
 	// Prior gives, by full type name, how likely a type is before the body is read, from 0 to 1. It
-	// comes from the history of the queue or routing key, or from a person's pick. From 0.9, it
-	// decides between types that read the body alike; below, it only orders them. It never selects
-	// a type that cannot read the body.
+	// comes from the history of the queue or routing key, or from a person's pick. A prior of 0.9
+	// or more decides between types that can decode the body equally well. A lower prior only
+	// orders them. Prior only ever selects a type that can decode the body.
 	Prior map[string]float64
 
-	hidden []deadletter.FieldPath // by field number: what was hidden in the body from which this one was made, if this one is matched too
+	hidden []deadletter.FieldPath // by field number: hidden fields of the body from which this one was made, if this one is matched, too
 }
 
 // Decode decodes one body. It always returns a Document, whatever the body: in the worst case, one
-// that shows the first bytes in hex and the reason. It never panics, and never uses more than what
-// is left of b. A nil b means NewBudget() with MaxBody. The Document keeps a reference to body,
-// which must not be changed afterwards.
+// that shows the first bytes in hex and the reason. It never panics, and never uses more than the
+// rest of b. A nil b means NewBudget() with MaxBody. The Document keeps a reference to body, which
+// must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
@@ -100,8 +101,8 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a document that only shows a body's bytes, without decoding it. why is the reason.
-// It is used for bodies that crashed a decoder.
+// Bytes returns a document that shows only a body's bytes, without decoding them. why is the
+// reason. Bytes is used for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
 	doc.hideUnread()

@@ -23,14 +23,15 @@ const (
 //     members exist: see envelope.go.
 //   - gzip, zstd and snappy are removed if the magic bytes are present and everything unpacks,
 //     checksums included. No text begins with these bytes.
-//   - Confluent's prefix is removed if the bytes after it decode: see confluent.go.
-//   - base64 is only removed if every byte belongs to one alphabet (standard or URL, padded or not,
+//   - Confluent's prefix is removed if the bytes after it can be decoded: see confluent.go.
+//   - base64 is removed only if every byte belongs to one alphabet (standard or URL, padded or not,
 //     line ends anywhere), AND the result decodes as something: as one of the compressions, as a
 //     JSON object or array, as the named type with at least one known field, as printable UTF-8
 //     text of at least 16 bytes (8 with padding), as a registered type of which Match is sure, as
-//     what is plainly a message of some type, or, if the content type says protobuf, as the wire
-//     format. "hello123" uses only the alphabet but decodes to noise, so it stays text. A body that
-//     is JSON, or reads as the named type without an unknown field, is not examined further.
+//     bytes that are plainly a message of some type, or, if the content type says protobuf, as the
+//     wire format. "hello123" uses only the alphabet but decodes to noise, so it stays text. A body
+//     that is JSON, or that decodes as the named type without an unknown field, is not examined
+//     further.
 //
 // After three layers, the rest is shown unchanged, and a step says so.
 func (r *reading) peel() {
@@ -100,8 +101,8 @@ func (r *reading) peelByLooks() {
 	doc := r.doc
 	for len(doc.Body) > 0 && r.peelOnce() {
 	}
-	// A declared envelope is looked for in each layer. Only at the end is it known that none
-	// contains it.
+	// A declared envelope is looked for in each layer. Only after the last layer is it known that
+	// no layer contains the envelope.
 	if c := r.envelope(); c.name != "" && !doc.TooLarge {
 		if isJSON, why := r.isJSON(doc.Body); !isJSON {
 			doc.step(false, c.name+", "+c.by+": "+why)
@@ -186,7 +187,7 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	return true
 }
 
-// worth decodes base64 text if the result is meaningful, and returns nil if it is noise.
+// worth decodes base64 text if the result is meaningful. It returns nil if the result is noise.
 func (r *reading) worth(text []byte) []byte {
 	// The first bytes are enough to detect most noise. That avoids decoding a large body that
 	// merely looks like base64.
@@ -219,8 +220,8 @@ func (r *reading) worth(text []byte) []byte {
 const minPlain = 16 // minimum bytes of what is plainly a message
 
 // plainlyMessage reports whether b is a message of some type, registered or not: it has the wire
-// format to its end, low field numbers and a text. Of the other data that is tentatively decoded as
-// base64, hardly any has all of that.
+// format to its end, low field numbers and a text. Other data that is tentatively decoded as base64
+// hardly ever has all of these properties.
 func plainlyMessage(b []byte) bool {
 	t := &wireTree{}
 	if len(b) < minPlain || printable(b) || !t.read(b, 1000) {
@@ -240,7 +241,7 @@ func plainlyMessage(b []byte) bool {
 }
 
 // shapedAsDeclared reports whether the letter says protobuf and b has the wire format. That has to
-// be enough if no registered type can prove it.
+// be enough if no registered type can prove that b is protobuf.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// place is the position of a JSON value: what is hidden there and, in the JSON of a message, what
-// the schema says about it. Without a schema, only the spot is used.
+// place is the position of a JSON value. It says what is hidden there and, in the JSON of a
+// message, what the schema says about the value. Without a schema, only the spot is used.
 type place struct {
 	spot
 	md     protoreflect.MessageDescriptor // type of the object here
@@ -22,7 +22,7 @@ type place struct {
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
-// be the JSON of such a message, and is masked like one.
+// be the JSON of a message of that type, and is masked like such a message.
 func (r *reading) rootOfJSON() place {
 	p := place{}
 	for _, c := range r.named {
@@ -39,7 +39,7 @@ func (r *reading) rootOfJSON() place {
 	return p
 }
 
-// json starts the rules for JSON bodies.
+// json applies the rules for JSON bodies from this place on.
 func (p *place) json() {
 	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
 		p.open = append(slices.Clip(p.open), p.m.JSON...)

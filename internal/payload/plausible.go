@@ -12,15 +12,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// A body matched only by its form may be of another type than the one it is read as. So every
-// equally likely type, and every type that knows all of the body, is checked for what it would
-// hide. All bytes that it would hide are hidden: as rules that lead to them by field numbers from
-// the top of the body. Tree, JSON, hex, search and editor apply these rules like the configured
-// ones.
+// A body that is matched only by its form may have a different type from the one with which it is
+// decoded. So every equally likely type, and every type that knows all of the body, is checked for
+// bytes that it would hide. All these bytes are hidden, by rules that lead to them by field numbers
+// from the top of the body. Tree, JSON, hex, search and editor apply these rules like the
+// configured ones.
 
 const maxPlaces = 200 // rules from other types for one body; with more, everything is hidden
 
-// guess adds what other plausible types hide to the spot of a matched body.
+// guess adds to the spot of a matched body the rules for the fields that other plausible types
+// hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {
 		return at

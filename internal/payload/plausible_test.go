@@ -85,8 +85,8 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 	}
 }
 
-// TestATypeThatIsNotComparedMayHide checks that a type with which a body was too large to be
-// compared counts as plausible, and may hide parts of it.
+// TestATypeThatIsNotComparedMayHide checks a body that was too large to be compared with some type.
+// That type counts as plausible, and may hide parts of the body.
 func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
@@ -108,8 +108,8 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	}
 }
 
-// TestEditOfAGuessKeepsWhatIsHidden checks that values hidden by another type stay hidden after an
-// edit that leaves only the visible type able to read the body.
+// TestEditOfAGuessKeepsWhatIsHidden checks values that another type hides. They must stay hidden
+// after an edit that only the visible type can still decode.
 func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"

@@ -92,8 +92,8 @@ func (n *Node) label() string {
 	return n.Key()
 }
 
-// Text returns everything the tree has of a node as text: a scalar unchanged, anything else as JSON
-// of its names and values.
+// Text returns a node as text, as far as the tree contains it. A scalar is unchanged, and anything
+// else is JSON of its names and values.
 func (n *Node) Text() string {
 	if n.scalar() {
 		return n.text
@@ -105,7 +105,7 @@ func (n *Node) Text() string {
 	return string(b)
 }
 
-// guess returns the text of a value that no type reads.
+// guess returns the text of a value whose type is unknown.
 func (n *Node) guess() string { return cmp.Or(n.text, n.Value) }
 
 func (n *Node) plain() any {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestPropertiesAreMaskedInSentences checks that whatever a mask hides of a property, by pattern or
-// by name, appears in no sentence about the body.
+// TestPropertiesAreMaskedInSentences checks that no sentence about the body contains a part of a
+// property that a mask hides, by pattern or by name.
 func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	t.Parallel()
 	anywhere := Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`(?i)token[0-9]+`)}}
@@ -50,7 +50,7 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 	}
 }
 
-// TestMaskOfPropertiesLeavesBodies checks that a mask only for properties hides nothing in bodies.
+// TestMaskOfPropertiesLeavesBodies checks that a mask for properties alone hides nothing in bodies.
 func TestMaskOfPropertiesLeavesBodies(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas(), Mask: Masks{Headers: []string{"type"}}.Body()}

@@ -17,11 +17,11 @@ import (
 const maxDefinitions = 8
 
 // readProtobuf fills the document if the body is a message of the candidate type. Otherwise it
-// records why not.
+// records the reason.
 //
-// If sets define the type differently, the definition that leaves the fewest bytes unknown is used;
-// of equally good ones, the first in the order of Registry.Lookup. The document names the sets of
-// the others.
+// If sets define the type differently, the definition that leaves the fewest bytes unknown is used.
+// Among equally good definitions, the first in the order of Registry.Lookup is used. The document
+// names the sets of the other definitions.
 func (r *reading) readProtobuf(c candidate) bool {
 	doc := r.doc
 	label := c.told + " (" + c.source + ")"
@@ -76,8 +76,8 @@ func (r *reading) readProtobuf(c candidate) bool {
 	return true
 }
 
-// unmarshal decodes b into m. The decoder panics on a map entry that has a second key of another
-// wire type (protobuf 1.36.12).
+// unmarshal decodes b into m. It returns an error if the decoder panics: protobuf 1.36.12 panics on
+// a map entry that has a second key of another wire type.
 func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -94,8 +94,8 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, of *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
 		s, e := r.scan(r.doc.Body, def)
-		// A million fields, none of which the type knows, do not make a body too large: it is
-		// something else.
+		// A body whose million fields are all unknown to the type is not too large: it is something
+		// else.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {
 			if s.Known > 0 || s.Entered {
 				return nil, nil, e
@@ -127,7 +127,7 @@ type scanned struct {
 	err  error
 }
 
-// scan scans a body of at least one byte along a definition, or returns the result of an earlier
+// scan scans a body of at least one byte against a definition, or returns the result of an earlier
 // scan.
 func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, error) {
 	for _, m := range r.memo {
@@ -141,7 +141,8 @@ func (r *reading) scan(body []byte, def *descriptor.Type) (*descriptor.Scan, err
 	return s, err
 }
 
-// sameFields reports whether two definitions of a type read it alike, not counting nested messages.
+// sameFields reports whether two definitions of a type decode it in the same way, not counting
+// nested messages.
 func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	x, y := a.Fields(), b.Fields()
 	if x.Len() != y.Len() {
@@ -189,13 +190,13 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 }
 
-// jsonOf writes the message like protojson (lowerCamelCase names, int64 as strings, unknown fields
-// omitted), with values that have no JSON form marked. It then rewrites that with fixed spacing,
+// jsonOf writes the message like protojson: lowerCamelCase names, int64 as strings, unknown fields
+// omitted. It marks values that have no JSON form. It then rewrites the JSON with fixed spacing,
 // because protojson's spacing is deliberately random.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
-		// A set may define a well-known type in a way that protojson does not expect. protojson
-		// panics then.
+		// A set may define a well-known type in a way that protojson does not expect. In that case
+		// protojson panics.
 		if recover() != nil {
 			r.doc.JSON, err = "", errors.New("a type of google.protobuf is not defined as usual")
 		}

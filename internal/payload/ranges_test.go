@@ -70,7 +70,7 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	}
 }
 
-// TestTheWireIsShown checks that a body that no type reads is shown by its field numbers, and that
+// TestTheWireIsShown checks that a body of unknown type is shown by its field numbers, and that
 // guesses are marked as such.
 func TestTheWireIsShown(t *testing.T) {
 	t.Parallel()
@@ -113,8 +113,8 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 }
 
-// TestDeviationsAreSaid checks that fields written differently from what the type would write are
-// reported.
+// TestDeviationsAreSaid checks that fields are reported if they are written differently from how
+// their type would write them.
 func TestDeviationsAreSaid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

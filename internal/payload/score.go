@@ -24,8 +24,8 @@ const (
 
 const maxElements = 64 // elements of a packed field that are examined
 
-// evidence is what a body says about one type. Except for covered and parts, it is counted at all
-// levels.
+// evidence is the evidence that a body gives for or against one type. Except for covered and parts,
+// it is counted at all levels.
 type evidence struct {
 	bytes, unread  int64 // in the body, and in fields unknown to the type
 	unreadFields   int
@@ -40,8 +40,9 @@ type evidence struct {
 	covered, parts int   // top-level fields present, and their total
 }
 
-// score returns a value from 0 to 1. Every kind of defect costs more than covering fewer fields
-// can. Defects that exclude a type as the publisher's cost more than that plus the margin.
+// score returns a value from 0 to 1. Every kind of defect costs more than covering fewer fields can
+// cost. A defect that rules out the type as the publisher's type costs more than that plus the
+// margin.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -67,8 +68,8 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits measures how much the body says at all. Four small numbers, or three fields of which two are
-// texts, are enough; "id: 1" fits too many types.
+// bits measures how much evidence the body contains at all. Four small numbers, or three fields of
+// which two are texts, are enough. "id: 1" is not, because it fits too many types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
 // words returns the reasons for a score.
@@ -98,7 +99,7 @@ func (e *evidence) words() []string {
 	return list
 }
 
-// comparison reads one tree as many types.
+// comparison compares one tree with many types.
 type comparison struct {
 	tree   *wireTree
 	unread int64 // more unknown bytes than this rule a type out
@@ -301,7 +302,8 @@ func (c *comparison) elements(f *shapeField, p []byte, e *evidence, odd *bool) {
 	}
 }
 
-// time checks a google.protobuf.Timestamp. Zero, and the zero times of Go and .NET, say nothing.
+// time checks a google.protobuf.Timestamp. Zero, and the zero times of Go and .NET, are no
+// evidence.
 func (e *evidence) time(seconds, nanos int64) {
 	const year1990, year2100, year1 = 631_152_000, 4_102_444_800, -62_135_596_800
 	switch {

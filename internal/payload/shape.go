@@ -13,8 +13,8 @@ const shapeShown = 12 // fields in a shape
 
 // Shape describes the top level of a body of unknown type: "1: string, 2: int64?, 3: repeated
 // message, 7: bytes". The numbers are certain. The kinds are derived from the bytes, with a
-// question mark if others fit as well. For a masked body, only wire types are given. Shape returns
-// "" if the body does not read as protobuf at all.
+// question mark if other kinds fit as well. For a masked body, only wire types are given. Shape
+// returns "" if the body does not have the form of protobuf at all.
 func (d *Document) Shape() string {
 	t := &wireTree{}
 	if d.Type != "" || d.Kind != Binary || len(d.Body) == 0 || !t.read(d.Body, maxWireFields) {
@@ -44,7 +44,7 @@ func (d *Document) Shape() string {
 	return strings.Join(parts, ", ")
 }
 
-// looks guesses what a field is. For a masked field, it returns the wire type.
+// looks guesses the kind of a field. For a masked field, it returns the wire type.
 func (n *wireNode) looks(masked bool) string {
 	wire := protowire.Type(n.wire)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireShaped reports whether b reads as protobuf of some type: it ends where a field ends and only
-// has field numbers below 10,000. It does not allocate and examines at most limit fields.
+// wireShaped reports whether b has the form of protobuf of some type: it ends where a field ends
+// and has only field numbers below 10,000. It does not allocate and examines at most limit fields.
 func wireShaped(b []byte, limit int) bool {
 	if len(b) == 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// signature describes what a type's fields with numbers below 64 accept on the wire, as sets of
-// those numbers.
+// signature describes the values that a type accepts on the wire for its fields with numbers below
+// 64, as sets of those numbers.
 type signature struct {
 	varint, fixed32, fixed64, groups uint64 // one value
 	texts, messages, bytes           uint64 // length-delimited

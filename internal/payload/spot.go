@@ -18,7 +18,7 @@ type spot struct {
 	open   []deadletter.FieldPath // rest of the rules that began further up; shared, so never modified
 }
 
-// masking is what is hidden in one body.
+// masking describes everything that is hidden in one body.
 type masking struct {
 	*Mask
 	redacts bool                                     // a field of its types has debug_redact
@@ -60,7 +60,7 @@ func (s spot) fresh() spot {
 // idle reports whether nothing can be hidden here or below.
 func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
 
-// apply returns a value at this spot as it may be shown.
+// apply returns a value at this spot in the form in which it may be shown.
 func (s spot) apply(value string) (string, bool) {
 	if s.hidden {
 		return Masked, true
@@ -127,8 +127,8 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 // member returns the spot of a JSON object's member, without a schema.
 func (s spot) member(name string) spot { return s.to(name, name, 0) }
 
-// entry returns the spot of a map entry. Rules may name its key, or skip it as they skip list
-// indices. Members of a google.protobuf.Struct have to be named.
+// entry returns the spot of a map entry. Rules may name the entry's key, or skip the key as they
+// skip list indices. Members of a google.protobuf.Struct have to be named.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	next := s.to(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
@@ -137,8 +137,8 @@ func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 	return next
 }
 
-// unknown returns the spot of a field that the type does not know, or not with that wire type.
-// Nobody can tell what it contains, so a rule that leads into it hides all of it.
+// unknown returns the spot of a field that the type does not know, or knows only with another wire
+// type. Nobody can tell what the field contains, so a rule that leads into it hides all of it.
 func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	if s.hidden {
 		return s
@@ -157,7 +157,7 @@ func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 }
 
 // content returns the spot of the content of a google.protobuf.Any, given the spot inside the Any.
-// Rules may name its field value or skip it.
+// Rules may name the Any's field value or skip it.
 func (s spot) content(md protoreflect.MessageDescriptor) spot {
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {
@@ -171,14 +171,15 @@ func (s spot) content(md protoreflect.MessageDescriptor) spot {
 }
 
 // unread returns the spot inside a google.protobuf.Any whose content cannot be decoded. md is the
-// type that the Any names, or nil if that is not registered. With field rules, the content may be
-// anything, so all of it is hidden; debug_redact only matters for known types.
+// type that the Any names, or nil if that type is not registered. With field rules, the content may
+// be anything, so all of it is hidden. debug_redact matters only for known types.
 func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	s.hidden = s.hidden || s.m.Mask != nil && len(s.m.Fields) > 0 || s.m.redacts && md != nil
 	return s
 }
 
-// to follows a name. A rule may use the name of the schema, the JSON name or the number.
+// to returns the spot that a name leads to. A rule may use the name in the schema, the JSON name or
+// the number.
 func (s spot) to(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s

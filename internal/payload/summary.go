@@ -9,18 +9,18 @@ import (
 const (
 	maxSummary      = 200 // bytes
 	maxSummaryValue = 80  // bytes of one value, so that a long first value leaves room for others
-	minWireText     = 4   // bytes of a text in a body that no type reads: shorter ones occur by chance
+	minWireText     = 4   // bytes of a text in a body of unknown type: shorter ones occur by chance
 	maxWireTexts    = 5
 	maxSummaryLevel = 4
 )
 
 // Summary describes a document in one line of at most 200 bytes, for lists. First come the fields
-// whose values the error text quotes, then other meaningful fields in tree order, outer levels
-// first ("url: \"https://...\", tenant: 48213"), then ids. Defaults, unknown fields, bytes, nulls
-// and empty strings are omitted. The summary is the same for the same document and error, is never
-// cut within a rune, and contains neither masked values nor deceptive characters. For a body that
-// no type reads, it gives the size and its texts or first bytes. It is empty if there is nothing to
-// say.
+// whose values the error text quotes. Then come other meaningful fields in tree order, outer levels
+// first ("url: \"https://...\", tenant: 48213"), and finally ids. Defaults, unknown fields, bytes,
+// nulls and empty strings are omitted. The summary is the same for the same document and error, is
+// never cut within a rune, and contains neither masked values nor deceptive characters. For a body
+// of unknown type, it gives the size and the body's texts or first bytes. It is empty if there is
+// nothing to say.
 func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""
@@ -58,7 +58,7 @@ func Summary(d *Document, errorText string) string {
 	return size + row + ellipsis(len(d.Body) > 16)
 }
 
-// wireTexts appends the first texts in a body that no type reads.
+// wireTexts appends the first texts in a body of unknown type.
 func wireTexts(list []string, nodes []Node) []string {
 	for i := range nodes {
 		if n := &nodes[i]; n.Kind == Wire && len(n.text) >= minWireText && strings.HasPrefix(n.Value, `"`) {

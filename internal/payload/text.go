@@ -46,7 +46,7 @@ func escaped(r rune) string {
 	return q[1 : len(q)-1]
 }
 
-// quoted returns s in double quotes, with quotes and backslashes in it escaped.
+// quoted returns s in double quotes, and escapes the quotes and backslashes in s.
 func quoted(s string) string {
 	if strings.ContainsAny(s, `"\`) {
 		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)

@@ -11,8 +11,8 @@ import (
 )
 
 // tolerant is a resolver for protojson, which would otherwise reject a whole message because of one
-// google.protobuf.Any of an unknown type. It returns an empty message type with that name and
-// remembers the name, so that the document can tell what the JSON omits.
+// google.protobuf.Any of an unknown type. It returns an empty message type with that name. It also
+// remembers the name, so that the document can say what the JSON omits.
 type tolerant struct {
 	*descriptor.Resolver
 	missing []string

@@ -81,7 +81,7 @@ func (t *tree) set(n *Node, at spot, text string, kind Kind) {
 	t.show(n, n.Kind == String && !(n.Masked && kind != String))
 }
 
-// hide turns a node into one with a hidden value. It contains nothing of the value.
+// hide turns a node into one with a hidden value. The node then contains nothing of the value.
 func (t *tree) hide(n *Node) {
 	n.Kind, n.text, n.Masked, n.Children = String, Masked, true, nil
 	t.masked = true
@@ -300,8 +300,8 @@ func (t *tree) key(n *Node, at spot, key string, quotes bool) {
 	t.shown += len(n.Name)
 }
 
-// value fills n with a value of fd: of the field itself, an element, or a map entry. For a message,
-// parts are the ranges of its content.
+// value fills n with a value of fd: the value of the field itself, of an element, or of a map
+// entry. For a message, parts are the ranges of its content.
 func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Value, at spot, parts []Range) {
 	if at.hidden {
 		if n.Type == "" {
@@ -370,7 +370,7 @@ func (t *tree) bytes(n *Node, at spot, b []byte) {
 	t.shown += len(n.Value)
 }
 
-// hexGroups: "5b1e7ac0 9d3f44e2".
+// hexGroups writes bytes in groups of four: "5b1e7ac0 9d3f44e2".
 func hexGroups(b []byte) string {
 	var w strings.Builder
 	for i := 0; i < len(b); i += 4 {

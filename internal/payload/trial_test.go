@@ -10,7 +10,7 @@ import (
 )
 
 // TestATrialIsDecoded checks that a trial's body is decoded by dlo's own type, without any schema.
-// That requires the type's name, so no other body is mistaken for one.
+// This happens only if the letter names the type, so no other body is mistaken for a trial.
 func TestATrialIsDecoded(t *testing.T) {
 	t.Parallel()
 	body, err := Trial("Hello", "main", "ann", time.Date(2026, 11, 20, 9, 0, 0, 5e6, time.UTC))

@@ -120,7 +120,7 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 	return deadletter.Bytes(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
 }
 
-// fields: `1: "batsh", 2: 2002`.
+// fields writes the fields of a message: `1: "batsh", 2: 2002`.
 func (g *guess) fields(b []byte, at spot, depth int) string {
 	var w strings.Builder
 	for i := 0; len(b) > 0; i++ {

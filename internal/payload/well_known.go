@@ -37,7 +37,7 @@ func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Rang
 	}
 }
 
-// unlike reports whether a type is shown, and written in JSON, in another way than by its fields.
+// unlike reports whether a type is shown, and written in JSON, in a form other than its fields.
 func unlike(md protoreflect.MessageDescriptor) bool {
 	switch md.FullName() {
 	case "google.protobuf.Any", "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Struct", "google.protobuf.Value",

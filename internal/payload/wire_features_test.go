@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestWireFeatures edits a body for each feature of the wire format: not at all, in one field with
-// a value of the same length, and in that field with a longer value. All other bytes must stay, in
-// raw bodies and in base64.
+// TestWireFeatures tests three edits of a body for each feature of the wire format: no change, a
+// new value of the same length in one field, and a longer value in that field. All other bytes must
+// stay the same, in raw bodies and in base64.
 func TestWireFeatures(t *testing.T) {
 	t.Parallel()
 	features := append(payloadtest.WireFeatures(),

@@ -55,8 +55,8 @@ type wireTree struct {
 	work   int64
 }
 
-// read reports whether the body has the wire format at its top level, and not too many fields to
-// check.
+// read reports whether the body has the wire format at its top level, and does not have too many
+// fields to check.
 func (t *wireTree) read(body []byte, limit int64) bool {
 	*t = wireTree{body: body, nodes: t.nodes[:0], limit: min(limit, maxWireFields)}
 	if message, _ := t.walk(0, len(body)); !message || t.cut {
@@ -284,8 +284,8 @@ func (o *outline) of(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type with that signature cannot read the body, or would leave more than
-// unread bytes of it unknown. It never rejects a type that the full comparison would list.
+// refuses reports whether a type with that signature cannot decode the body, or would leave more
+// than unread bytes of it unknown. It never rejects a type that the full comparison would list.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

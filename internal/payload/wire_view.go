@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireView shows the fields of a body that no type reads and that has the wire format. Field
-// numbers and wire types are certain; everything else is marked as a guess.
+// wireView shows the fields of a body of unknown type that has the wire format. Field numbers and
+// wire types are certain. Everything else is marked as a guess.
 func (r *reading) wireView(at spot) {
 	doc := r.doc
 	if !wireShaped(doc.Body, maxNodes) || r.budget.TakeMemory(treeMemory) != nil {

@@ -147,7 +147,7 @@ func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 	}
 }
 
-// TestWrapRandomLayers checks that whatever is wrapped can be unwrapped again.
+// TestWrapRandomLayers checks that every wrapped body can be unwrapped again.
 func TestWrapRandomLayers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

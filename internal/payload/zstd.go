@@ -43,7 +43,7 @@ func openZstd(b []byte, budget *budget.Budget) (io.Reader, error) {
 	if err := budget.TakeMemory(2*int64(window) + zstdMemory); err != nil {
 		return nil, err
 	}
-	// One block at a time, in this goroutine, so there is nothing to close.
+	// The decoder decodes one block at a time in this goroutine, so there is nothing to close.
 	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(false),
 		zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(window))
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// look is how often the directory is checked. Comparing names, sizes and times is sufficient. It
-// also works on network disks and in containers, where no event reports a changed file.
+// look is the interval between two checks of the directory. Comparing names, sizes and times is
+// sufficient. It also works on network disks and in containers, where no event reports a changed
+// file.
 const look = 2 * time.Second
 
 const maxLooked = 20_000 // names that are watched; the rest of a larger directory is ignored
@@ -80,8 +81,8 @@ func (l *Library) watch(ctx context.Context) {
 }
 
 // readDirectory puts the sets in the directory into use. A file that cannot be read becomes a
-// problem: its set, if any, stays unchanged, and nothing is removed while such a problem exists.
-// The error is one of the store.
+// problem. The set of that file, if any, stays unchanged, and no set is removed while such a
+// problem exists. The error comes from the store.
 func (l *Library) readDirectory(ctx context.Context) error {
 	if l.Directory == "" {
 		return nil

@@ -53,7 +53,7 @@ func TestTheDirectory(t *testing.T) {
 	if sets := h.Registry().Sets(); len(sets) != 3 {
 		t.Errorf("the old version is not kept: %+v", sets)
 	}
-	// Half a file, and files that never were valid: the old sets stay.
+	// With half a file, and with files that never were valid, the old sets stay.
 	version := h.Registry().Sets()[0].Version
 	write(t, dir, "a.proto", source(`message A { string a = 1; int32`))
 	write(t, dir, "z.zip", []byte("PK\x03\x04half"))

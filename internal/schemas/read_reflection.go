@@ -19,8 +19,8 @@ import (
 )
 
 // readReflection reads the files of all services of a gRPC server, and their imports, by reflection
-// (v1 or v1alpha). It checks what the server sends against the limits of a set before expanding it.
-// ctx should have a deadline.
+// (v1 or v1alpha). It checks the files that the server sends against the limits of a set before
+// expanding them. ctx should have a deadline.
 func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *descriptor.Schema, err error) {
 	defer func() {
 		if recover() != nil { // hostile descriptors; see Decode
@@ -134,7 +134,7 @@ func filesOf(answer protoreflect.Message) (files [][]byte) {
 	return files
 }
 
-// explain prefers the reason for which tap stopped over the resulting error.
+// explain returns the reason for which tap stopped, if it did, rather than the resulting error.
 func (t *tap) explain(err error) error {
 	if t.refused != nil {
 		return t.refused

@@ -9,9 +9,9 @@ import (
 )
 
 // Remove removes an uploaded set with all its versions from use, and returns how many letters have
-// its types. These letters are read again, by other sets or none. The versions stay in the store. A
-// dry run changes nothing. Errors wrap ErrForbidden, ErrNotFound, or ErrConflict for a set that was
-// not uploaded.
+// its types. These letters are read again, with the types of other sets or without a type. The
+// versions stay in the store. A dry run changes nothing. Errors wrap ErrForbidden, ErrNotFound, or
+// ErrConflict for a set that was not uploaded.
 func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {

@@ -1,7 +1,7 @@
 // Package schemas manages the life of descriptor sets. Uploads, the watched directory and gRPC
-// servers put sets into the registry by which bodies are decoded, and into the store, completely or
-// not at all. All versions are kept, so that old letters can be decoded after a set has changed.
-// The package only decodes bodies to try out a set.
+// servers put sets into the store and into the registry with which bodies are decoded, completely
+// or not at all. All versions are kept, so that old letters can be decoded after a set has changed.
+// The package decodes bodies only to try out a set.
 package schemas
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	Directory  string                                                        // watched; "" = none
 	Reflection []string                                                      // gRPC servers, host:port
 	Decoder    func() *payload.Decoder                                       // how bodies are currently decoded; used with Untyped to try sets
-	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // newest letters that no schema reads; nil = sets are not tried
+	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // newest letters that no schema can decode; nil = sets are not tried
 	Between    func(change func() error) error                               // runs a change while no letter is being read again; nil = immediately
 	Log        *slog.Logger                                                  // nil = discarded
 	Now        func() time.Time                                              // nil = time.Now
@@ -67,7 +67,7 @@ func New(store Store, o Options) *Library {
 	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
 }
 
-// Registry returns the registry by which bodies are decoded. It stays the same object for the
+// Registry returns the registry with which bodies are decoded. It stays the same object for the
 // library's lifetime, while its contents change.
 func (l *Library) Registry() *descriptor.Registry { return l.registry }
 
@@ -78,7 +78,7 @@ const (
 )
 
 // Load loads the stored versions and reads the directory. Anything that cannot be read becomes a
-// problem, and the rest is used. The error is one of the store.
+// problem, and the rest is used. The error comes from the store.
 func (l *Library) Load(ctx context.Context) error {
 	var bad []string
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
@@ -215,8 +215,8 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	return err
 }
 
-// notNil returns types as a list that is not nil: in a Reread, no types is different from all
-// types.
+// notNil returns types as a list that is not nil. In a Reread, a list without types differs from
+// nil, which means all types.
 func notNil(types []string) []string { return append([]string{}, types...) }
 
 func short(version string) string { return version[:min(8, len(version))] }
@@ -267,6 +267,6 @@ func setName(name, fileName string) (string, error) {
 
 const maxName = 200 // bytes
 
-// nameOfASet matches valid names of uploaded sets. They contain no path, and nothing that a page, a
-// shell or a log could misinterpret.
+// nameOfASet matches valid names of uploaded sets. A valid name contains no path, and nothing that
+// a page, a shell or a log could misinterpret.
 var nameOfASet = regexp.MustCompile(`^[\pL\pN]([\pL\pN\pM ._+()-]*[\pL\pN\pM._+()-])?$`)

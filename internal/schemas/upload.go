@@ -9,9 +9,9 @@ import (
 )
 
 // Upload reads a file as the newest version of a set: a FileDescriptorSet, a buf image, a .proto
-// file, or a zip file of these. Without a name, the set is named after the file. Upload returns
-// what changes. It changes nothing in a dry run, or if the content is already the newest version.
-// Errors wrap ErrForbidden, ErrInvalid or ErrConflict.
+// file, or a zip file of these. Without a name, the set is named after the file. Upload returns the
+// changes. It changes nothing in a dry run, or if the content is already the newest version. Errors
+// wrap ErrForbidden, ErrInvalid or ErrConflict.
 func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
 	var c descriptor.Change
 	var e deadletter.SchemaEffect
@@ -61,7 +61,7 @@ func whence(v deadletter.SchemaVersion) string {
 
 const sample = 50 // letters with which a set is tried
 
-// try checks how many letters that no schema reads could be read with s.
+// try checks how many letters that no schema can decode could be decoded with s.
 func (l *Library) try(ctx context.Context, name string, s *descriptor.Schema, e *deadletter.SchemaEffect) error {
 	if l.Untyped == nil || l.Decoder == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // Every is the interval between two looks at a vhost. The management API is never asked more often,
-// because reading thousands of queues costs the broker some work.
+// because reading thousands of queues is work for the broker.
 const Every = 30 * time.Second
 
 // Place is a vhost to look at.
@@ -24,11 +24,12 @@ type Place struct {
 	Inboxes  []string
 	Exchange string // to which plans lead dead letters; "" = the configuration has none
 	Intents  []topology.IntentOf
-	// Ready waits until dlo has declared its own exchange and queues there. nil = they exist.
+	// Ready waits until dlo has declared its own exchange and queues at this place. nil = they
+	// exist.
 	Ready func(ctx context.Context) error
 	// Look reads a snapshot of the vhost.
 	Look func(ctx context.Context) (topology.Snapshot, error)
-	// Applied returns the policies that dlo has set there. nil = there are none.
+	// Applied returns the policies that dlo has set at this place. nil = there are none.
 	Applied func(ctx context.Context) ([]topology.Policy, error)
 }
 
@@ -64,7 +65,8 @@ func (s *Survey) Run(ctx context.Context) error {
 }
 
 // watch looks at one place until ctx ends. The first look waits for dlo's own exchange, because it
-// would otherwise report that the exchange is missing. It does not wait longer than for a look.
+// would otherwise report that the exchange is missing. It waits no longer than the interval between
+// two looks.
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)
@@ -81,7 +83,8 @@ func (s *Survey) watch(ctx context.Context, i int) {
 	}
 }
 
-// LookAgain looks at a vhost at once, because dlo has changed it or has seen that it changed.
+// LookAgain causes an immediate look at a vhost, because dlo has changed the vhost or has seen a
+// change.
 func (s *Survey) LookAgain(broker, vhost string) {
 	for i, p := range s.places {
 		if p.Broker != broker || p.VHost != vhost {
@@ -132,9 +135,9 @@ func (s *Survey) Reports() []topology.Report {
 	return slices.Clone(s.reports)
 }
 
-// Plan plans policies that lead dead letters to the exchange of the configuration, from the latest
-// look at each vhost. The error wraps ErrNotFound if dlo looks at no such vhost, and ErrUnavailable
-// if it could not look yet.
+// Plan plans policies that lead dead letters to the configured exchange, based on the latest look
+// at each vhost. The error wraps ErrNotFound if dlo looks at no such vhost, and ErrUnavailable if
+// dlo has not been able to look yet.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +158,8 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// idleSince updates since when queues have had no consumer. A queue whose consumers the broker does
-// not report keeps its time.
+// idleSince updates the times since which queues have had no consumer. If the broker does not
+// report the consumers of a queue, the queue keeps its time.
 func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
 	for i := range s.Queues {
@@ -173,8 +176,8 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 	return after
 }
 
-// keep adds findings of the look before that an incomplete look cannot confirm. Otherwise a fault
-// would seem to be mended while a part of the management API does not respond.
+// keep adds the findings of the previous look that an incomplete look cannot confirm. Otherwise a
+// fault would seem to be fixed while a part of the management API does not respond.
 func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
@@ -186,7 +189,8 @@ func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Fin
 	return found
 }
 
-// since gives findings that were there before their first time.
+// since sets the time at which each finding was first found. A finding that was found before keeps
+// its time.
 func since(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind

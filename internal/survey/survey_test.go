@@ -13,8 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestALookIsRememberedAndRepeated checks the interval, how long a queue has had no consumer, since
-// when a finding has been there, and that a failed look keeps the findings of the one before.
+// TestALookIsRememberedAndRepeated checks the interval, the time for which a queue has had no
+// consumer, and the time since which a finding exists. A failed look must keep the findings of the
+// previous one.
 func TestALookIsRememberedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
@@ -90,7 +91,7 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 }
 
 // TestAChangeIsLookedAtImmediately checks that LookAgain causes one look, whatever the interval,
-// and only in the vhost that is meant.
+// and only in the given vhost.
 func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64

@@ -1,6 +1,7 @@
 // Package trial sends a letter made by dlo the whole way: from a queue of its own, whose consumer
-// rejects it once, through the broker into dlo, and back to that consumer by the one publishing
-// path. The package only watches the letter. The rooms that handle all letters handle this one too.
+// rejects it once, through the broker into dlo, and back to that consumer on the only publishing
+// path. The package only watches the letter. The rooms that handle all letters handle this one,
+// too.
 package trial
 
 import (
@@ -29,8 +30,8 @@ type Broker struct {
 	Name, VHost string
 	Unable      string        // why there can be no trial with this configuration; "" = there can
 	Unready     func() string // why there can be none now; "" = there can
-	// Try sends a message through the trial queue until ctx ends. It reports to heard what the
-	// consumer does.
+	// Try sends a message through the trial queue until ctx ends. It calls heard when the consumer
+	// rejects or accepts the message.
 	Try func(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error
 }
 
@@ -49,7 +50,7 @@ type Trials struct {
 	message string            // the newest trial's message id
 }
 
-// New returns the trials of the given brokers. Run must be running for a trial to make progress. If
+// New returns the trials of the given brokers. A trial makes progress only while Run is running. If
 // now is nil, New uses time.Now.
 func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) *Trials {
 	if now == nil {
@@ -58,7 +59,7 @@ func New(store Store, brokers []Broker, now func() time.Time, log *slog.Logger) 
 	return &Trials{store: store, brokers: brokers, log: log, now: now, begin: make(chan int, 1)}
 }
 
-// Newest returns the trial that was started last since dlo started, or nil if there was none.
+// Newest returns the trial that was started last since dlo started, or nil if no trial was started.
 func (t *Trials) Newest() *deadletter.Trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +164,7 @@ func (t *Trials) run(stopping context.Context, b *Broker) {
 	through := make(chan error, 1)
 	defer func() {
 		cancel()
-		<-through // then its queue is deleted
+		<-through // after this, its queue is deleted
 	}()
 	m, err := t.compose(b)
 	if err != nil {
@@ -216,8 +217,8 @@ func (t *Trials) change(change func(c *deadletter.Trial)) {
 	change(t.current)
 }
 
-// heard records what the consumer of a trial does with its message. It may be called after the
-// trial failed and another one started.
+// heard records whether the consumer of a trial accepted or rejected its message. It may be called
+// after the trial failed and another one started.
 func (t *Trials) heard(message string, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,8 +231,8 @@ func (t *Trials) heard(message string, accepted bool) {
 	}
 }
 
-// follow checks the progress of the letter, and reports whether it has gone the whole way. err
-// explains why it will not.
+// follow checks the progress of the letter, and reports whether the letter has gone the whole way.
+// If it cannot go the whole way, err explains why.
 func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	id := t.Newest().Letter
 	if id == "" {
@@ -261,7 +262,7 @@ func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// late returns an error that says what the trial was waiting for when its time was up.
+// late returns an error for a trial whose time is up. The error says which step has not happened.
 func (t *Trials) late() error {
 	c := t.Newest()
 	switch {

@@ -60,7 +60,7 @@ type stage struct {
 }
 
 // play runs trials in a synctest bubble. script acts as the broker and receives the sent message
-// from b.
+// through b.
 func play(t *testing.T, unable, unready string, script func(trials *Trials, s *shelf, b *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 	})
 }
 
-// TestATrialHearsOfItsOwnMessage checks that a trial ignores the message of an earlier one, which
-// may still be on its way while its consumer ends.
+// TestATrialHearsOfItsOwnMessage checks that a trial ignores the message of an earlier trial, which
+// may still be on its way while the consumer of that trial ends.
 func TestATrialHearsOfItsOwnMessage(t *testing.T) {
 	t.Parallel()
 	play(t, "", "", func(trials *Trials, _ *shelf, b *stage) {

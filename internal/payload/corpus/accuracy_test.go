@@ -15,8 +15,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestAccuracy ranks random messages of the types. A message is decidable if no other type reads it
-// with the same shape: the same fields, with text where the type has text, bytes where it has
+// TestAccuracy ranks random messages of the types. A message is decidable if no other type decodes
+// it with the same shape: the same fields, with text where the type has text, bytes where it has
 // bytes, and a message of the same shape where it has a message.
 func TestAccuracy(t *testing.T) {
 	c := load()
@@ -95,8 +95,8 @@ func TestAccuracy(t *testing.T) {
 	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
 		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
 	}
-	// Undecidable messages that are matched are matched correctly: a time, a type URL or a
-	// duplicate key reveals more than the shape.
+	// If an undecidable message is matched, the match is usually correct, because a time, a type
+	// URL or a duplicate key reveals more than the shape.
 	if trial.Percent(n.flagged, n.undecidable) < 95 {
 		t.Error("fewer than 95 % of the undecidable are flagged")
 	}
@@ -114,7 +114,7 @@ func wouldMatch(r payload.Ranking, own string) bool {
 	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
-// alike returns the number of other types that read a message with the same shape.
+// alike returns the number of other types that decode a message with the same shape.
 func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []byte) int {
 	n := 0
 	for _, md := range all {
@@ -129,7 +129,8 @@ func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []by
 	return n
 }
 
-// mayRead avoids decoding with most types.
+// mayRead reports whether decoding with a type is worth a try. This avoids decoding with most
+// types.
 func mayRead(md protoreflect.MessageDescriptor, m protoreflect.Message) bool {
 	ok := true
 	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -175,7 +176,7 @@ func sameShape(a, b protoreflect.Message) bool {
 			return true
 		}
 		x, y := messages(fd, v), messages(o, w)
-		if fd.IsMap() != o.IsMap() { // entries have no order; their number must do
+		if fd.IsMap() != o.IsMap() { // entries have no order, so only their number is compared
 			return true
 		}
 		if same = len(x) == len(y); !same {

@@ -13,10 +13,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
-// TestDrift reads random messages with one field that their type does not have, raw and in base64,
-// in a queue whose letters all had that type. Each must be read as its type, with the new field
-// reported. Then it reads messages of one type in another type's queue, with all types registered:
-// a type that is new to a queue can look like a new field of the known one.
+// TestDrift decodes random messages with one field that their type does not have, raw and in
+// base64, in a queue whose letters all had that type. Each message must be decoded as its type, and
+// the new field must be reported. Then TestDrift decodes messages of one type in another type's
+// queue, with all types registered. A type that is new to a queue can look like a new field of the
+// known type.
 func TestDrift(t *testing.T) {
 	c := load()
 	d := &payload.Decoder{Types: c.Registry}

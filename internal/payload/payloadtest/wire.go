@@ -14,7 +14,7 @@ import (
 )
 
 func Nested(inner []byte, tag byte, depth int) []byte {
-	// Built from the inside out into one buffer, starting at its end.
+	// The message is built from the inside out, into one buffer that is filled from its end.
 	buf := make([]byte, len(inner)+depth*12)
 	at := len(buf) - len(inner)
 	copy(buf[at:], inner)
