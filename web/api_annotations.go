@@ -75,7 +75,7 @@ func rawAnnotations(r *http.Request) (annotationsRead, error) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return out, broken(err, "the request broke off")
+		return out, invalidUnlessTooLarge(err, "the request broke off")
 	}
 	body = bytes.TrimSpace(body)
 	if out.many = len(body) > 0 && body[0] == '['; !out.many {

@@ -89,7 +89,7 @@ func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.Grou
 	}
 	d.Groups = groups
 	if len(groups) == 1 {
-		if d.Unchanged, err = groupUnchanged(r); err != nil {
+		if d.Unchanged, err = ifMatchTime(r); err != nil {
 			return nil, err
 		}
 	}

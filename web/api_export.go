@@ -48,13 +48,13 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 		out.Body = &[]byte{}
 	}
 	var err error
-	out.Encoded, err = exactly(plain, out.Properties, out.Headers)
+	out.Encoded, err = encodingUnlessLossless(plain, out.Properties, out.Headers)
 	return out, err
 }
 
-// exactly returns the properties in their AMQP encoding. It returns nil if the JSON form can
-// reproduce every byte.
-func exactly(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
+// encodingUnlessLossless returns the properties in their AMQP encoding. It returns nil if the JSON
+// form can reproduce every byte.
+func encodingUnlessLossless(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
 		return nil, err

@@ -230,7 +230,7 @@ func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return broken(err, "the JSON cannot be read: "+deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
+		return invalidUnlessTooLarge(err, "the JSON cannot be read: "+deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("there is something after the JSON value")

@@ -126,7 +126,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	case len(p.Reason) > maxReasonText:
 		return p, invalid("a reason has at most %d bytes", maxReasonText)
 	case !slices.Contains(w.Decoder().Types.Types(), p.Type):
-		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.meant(p.Type))
+		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type))
 	}
 	by := principal(r)
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
@@ -140,9 +140,9 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	return w.Picker.AddPick(r.Context(), p)
 }
 
-// meant returns advice about a type name. If up to three registered types have the same short name,
-// it suggests them. Otherwise it asks for the full name.
-func (w *Web) meant(name string) string {
+// typeNameAdvice returns advice about a type name. If up to three registered types have the same
+// short name, it suggests them. Otherwise it asks for the full name.
+func (w *Web) typeNameAdvice(name string) string {
 	const named = 3
 	var like []string
 	for _, full := range w.Decoder().Types.Types() {

@@ -84,7 +84,7 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	d := w.Decoder()
 	properties, _ := basis.Current()
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // the response reports which properties an edit changes
-	if waited := w.heavily(r.Context(), func() {
+	if waited := w.runHeavy(r.Context(), func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {

@@ -75,7 +75,7 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 	set, notes := w.Rules.Set(), []string{}
 	if in.Rules != nil {
 		var err error
-		if set, notes, err = w.written(r.Context(), *in.Rules); err != nil {
+		if set, notes, err = w.parseTriedRules(r.Context(), *in.Rules); err != nil {
 			return nil, err
 		}
 	}

@@ -101,7 +101,7 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, broken(err, "the form breaks off")
+			return nil, nil, invalidUnlessTooLarge(err, "the form breaks off")
 		}
 		switch name := part.FormName(); {
 		case n > 10:
@@ -119,7 +119,7 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 		case name == "name" || name == "filename" || name == "dry_run":
 			value, err := io.ReadAll(io.LimitReader(part, 2000))
 			if err != nil {
-				return nil, nil, broken(err, "the form breaks off")
+				return nil, nil, invalidUnlessTooLarge(err, "the form breaks off")
 			}
 			form.Set(name, string(value))
 		default:
@@ -136,14 +136,14 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 func readFile(from io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(from)
 	if err != nil {
-		return nil, broken(err, "the file breaks off")
+		return nil, invalidUnlessTooLarge(err, "the file breaks off")
 	}
 	return b, nil
 }
 
-// broken returns err unchanged if it says that a body is too large. Otherwise it returns an error
-// for an invalid request, with the given text.
-func broken(err error, text string) error {
+// invalidUnlessTooLarge returns err unchanged if it says that a body is too large. Otherwise it
+// returns an error for an invalid request, with the given text.
+func invalidUnlessTooLarge(err error, text string) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return err

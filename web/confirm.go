@@ -163,17 +163,17 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 		}
 	}
 	if len(c.mistakes) > 0 {
-		return "", w.again(r, c, nil)
+		return "", w.showFormAgain(r, c, nil)
 	}
 	id, err := w.Desk.Start(r.Context(), principal(r), c.request)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
-		return "", w.again(r, c, err)
+		return "", w.showFormAgain(r, c, err)
 	}
 	return view.OperationFrom(id, backTo(r, "")), err
 }
 
-// again returns an error that shows the submitted form again, with its mistakes.
-func (w *Web) again(r *http.Request, c choice, refused error) error {
+// showFormAgain returns an error that shows the submitted form again, with its mistakes.
+func (w *Web) showFormAgain(r *http.Request, c choice, refused error) error {
 	p, err := w.confirmPage(r, c)
 	if err != nil {
 		if refused != nil {
@@ -197,7 +197,7 @@ func (w *Web) again(r *http.Request, c choice, refused error) error {
 var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", deadletter.ErrUnavailable)
 
 // formError is the error for a form that is too large or malformed.
-func formError(err error) error { return broken(err, "the form cannot be read") }
+func formError(err error) error { return invalidUnlessTooLarge(err, "the form cannot be read") }
 
 // parseIDs parses letter ids. It keeps their order and removes duplicates.
 func parseIDs(texts []string) ([]deadletter.ID, error) {

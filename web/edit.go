@@ -103,9 +103,9 @@ func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
 }
 
-// heavily runs work that handles bodies. At most maxHeavy such calls run at a time. The others wait
-// for their turn, or until ctx ends.
-func (w *Web) heavily(ctx context.Context, work func()) error {
+// runHeavy runs work that handles bodies. At most maxHeavy such calls run at a time. The others
+// wait for their turn, or until ctx ends.
+func (w *Web) runHeavy(ctx context.Context, work func()) error {
 	done, err := w.turn(ctx)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
-	if err := w.heavily(ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) }); err != nil {
+	if err := w.runHeavy(ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) }); err != nil {
 		return p, err
 	}
 	masked := w.editFields(&p, properties)
@@ -217,7 +217,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var e *payload.Edited
 	var patch []byte
 	var mistake error
-	if err := w.heavily(r.Context(), func() {
+	if err := w.runHeavy(r.Context(), func() {
 		if p.Bytes != "" {
 			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent unchanged"}}}
 			return

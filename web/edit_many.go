@@ -60,7 +60,7 @@ func (w *Web) samples(r *http.Request, p *view.ConfirmPage, sel query.Selection,
 		_, body := l.Current()
 		s := view.ConfirmSample{Letter: id}
 		var e *payload.Edited
-		if waited := w.heavily(ctx, func() { e, err = w.Decoder().Patch(body, w.Decoder().HintsOf(&l), patch, nil) }); waited != nil {
+		if waited := w.runHeavy(ctx, func() { e, err = w.Decoder().Patch(body, w.Decoder().HintsOf(&l), patch, nil) }); waited != nil {
 			return waited
 		}
 		if err == nil {

@@ -29,9 +29,9 @@ func groupTag(changed time.Time) string {
 	return strconv.Quote(strconv.FormatInt(ms, 36))
 }
 
-// groupUnchanged returns the time that If-Match names. It returns the zero time if the request has
+// ifMatchTime returns the time that If-Match names. It returns the zero time if the request has
 // no If-Match, or if If-Match is a star.
-func groupUnchanged(r *http.Request) (time.Time, error) {
+func ifMatchTime(r *http.Request) (time.Time, error) {
 	tags, err := ifMatch(r)
 	if err != nil || len(tags) == 0 {
 		return time.Time{}, err

@@ -40,7 +40,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 		return nil, err
 	}
 	defer done()
-	ids, err := w.telling(ctx, counted)
+	ids, err := w.sampledLetters(ctx, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	return known, nil
 }
 
-// telling returns the letters whose fields completions offer.
-func (w *Web) telling(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
+// sampledLetters returns the letters whose fields completions offer.
+func (w *Web) sampledLetters(ctx context.Context, counted deadletter.Facets) ([]deadletter.ID, error) {
 	queries := []query.Query{{}}
 	for _, f := range counted.Fields {
 		if query.Field(f.Field) == query.Type {

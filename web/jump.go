@@ -48,11 +48,11 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {
 		_, err := w.Store.GroupTitle(ctx, id)
-		return there(view.GroupURL(id), err)
+		return pageIfFound(view.GroupURL(id), err)
 	}
 	if id, ok := operationWritten(text); ok {
 		_, err := w.Store.Operation(ctx, id)
-		return there(view.OperationURL(id), err)
+		return pageIfFound(view.OperationURL(id), err)
 	}
 	q, err := query.Parse("id:"+text, query.Options{})
 	if err != nil || len(q.Terms) != 1 || len(q.Terms[0].Values) != 1 { // not an id
@@ -68,8 +68,9 @@ func (w *Web) named(ctx context.Context, text string) (page string, found bool, 
 	return view.LettersURL(q.String(), "", ""), true, nil
 }
 
-// there returns the page and true, or false if err says that the page's object does not exist.
-func there(page string, err error) (string, bool, error) {
+// pageIfFound returns the page and true, or false if err says that the page's object does not
+// exist.
+func pageIfFound(page string, err error) (string, bool, error) {
 	if errors.Is(err, deadletter.ErrNotFound) {
 		return "", false, nil
 	}

@@ -166,14 +166,14 @@ func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: now}
 	if !slices.ContainsFunc(fixed.Terms, func(t query.Term) bool { return t.Field == query.Before && !t.Not }) {
-		fixed = fixed.With(query.Before, written(now))
+		fixed = fixed.With(query.Before, queryTime(now))
 	}
 	all.Typed = fixed.String()
 	return all
 }
 
-// written formats a time as queries write it.
-func written(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// queryTime formats a time as queries write it.
+func queryTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // rangeOf returns a query's range of receipt times, as far as the menu can show it.
 func rangeOf(q query.Query) view.Range {
@@ -235,10 +235,10 @@ func (w *Web) histogram(ctx context.Context, q query.Query, r view.Range) (*view
 func between(q query.Query, from, to time.Time) query.Query {
 	q = q.With(query.Since).With(query.Before)
 	if !from.IsZero() {
-		q = q.With(query.Since, written(from))
+		q = q.With(query.Since, queryTime(from))
 	}
 	if !to.IsZero() {
-		q = q.With(query.Before, written(to))
+		q = q.With(query.Before, queryTime(to))
 	}
 	return q
 }

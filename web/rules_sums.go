@@ -57,7 +57,7 @@ func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	t.Letters++
 	t.Become = oneMore(t.Become, d.Outcome)
 
-	was, would := s.was(l), s.would(l, d)
+	was, would := s.realOutcome(l), s.triedOutcome(l, d)
 	f := s.fates[[2]view.Decided{was, would}]
 	if f == nil {
 		f = &fate{Fate: view.Fate{Was: was, Would: would, Same: asItIs(was, would)}}
@@ -74,9 +74,9 @@ func oneMore(of map[deadletter.RuleOutcome]int, o deadletter.RuleOutcome) map[de
 	return of
 }
 
-// was returns the real outcome of a letter. If the letter's rule is still in use, the outcome
-// includes the rule's current delays.
-func (s *sums) was(l *deadletter.Letter) view.Decided {
+// realOutcome returns the real outcome of a letter. If the letter's rule is still in use, the
+// outcome includes the rule's current delays.
+func (s *sums) realOutcome(l *deadletter.Letter) view.Decided {
 	v := view.Decided{State: l.State, Rule: l.Rule}
 	if l.State == deadletter.StateDead {
 		v.Severity = l.Severity
@@ -87,8 +87,8 @@ func (s *sums) was(l *deadletter.Letter) view.Decided {
 	return v
 }
 
-// would returns the outcome that the tried rules have for a letter.
-func (s *sums) would(l *deadletter.Letter, d rules.Decision) view.Decided {
+// triedOutcome returns the outcome that the tried rules have for a letter.
+func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided {
 	v := view.Decided{Rule: d.Rule, Outcome: d.Outcome}
 	if d.Outcome == deadletter.RuleDead {
 		v.Severity = d.Severity

@@ -38,7 +38,7 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 
 // tryText tries the rules in a form, and records mistakes by field.
 func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
-	set, notes, err := w.written(r.Context(), p.Try.Text)
+	set, notes, err := w.parseTriedRules(r.Context(), p.Try.Text)
 	var mistakes *config.Error
 	if errors.As(err, &mistakes) {
 		p.Try.Mistakes = mistakesIn(p.Try.Text, mistakes)

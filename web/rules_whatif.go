@@ -37,7 +37,7 @@ func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Se
 	short, stop := context.WithTimeout(ctx, whatIfTime)
 	defer stop()
 	for i := range rows {
-		l, d, err := w.wouldBe(short, by, set, rows[i].ID)
+		l, d, err := w.triedDecision(short, by, set, rows[i].ID)
 		switch {
 		case ctx.Err() != nil:
 			return out, ctx.Err()
@@ -69,10 +69,10 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 	return rows, err
 }
 
-// wouldBe returns the decision that the rules would make on a letter. It stops when ctx ends. It
-// returns an error if the principal by may not see the letter. A letter that has crashed dlo too
+// triedDecision returns the decision that the rules would make on a letter. It stops when ctx ends.
+// It returns an error if the principal by may not see the letter. A letter that has crashed dlo too
 // often is dead without a rule.
-func (w *Web) wouldBe(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
+func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
 	switch {

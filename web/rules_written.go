@@ -11,10 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// written parses the text of rules to try. It also returns notes about settings that the text
-// leaves out. It waits for its turn until ctx ends, because parsing a hostile text can take a
+// parseTriedRules parses the text of rules to try. It also returns notes about settings that the
+// text leaves out. It waits for its turn until ctx ends, because parsing a hostile text can take a
 // second.
-func (w *Web) written(ctx context.Context, text string) (*rules.Set, []string, error) {
+func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []string, error) {
 	done, err := w.turn(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -136,7 +136,7 @@ func differences(here, quiet values) []view.Different {
 				best = d
 			}
 		}
-		if telling(best, here.of, quiet.of) {
+		if significant(best, here.of, quiet.of) {
 			list = append(list, best)
 		}
 	}
@@ -170,10 +170,10 @@ func gap(d view.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
-// telling reports whether a difference is more than sampling noise. The difference must be at least
-// minGap. It must also be at least two and a half times the standard error of the difference
+// significant reports whether a difference is more than sampling noise. The difference must be at
+// least minGap. It must also be at least two and a half times the standard error of the difference
 // between the two shares.
-func telling(d view.Different, here, quiet int) bool {
+func significant(d view.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)

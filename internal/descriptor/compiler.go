@@ -74,9 +74,9 @@ func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 	return 0
 }
 
-// apart runs c in a process of its own, limited to the given seconds of processor time. The error
-// wraps ErrSchemaTooLarge if this time is not enough. If ctx ends, the error is ctx.Err().
-func (c *compilation) apart(ctx context.Context, seconds int) (*outcome, error) {
+// runProcess runs c in a process of its own, limited to the given seconds of processor time. The
+// error wraps ErrSchemaTooLarge if this time is not enough. If ctx ends, the error is ctx.Err().
+func (c *compilation) runProcess(ctx context.Context, seconds int) (*outcome, error) {
 	waiting, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
 	program, err := os.Executable()

@@ -18,7 +18,7 @@ func slow() *compilation {
 
 func TestACompilerThatTakesTooLongIsEnded(t *testing.T) {
 	t.Parallel()
-	if out, err := slow().apart(t.Context(), 1); !errors.Is(err, ErrSchemaTooLarge) || !strings.Contains(err.Error(), "more than 1 s to compile; upload a descriptor set") {
+	if out, err := slow().runProcess(t.Context(), 1); !errors.Is(err, ErrSchemaTooLarge) || !strings.Contains(err.Error(), "more than 1 s to compile; upload a descriptor set") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -27,7 +27,7 @@ func TestACompilerEndsWithWhoAsked(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if out, err := slow().apart(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) {
+	if out, err := slow().runProcess(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -35,7 +35,7 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
-	s, err := src.one(context.Background())
+	s, err := src.compileOne(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", deadletter.Visible(name), err)
 	}
@@ -43,8 +43,8 @@ func (r *Registry) AddSource(name string, fsys fs.FS) ([]string, error) {
 	return s.Types(), nil
 }
 
-// one compiles sources that must form a single tree without errors.
-func (s *sources) one(ctx context.Context) (*Schema, error) {
+// compileOne compiles sources that must form a single tree without errors.
+func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 	trees := s.trees()
 	switch {
 	case len(trees) == 0:
@@ -373,7 +373,7 @@ func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set 
 			c.Text[name] = text
 		}
 	}
-	out, err := c.apart(ctx, compileCPU)
+	out, err := c.runProcess(ctx, compileCPU)
 	if err != nil {
 		return nil, nil, err
 	}

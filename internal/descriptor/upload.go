@@ -62,7 +62,7 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 		return nil, err
 	}
 	s.text[fileName], s.imports[fileName], s.total = b, importsOf(b), len(b)
-	schema, err := s.one(ctx)
+	schema, err := s.compileOne(ctx)
 	if err == nil {
 		return schema, nil
 	}

@@ -1,6 +1,6 @@
 // Package identity determines who makes a request: a person whom a trusted proxy names in headers,
-// a user of dlo with a session, or the holder of a token. It gives
-// them the grants in the configuration.
+// a user of dlo with a session, or the holder of a token. It gives them the
+// grants in the configuration.
 package identity
 
 import (
@@ -225,7 +225,7 @@ func (p Proxy) Set() bool { return p.Unix || len(p.From) > 0 }
 
 // trusted reports whether a request comes from the proxy.
 func (i *Identity) trusted(r *http.Request) bool {
-	if !i.near(r) {
+	if !i.fromProxyAddress(r) {
 		return false
 	}
 	if i.Proxy.Secret == "" {
@@ -235,9 +235,9 @@ func (i *Identity) trusted(r *http.Request) bool {
 	return len(given) == 1 && subtle.ConstantTimeCompare([]byte(given[0]), []byte(i.Proxy.Secret)) == 1
 }
 
-// near reports whether a request comes from an address of the proxy, or from a socket of the
-// machine if the proxy uses one.
-func (i *Identity) near(r *http.Request) bool {
+// fromProxyAddress reports whether a request comes from an address of the proxy, or from a socket
+// of the machine if the proxy uses one.
+func (i *Identity) fromProxyAddress(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return i.Proxy.Unix
 	}
@@ -309,9 +309,9 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 	return known{deadletter.Principal{Name: name}, noPassword}, groups, nil
 }
 
-// twice is the error for a header that occurs more than once: a copy may have been smuggled past
-// the proxy.
-func twice(name string, n int) error {
+// duplicateHeaderError is the error for a header that occurs more than once: a copy may have been
+// smuggled past the proxy.
+func duplicateHeaderError(name string, n int) error {
 	return fmt.Errorf("the header %s is there %d times; the proxy has to replace what people send", name, n)
 }
 
@@ -322,7 +322,7 @@ func single(h http.Header, name string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", twice(name, len(values))
+		return "", duplicateHeaderError(name, len(values))
 	}
 	value := strings.TrimSpace(values[0])
 	if len(value) > maxName || !clean(value) {
@@ -341,7 +341,7 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 	}
 	values := h.Values(p.Groups)
 	if len(values) > 1 {
-		return nil, twice(p.Groups, len(values))
+		return nil, duplicateHeaderError(p.Groups, len(values))
 	}
 	var list []string
 	for group := range strings.SplitSeq(strings.Join(values, ""), ",") {

@@ -46,10 +46,10 @@ func Compose(o Office, d deadletter.Delivery) Message {
 	case n.Group != 0:
 		m.URL = o.link("/groups/" + n.Group.String())
 		m.Facts = []Fact{{factGroup, n.Group.String()}}
-		m.Title, m.Text = fmt.Sprintf("%s %s", n.Group, said(n.Kind)), lines(n.Text, textBytes)
+		m.Title, m.Text = fmt.Sprintf("%s %s", n.Group, kindWords(n.Kind)), lines(n.Text, textBytes)
 	default:
 		title, text, _ := strings.Cut(n.Text, "\n")
-		m.Title = cmp.Or(line(title, titleBytes), said(n.Kind))
+		m.Title = cmp.Or(line(title, titleBytes), kindWords(n.Kind))
 		if len(title) > len(m.Title) {
 			text = n.Text // so that the full text appears somewhere
 		}
@@ -90,8 +90,8 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.EventOperationFinished: "an operation is over",
 }
 
-// said describes a kind of notice in a few words, without the group of the notice.
-func said(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
+// kindWords describes a kind of notice in a few words, without the group of the notice.
+func kindWords(k deadletter.NoticeKind) string { return cmp.Or(sayings[k], "a notice") }
 
 // group fills in everything about a group.
 func (m *Message) group(o Office, g *deadletter.GroupRow) {
@@ -142,7 +142,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 
 // died describes how many letters of a group need people, where they died, and why.
 func died(g *deadletter.GroupRow) string {
-	s := came(g) + " in " + line(g.Queue, factBytes)
+	s := needyLetters(g) + " in " + line(g.Queue, factBytes)
 	if title := line(g.Title, titleBytes); title != "" {
 		s += ": " + title
 	}
@@ -160,8 +160,8 @@ func wait(letters int) string {
 	return ", " + number(letters) + " letters wait for people"
 }
 
-// came describes the letters of a group that need people.
-func came(g *deadletter.GroupRow) string {
+// needyLetters describes the letters of a group that need people.
+func needyLetters(g *deadletter.GroupRow) string {
 	switch {
 	case g.Count > 0 && g.Overdue > 0:
 		return counted(g.Count, "letter") + " dead and " + number(g.Overdue) + " overdue"

@@ -118,14 +118,14 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	if len(defs) > 0 {
 		c.name = string(defs[0].Desc.FullName())
 	}
-	c.told = d.Mask.said(c.name)
+	c.told = d.Mask.maskedText(c.name)
 	return c
 }
 
 // hide masks the name shown for a candidate if its property is masked. The name of a registered
 // type is always shown, because it comes from the schema.
 func (c *candidate) hide(m *Mask, property, value, name string) {
-	if len(c.defs) == 0 && m.told(property, value, name) != name {
+	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {
 		c.told = Masked
 	}
 }

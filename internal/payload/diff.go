@@ -196,7 +196,7 @@ func ends(a, b []string) (head, tail int) {
 
 // diffWords marks the differences between two lines.
 func diffWords(before, after string) (removed, added []Span) {
-	before, after, left, right := apart(before, after)
+	before, after, left, right := trimCommonEnds(before, after)
 	a, b := wordsOf(before), wordsOf(after)
 	head, tail := ends(a, b)
 	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
@@ -224,8 +224,8 @@ func diffWords(before, after string) (removed, added []Span) {
 	return x.short(), y.short()
 }
 
-// apart removes the common parts at both ends of two long lines, in whole words.
-func apart(before, after string) (a, b, left, right string) {
+// trimCommonEnds removes the common parts at both ends of two long lines, in whole words.
+func trimCommonEnds(before, after string) (a, b, left, right string) {
 	if len(before)+len(after) <= maxWordsOf {
 		return before, after, "", ""
 	}

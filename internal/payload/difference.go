@@ -56,8 +56,8 @@ func (w *patchWriter) op(name, path string, value *jsonNode) {
 	w.b.WriteByte('}')
 }
 
-// gone writes a test and then an operation for an existing value.
-func (w *patchWriter) gone(name, path string, was, value *jsonNode) {
+// replaceOrRemove writes a test and then an operation for an existing value.
+func (w *patchWriter) replaceOrRemove(name, path string, was, value *jsonNode) {
 	if !was.hides {
 		w.op("test", path, was)
 	}
@@ -68,11 +68,11 @@ func (w *patchWriter) compare(a, b *jsonNode, path string) {
 	switch {
 	case a.kind != b.kind || !isContainer(a.kind) || a.masked:
 		if !sameJSON(a, b) {
-			w.gone("replace", path, a, b)
+			w.replaceOrRemove("replace", path, a, b)
 		}
 	case a.kind == '[':
 		if len(a.items) != len(b.items) {
-			w.gone("replace", path, a, b)
+			w.replaceOrRemove("replace", path, a, b)
 			return
 		}
 		for i := range a.items {
@@ -89,7 +89,7 @@ func (w *patchWriter) compare(a, b *jsonNode, path string) {
 			if j >= 0 {
 				w.compare(a.items[i], b.items[j], inner)
 			} else {
-				w.gone("remove", inner, a.items[i], nil)
+				w.replaceOrRemove("remove", inner, a.items[i], nil)
 			}
 		}
 		for j := range b.names {

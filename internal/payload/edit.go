@@ -248,12 +248,12 @@ func (s *editing) openJSON() error {
 		return notEditable("it has no JSON")
 	}
 	var err error
-	s.tree, err = s.both(s.doc, s.plain)
+	s.tree, err = s.markedTree(s.doc, s.plain)
 	return err
 }
 
-// both returns a document's JSON and marks the values that a mask hides.
-func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
+// markedTree returns a document's JSON and marks the values that a mask hides.
+func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
 	tree, err := parseJSON(plain.JSON, s.trees)
 	if err != nil {
 		why := err.Error()
@@ -265,7 +265,7 @@ func (s *editing) both(shown, plain *Document) (*jsonNode, error) {
 	if shown.JSON == plain.JSON { // saves one tree
 		return tree, overlay(tree, tree)
 	}
-	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, again: true}).parse()
+	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, allowDuplicates: true}).parse()
 	if err == nil {
 		err = overlay(tree, masked)
 	}
@@ -333,7 +333,7 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	if after.Kind != s.doc.Kind || after.JSON == "" {
 		return nil, &EditError{Message: fmt.Sprintf("the new body has %s and would be too large to show as JSON: replace the body as a whole", deadletter.Bytes(len(inner)))}
 	}
-	tree, err := s.both(after, s.read(inner, false))
+	tree, err := s.markedTree(after, s.read(inner, false))
 	if err != nil {
 		return nil, err
 	}

@@ -143,11 +143,11 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 // jsonParser parses JSON that a person wrote. It accepts exactly the JSON that RFC 8259 allows,
 // except for objects with duplicate names.
 type jsonParser struct {
-	src    string
-	at     int
-	path   []string
-	budget *budget.Budget
-	again  bool // duplicate names are allowed, because masked names can look alike
+	src             string
+	at              int
+	path            []string
+	budget          *budget.Budget
+	allowDuplicates bool // duplicate names are allowed, because masked names can look alike
 }
 
 // parseJSON returns the tree of a text, or an *EditError with the position of the first mistake.
@@ -239,14 +239,14 @@ func (p *jsonParser) object(n *jsonNode, depth int) error {
 	}
 	for {
 		if p.peek() != '"' {
-			return p.fail(p.at, p.instead("a name in double quotes is expected"))
+			return p.fail(p.at, p.withReason("a name in double quotes is expected"))
 		}
 		name := jsonName{from: p.at}
 		var err error
 		if name.raw, name.text, err = p.string(); err != nil {
 			return err
 		}
-		if i := n.find(name.text); i >= 0 && !p.again {
+		if i := n.find(name.text); i >= 0 && !p.allowDuplicates {
 			line, _ := position(p.src, n.names[i].from)
 			p.path = append(p.path, name.text)
 			return p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: remove one", line))
@@ -258,7 +258,7 @@ func (p *jsonParser) object(n *jsonNode, depth int) error {
 			n.reindex()
 		}
 		if p.peek() != ':' {
-			return p.fail(p.at, p.instead("a colon is missing after the name"))
+			return p.fail(p.at, p.withReason("a colon is missing after the name"))
 		}
 		p.at++
 		p.path = append(p.path, name.text)
@@ -304,14 +304,14 @@ func (p *jsonParser) item(n *jsonNode, depth int, end byte, of string) (last boo
 		}
 		return false, nil
 	}
-	return false, p.fail(p.at, p.instead("a comma or "+string(end)+" is missing"))
+	return false, p.fail(p.at, p.withReason("a comma or "+string(end)+" is missing"))
 }
 
 // element returns a list element as written in paths.
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// instead adds the reason to an error message if the text at the position explains the mistake.
-func (p *jsonParser) instead(message string) string {
+// withReason adds the reason to an error message if the text at the position explains the mistake.
+func (p *jsonParser) withReason(message string) string {
 	switch {
 	case p.at == len(p.src):
 		return message + ": the text ends here"
@@ -420,14 +420,14 @@ func (p *jsonParser) word(n *jsonNode) error {
 		p.at = from
 		switch n.raw {
 		case "":
-			return p.fail(from, p.instead("a value is expected"))
+			return p.fail(from, p.withReason("a value is expected"))
 		case "NaN", "Infinity", "-Infinity":
 			return p.fail(from, "JSON has no such number; a field of type double or float takes it in double quotes")
 		}
 		if c := n.raw[0]; c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' {
 			return p.fail(from, "this is not a JSON number: digits without a leading zero, then a fraction or an exponent")
 		}
-		return p.fail(from, p.instead("this is not JSON: texts need double quotes"))
+		return p.fail(from, p.withReason("this is not JSON: texts need double quotes"))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 	walk := func(limit int, merged bool, hide func(from, to int)) bool {
 		at := at.fresh()
 		w := &hiding{types: def.Types, whole: cap(body), limit: limit, hide: hide, merged: merged}
-		w.message(body, def.Desc, at.in(def.Desc), 0)
+		w.message(body, def.Desc, at.inside(def.Desc), 0)
 		return w.merged
 	}
 	found := func(int, int) { any = true }
@@ -90,7 +90,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 			}
 		}
 		if inner := at; fd != nil && fd.Kind() == protoreflect.GroupKind && typ == protowire.StartGroupType {
-			if inner = at.field(fd).in(fd.Message()); !inner.hidden {
+			if inner = at.field(fd).inside(fd.Message()); !inner.hidden {
 				b = w.message(v, fd.Message(), inner, depth+1)
 				continue
 			}
@@ -132,7 +132,7 @@ func (w *hiding) any(urls, contents [][]byte, md protoreflect.MessageDescriptor,
 		return
 	}
 	if inner != nil {
-		if at = at.in(inner); at.hidden {
+		if at = at.inside(inner); at.hidden {
 			w.all(contents[len(contents)-1])
 			return
 		}
@@ -189,7 +189,7 @@ func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.
 
 // submessage walks the content of a message at a spot.
 func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot, depth int) {
-	at = at.in(md)
+	at = at.inside(md)
 	if at.hidden {
 		w.all(p)
 		return

@@ -41,9 +41,9 @@ func (m *Mask) hides() bool {
 // configuration.
 func (d *Decoder) Hides() bool { return d.Mask.hides() }
 
-// told returns a part of one of the letter's properties in the form in which it may be shown. The
-// part is masked if the property as shown no longer contains it.
-func (m *Mask) told(property, value, part string) string {
+// maskedPart returns a part of one of the letter's properties in the form in which it may be shown.
+// The part is masked if the property as shown no longer contains it.
+func (m *Mask) maskedPart(property, value, part string) string {
 	if m == nil || m.Property == nil || value == "" || part == "" {
 		return part
 	}
@@ -51,30 +51,30 @@ func (m *Mask) told(property, value, part string) string {
 	if masked && !strings.Contains(strings.ToLower(shown), strings.ToLower(part)) {
 		return Masked
 	}
-	return m.said(part)
+	return m.maskedText(part)
 }
 
-// said returns a text about a body in which everything that the patterns match is hidden.
-func (m *Mask) said(text string) string {
+// maskedText returns a text about a body in which everything that the patterns match is hidden.
+func (m *Mask) maskedText(text string) string {
 	if m != nil && m.Text != nil {
 		text, _ = m.Text(text)
 	}
 	return text
 }
 
-// begun is the part of the rules that applies to messages of a type.
-type begun struct {
+// typeRules is the part of the rules that applies to messages of a type.
+type typeRules struct {
 	all   bool
 	paths []deadletter.FieldPath // relative to the message
 }
 
-func (m *Mask) begin(name string) begun {
-	var b begun
+func (m *Mask) begin(name string) typeRules {
+	var b typeRules
 	for _, f := range m.Fields {
 		switch {
 		case f.Type != "" && !deadletter.Glob(f.Type, name, true):
 		case len(f.Path) == 0:
-			return begun{all: true}
+			return typeRules{all: true}
 		default:
 			b.paths = append(b.paths, f.Path)
 		}

@@ -161,7 +161,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 			r.leave(t.name)
 			continue
 		}
-		if !c.as(t.shape, &e) {
+		if !c.fits(t.shape, &e) {
 			continue
 		}
 		score := e.score()
@@ -229,7 +229,7 @@ func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string,
 		x := &m.compared[best]
 		t := &types.types[x.id]
 		var e evidence
-		c.as(t.shape, &e)
+		c.fits(t.shape, &e)
 		why, score := e.words(), shapeMost*min(1, x.rank)
 		if x.prior > 0 {
 			why = append(why, "used here before")
@@ -279,7 +279,7 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 			continue
 		}
 		var one evidence
-		if c.as(t.shape, &one); one.score() > score || best == nil {
+		if c.fits(t.shape, &one); one.score() > score || best == nil {
 			e, best, score = one, t, one.score()
 		}
 	}

@@ -115,7 +115,7 @@ func TestComparisonDoesNotAllocate(t *testing.T) {
 		m.outline.of(&m.tree)
 		c := comparison{tree: &m.tree, unread: int64(len(body))}
 		for i := range x.types {
-			if !m.outline.refuses(&x.signatures[i], c.unread) && c.as(x.types[i].shape, &e) {
+			if !m.outline.refuses(&x.signatures[i], c.unread) && c.fits(x.types[i].shape, &e) {
 				_ = e.score()
 			}
 		}

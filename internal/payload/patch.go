@@ -117,7 +117,7 @@ func (p *patching) apply() error {
 		if p.op = op; op.kind != '{' {
 			return p.fail("", `an operation is an object: { "op": "replace", "path": "/name", "value": 1 }`)
 		}
-		if err := p.one(); err != nil {
+		if err := p.applyOne(); err != nil {
 			return err
 		}
 	}
@@ -160,8 +160,8 @@ const testsMasked = "this value is masked, or has something masked in it: it can
 
 const inMasked = "this value is masked, so nothing in it can be changed: replace or remove it as a whole"
 
-// one applies one operation.
-func (p *patching) one() error {
+// applyOne applies one operation.
+func (p *patching) applyOne() error {
 	kind, err := p.member("op")
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func (r *reading) read() {
 	}
 	if len(r.named) == 0 {
 		if r.declaresProtobuf() {
-			media, _ := cut(visible(r.Mask.told("content-type", r.hints.ContentType, r.media), ""), 100)
+			media, _ := cut(visible(r.Mask.maskedPart("content-type", r.hints.ContentType, r.media), ""), 100)
 			doc.problem(media + " names no type, and no binding fits")
 			doc.step(false, "protobuf: "+doc.Problem)
 		} else {

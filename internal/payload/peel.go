@@ -66,7 +66,7 @@ func encodings(s string) []string {
 
 // toldEncoding returns a content encoding's name after masking.
 func (r *reading) toldEncoding(name string) string {
-	return r.Mask.told("content-encoding", r.hints.ContentEncoding, name)
+	return r.Mask.maskedPart("content-encoding", r.hints.ContentEncoding, name)
 }
 
 // peelNamed undoes one encoding named by the letter.
@@ -154,7 +154,7 @@ func (r *reading) peelOnce() bool {
 		doc.step(false, "gzip, zstd, snappy: no magic bytes")
 		return false
 	}
-	out := r.worth(shape.text)
+	out := r.decodeIfMeaningful(shape.text)
 	switch {
 	case doc.TooLarge:
 		return false
@@ -187,8 +187,9 @@ func (r *reading) layer(l Layer, out []byte, how string) bool {
 	return true
 }
 
-// worth decodes base64 text if the result is meaningful. It returns nil if the result is noise.
-func (r *reading) worth(text []byte) []byte {
+// decodeIfMeaningful decodes base64 text if the result is meaningful. It returns nil if the result
+// is noise.
+func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	// The first bytes are enough to detect most noise. That avoids decoding a large body that
 	// merely looks like base64.
 	var head [768]byte

@@ -73,7 +73,7 @@ func (p *place) enter(name string, r *jsonReader) place {
 		p.spot = p.spot.unread(nil)
 		return inner
 	}
-	p.spot = p.spot.content(p.any).in(md)
+	p.spot = p.spot.content(p.any).inside(md)
 	p.md = md
 	return inner
 }
@@ -158,7 +158,7 @@ func (p *place) value(fd protoreflect.FieldDescriptor) {
 
 // describe records that p holds messages of a type.
 func (p *place) describe(md protoreflect.MessageDescriptor) {
-	p.spot = p.spot.in(md)
+	p.spot = p.spot.inside(md)
 	switch name := md.FullName(); {
 	case name == "google.protobuf.Any":
 		p.any = md

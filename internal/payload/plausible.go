@@ -115,7 +115,7 @@ func (m *Mask) names(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 }
 
 // leads reports whether the rules for a type may concern one of its fields.
-func (b begun) leads(md protoreflect.MessageDescriptor) bool {
+func (b typeRules) leads(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
 		fields := md.Fields()

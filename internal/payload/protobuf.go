@@ -173,7 +173,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 			doc.Fields = []Node{n}
 		}
 	} else {
-		doc.Fields = t.message(m, at.in(def.Desc), whole)
+		doc.Fields = t.message(m, at.inside(def.Desc), whole)
 	}
 	doc.Notes = append(doc.Notes, t.notes()...)
 	doc.Masked = doc.Masked || t.masked

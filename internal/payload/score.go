@@ -106,8 +106,8 @@ type comparison struct {
 	visits int64 // nodes and elements examined, for all types
 }
 
-// as reports whether the tree can be read as the type at all. It fills e with the evidence.
-func (c *comparison) as(s *shape, e *evidence) bool {
+// fits reports whether the tree can be decoded as the type at all. It fills e with the evidence.
+func (c *comparison) fits(s *shape, e *evidence) bool {
 	*e = evidence{bytes: c.tree.bytes, parts: s.parts}
 	return c.message(s, 0, int32(len(c.tree.nodes)), e, true)
 }

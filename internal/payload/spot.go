@@ -21,9 +21,9 @@ type spot struct {
 // masking describes everything that is hidden in one body.
 type masking struct {
 	*Mask
-	redacts bool                                     // a field of its types has debug_redact
-	others  []*descriptor.Resolver                   // other definitions of the type: what they redact is hidden, too
-	begun   map[protoreflect.MessageDescriptor]begun // for the types seen so far
+	redacts bool                                         // a field of its types has debug_redact
+	others  []*descriptor.Resolver                       // other definitions of the type: what they redact is hidden, too
+	begun   map[protoreflect.MessageDescriptor]typeRules // for the types seen so far
 }
 
 // rootSpot returns the spot of the current body. defs are the definitions of its type, starting
@@ -75,15 +75,15 @@ func (s spot) apply(value string) (string, bool) {
 	return shown, true
 }
 
-// in returns the spot inside a message of a type.
-func (s spot) in(md protoreflect.MessageDescriptor) spot {
+// inside returns the spot inside a message of a type.
+func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	if s.hidden || s.m.Mask == nil || len(s.m.Fields) == 0 {
 		return s
 	}
 	b, ok := s.m.begun[md]
 	if !ok {
 		if s.m.begun == nil {
-			s.m.begun = make(map[protoreflect.MessageDescriptor]begun)
+			s.m.begun = make(map[protoreflect.MessageDescriptor]typeRules)
 		}
 		b = s.m.begin(string(md.FullName()))
 		s.m.begun[md] = b
@@ -104,7 +104,7 @@ func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 		s.hidden = true
 	case len(s.open) == 0 || unwraps(fd):
 	default:
-		return s.to(string(fd.Name()), fd.JSONName(), int32(fd.Number()))
+		return s.follow(string(fd.Name()), fd.JSONName(), int32(fd.Number()))
 	}
 	return s
 }
@@ -125,12 +125,12 @@ func (s spot) redacted(fd protoreflect.FieldDescriptor) bool {
 }
 
 // member returns the spot of a JSON object's member, without a schema.
-func (s spot) member(name string) spot { return s.to(name, name, 0) }
+func (s spot) member(name string) spot { return s.follow(name, name, 0) }
 
 // entry returns the spot of a map entry. Rules may name the entry's key, or skip the key as they
 // skip list indices. Members of a google.protobuf.Struct have to be named.
 func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
-	next := s.to(key, key, 0)
+	next := s.follow(key, key, 0)
 	if !next.hidden && len(s.open) > 0 && !unwraps(fd) {
 		next.open = append(slices.Clip(next.open), s.open...)
 	}
@@ -150,7 +150,7 @@ func (s spot) unknown(fd protoreflect.FieldDescriptor, num int32) spot {
 	if fd != nil {
 		s = s.field(fd)
 	} else {
-		s = s.to("", "", num)
+		s = s.follow("", "", num)
 	}
 	s.hidden = s.hidden || len(s.open) > 0
 	return s
@@ -178,9 +178,9 @@ func (s spot) unread(md protoreflect.MessageDescriptor) spot {
 	return s
 }
 
-// to returns the spot that a name leads to. A rule may use the name in the schema, the JSON name or
-// the number.
-func (s spot) to(name, json string, number int32) spot {
+// follow returns the spot to which a name leads. A rule may use the name in the schema, the JSON
+// name or the number.
+func (s spot) follow(name, json string, number int32) spot {
 	if s.hidden || len(s.open) == 0 {
 		return s
 	}

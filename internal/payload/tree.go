@@ -427,7 +427,7 @@ func (t *tree) any(n *Node, m protoreflect.Message, at spot, parts []Range) {
 			n.Children = append(n.Children, c)
 		}
 	} else {
-		n.Children = t.message(inner, at.in(md), in)
+		n.Children = t.message(inner, at.inside(md), in)
 	}
 	n.Children = append(n.Children, t.items(t.unknowns(nil, m, there), m.Descriptor(), around)...)
 }

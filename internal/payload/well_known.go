@@ -16,7 +16,7 @@ import (
 // another definition is shown like any other message.
 func (t *tree) submessage(n *Node, m protoreflect.Message, at spot, parts []Range) {
 	md := m.Descriptor()
-	at = at.in(md)
+	at = at.inside(md)
 	if n.Type == "" {
 		n.Type = string(md.Name())
 	}

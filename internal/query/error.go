@@ -24,9 +24,9 @@ func mistake(pos int, format string, args ...any) *Error {
 // shown returns text from a query in a form that is safe in errors.
 func shown(s string) string { return deadletter.Visible(deadletter.Cut(s, 40)) }
 
-// near returns " (did you mean X?)" for the most similar name if that name differs by only a few
-// changes. Otherwise it returns "".
-func near(to string, names []string) string {
+// didYouMean returns " (did you mean X?)" for the most similar name if that name differs by only a
+// few changes. Otherwise it returns "".
+func didYouMean(to string, names []string) string {
 	to = deadletter.Cut(to, 40)
 	best, fewest := "", max(1, len(to)/3)+1
 	for _, n := range names {

@@ -135,7 +135,7 @@ func (p *parser) field(t *Term, text string) error {
 		for i, f := range p.o.Fields {
 			list[i] = string(f)
 		}
-		meant := near(strings.ToLower(head), list)
+		meant := didYouMean(strings.ToLower(head), list)
 		if meant == "" && p.o.Body != nil && p.o.Body(text) {
 			meant = " (did you mean body." + shown(text) + "?)"
 		}

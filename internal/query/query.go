@@ -113,7 +113,7 @@ func (q Query) With(f Field, values ...string) Query {
 		if len(put) == 0 || field == Words {
 			put = append(put, Term{Field: field, Name: name})
 		}
-		put[len(put)-1].add(exactly(field, v))
+		put[len(put)-1].add(literalValue(field, v))
 	}
 	var out Query
 	placed := false

@@ -72,9 +72,9 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 // literally returns the value that means exactly s.
 func literally(s string) Value { return Value{Raw: s, Pattern: []string{s}} }
 
-// exactly returns the value that s has in a query for a field, with literal stars. If the field
-// does not accept s, the value is s unchanged, so that Parse rejects it.
-func exactly(f Field, s string) Value {
+// literalValue returns the value that s has in a query for a field, with literal stars. If the
+// field does not accept s, the value is s unchanged, so that Parse rejects it.
+func literalValue(f Field, s string) Value {
 	if f == Words {
 		return literally(s)
 	}
@@ -89,7 +89,7 @@ func enumerated(f Field, raw string) (Value, error) {
 	e := enumerations[f]
 	value := strings.ToLower(raw)
 	if !slices.Contains(e.values, value) {
-		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, shown(raw), near(value, e.values), strings.Join(e.values, ", "))
+		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, shown(raw), didYouMean(value, e.values), strings.Join(e.values, ", "))
 	}
 	return literally(value), nil
 }
@@ -107,7 +107,7 @@ func operation(raw string) (Value, error) {
 		results := texts(deadletter.Results)
 		i := slices.Index(results, strings.ToLower(result))
 		if i < 0 {
-			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", shown(result), near(strings.ToLower(result), results), strings.Join(results, ", "))
+			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", shown(result), didYouMean(strings.ToLower(result), results), strings.Join(results, ", "))
 		}
 		v = literally(id.String() + "/" + results[i])
 		v.Op, v.Result = id, deadletter.Results[i]

@@ -17,7 +17,7 @@ func (s *Set) decide(rule *Rule, f Facts) Decision {
 	if d.Notify = rule.Notify; d.Notify == nil {
 		d.Notify = s.Default.Notify
 	}
-	s.becomes(rule, f, &d)
+	s.fillOutcome(rule, f, &d)
 	if rule != &s.Default {
 		d.Why = fmt.Sprintf("rule %s: %s", rule.Name, d.Why)
 	}
@@ -34,16 +34,16 @@ func (s *Set) first(f Facts) *Rule {
 	return &s.Default
 }
 
-// becomes fills in the outcome that a rule has for a letter, and the reason.
-func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
+// fillOutcome fills in the outcome that a rule has for a letter, and the reason.
+func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 	retry := s.Retries(rule, f.Reason)
 	retries, used := retry.Count(), f.used()
 	switch {
 	case rule.Discard:
 		d.Outcome, d.Why = deadletter.RuleDiscard, "discarded as known noise"
-	case !s.own(rule) && unrefused(f.Reason) && rule != &s.Default:
+	case !s.own(rule) && diedUnrejected(f.Reason) && rule != &s.Default:
 		d.Why = fmt.Sprintf("reason %s: no retry, because the rule has none of its own", f.Reason)
-	case !s.own(rule) && unrefused(f.Reason):
+	case !s.own(rule) && diedUnrejected(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
 		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
@@ -62,7 +62,7 @@ func (s *Set) becomes(rule *Rule, f Facts, d *Decision) {
 // Retries returns the back-off that a rule of the set applies to letters that died for the given
 // reason. It is never nil.
 func (s *Set) Retries(rule *Rule, reason string) *Retry {
-	if rule.Discard || !s.own(rule) && unrefused(reason) {
+	if rule.Discard || !s.own(rule) && diedUnrejected(reason) {
 		return &Retry{}
 	}
 	return cmp.Or(rule.Retry, s.Default.Retry, &Retry{})
@@ -71,9 +71,9 @@ func (s *Set) Retries(rule *Rule, reason string) *Retry {
 // own reports whether a rule has its own back-off, which applies to every reason.
 func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Default }
 
-// unrefused reports whether a letter died although no worker rejected it, because it waited too
-// long or because the queue was full.
-func unrefused(reason string) bool { return reason == "expired" || reason == "maxlen" }
+// diedUnrejected reports whether a letter died although no worker rejected it, because it waited
+// too long or because the queue was full.
+func diedUnrejected(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
 // Explain says for every rule whether a letter matches it, and gives the result of each clause. The
 // rules are in order, with the default last.

@@ -124,7 +124,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 	if len(report.Gaps) > 0 {
 		report.Findings = keep(report.Findings, s.reports[i].Findings, &snapshot)
 	}
-	since(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
+	keepFirstTimes(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
 	s.reports[i], s.read[i] = report, &snapshot
 }
 
@@ -189,9 +189,9 @@ func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Fin
 	return found
 }
 
-// since sets the time at which each finding was first found. A finding that was found before keeps
-// its time.
-func since(found, before []topology.Finding, now time.Time) {
+// keepFirstTimes sets the time at which each finding was first found. A finding that was found
+// before keeps its time.
+func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind
 		queue string

@@ -436,7 +436,7 @@ func comparedTable(p ComparePage, caption string, fields []ComparedField) templ.
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = broken(r.Name).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = breakableName(r.Name).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

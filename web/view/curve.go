@@ -47,8 +47,8 @@ const (
 // curveTicks are the possible labels of the time axis, in seconds.
 var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
 
-// after formats seconds for people, for example 10 s, 1 min 50 s or 1,000 years.
-func after(seconds float64) string {
+// secondsWords formats seconds for people, for example 10 s, 1 min 50 s or 1,000 years.
+func secondsWords(seconds float64) string {
 	if seconds >= 2*year {
 		return Number(int(seconds/year), "year", "years")
 	}
@@ -86,7 +86,7 @@ func (a axis) ticks() []tick {
 	last := math.Inf(-1)
 	for _, t := range curveTicks {
 		if x := a.x(t); t >= a.from && t <= a.to && x-last >= 44 {
-			out = append(out, tick{X: number(x), Text: after(t)})
+			out = append(out, tick{X: number(x), Text: secondsWords(t)})
 			last = x
 		}
 	}
@@ -125,7 +125,7 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 			d.Band = fmt.Sprintf("M%s %sh%sv16h-%sz", number(from), number(y-8), number(max(to-from, 1)), number(max(to-from, 1)))
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
-			d.Label = Count(p.n) + ": after " + after(p.at)
+			d.Label = Count(p.n) + ": after " + secondsWords(p.at)
 			// A rising line leaves room above the line to the left of a point, and below it to the
 			// right.
 			d.LX, d.LY, d.At = number(x-9), number(y-9), "end"
@@ -159,11 +159,11 @@ func (c Curve) words(then string) string {
 	}
 	times := make([]string, len(said))
 	for i, p := range said {
-		times[i] = after(p.at)
+		times[i] = secondsWords(p.at)
 	}
 	text := "After " + enumerated(times)
 	if rest := c.points[len(said):]; len(rest) > 0 {
-		text += ", and so on; retry " + Count(c.Count) + " after " + after(rest[len(rest)-1].at)
+		text += ", and so on; retry " + Count(c.Count) + " after " + secondsWords(rest[len(rest)-1].at)
 	}
 	if c.Jitter > 0 {
 		each := ", each with "

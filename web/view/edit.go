@@ -114,8 +114,8 @@ func EditURL(id deadletter.ID, q string, received bool) string {
 	return address("/letters/"+url.PathEscape(string(id))+"/edit", "q", carried(q), "from", from)
 }
 
-// again returns the URL of this page with the unedited text.
-func (p EditPage) again() string {
+// originalURL returns the URL of this page with the unedited text.
+func (p EditPage) originalURL() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
 

@@ -76,9 +76,9 @@ func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID
 	return same
 }
 
-// broken writes a name that breaks only after its separators, if possible. It is not a templ
+// breakableName writes a name that breaks only after its separators, if possible. It is not a templ
 // component because templ puts white space between nodes.
-func broken(name string) templ.Component {
+func breakableName(name string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
 		for name != "" {

@@ -51,7 +51,7 @@ func TestNamesBreakAtTheirSeparators(t *testing.T) {
 		"com.example.Mail": "com.<wbr>example.<wbr>Mail", "x-death": "x-<wbr>death", "a<b>.c": "a&lt;b&gt;.<wbr>c", "end.": "end.", "": "", "é/é": "é/<wbr>é",
 	} {
 		var b strings.Builder
-		if err := broken(name).Render(t.Context(), &b); err != nil || b.String() != want {
+		if err := breakableName(name).Render(t.Context(), &b); err != nil || b.String() != want {
 			t.Errorf("%q: %q, want %q, %v", name, b.String(), want, err)
 		}
 	}

@@ -41,7 +41,7 @@ func sharedValues(g GroupView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = broken(line(s.Field, 60)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = breakableName(line(s.Field, 60)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -547,7 +547,7 @@ func groupDifferent(g GroupView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = broken(line(d.Field, 60)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = breakableName(line(d.Field, 60)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -232,7 +232,7 @@ func groupHeading(g GroupView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = broken(s.typ).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = breakableName(s.typ).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -229,8 +229,9 @@ func (p LetterPage) backTo() string {
 	return "state:dead"
 }
 
-// again reports whether the letter came back with other headers than it had when it first arrived.
-func (p LetterPage) again() bool {
+// headersChanged reports whether the letter came back with other headers than it had when it first
+// arrived.
+func (p LetterPage) headersChanged() bool {
 	if len(p.Letter.Arrived.Headers) == 0 {
 		return false
 	}

@@ -653,7 +653,7 @@ func field(p LetterPage, n TreeNode) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = broken(n.key()).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = breakableName(n.key()).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

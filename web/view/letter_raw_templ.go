@@ -329,7 +329,7 @@ func headersTab(p LetterPage) templ.Component {
 			templ_7745c5c3_Var10 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		again := p.again()
+		again := p.headersChanged()
 		if again {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<div class=\"panel-head\"><h2>As last returned</h2></div>")
 			if templ_7745c5c3_Err != nil {
@@ -414,7 +414,7 @@ func headerTable(p LetterPage, caption string, props deadletter.Properties, budg
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = broken(r.Name).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = breakableName(r.Name).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -850,7 +850,7 @@ func letterRow(p LettersPage, r deadletter.Row) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = broken(queueName(r.Queue)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = breakableName(queueName(r.Queue)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -98,8 +98,8 @@ func backWord(address string) string {
 // LookEvery is how often a page without scripts reloads if a person requested it.
 const LookEvery = 5 * time.Second
 
-// again returns the URL of this page. If every is not 0, the page reloads automatically.
-func (p OperationPage) again(every time.Duration) string {
+// reloadURL returns the URL of this page. If every is not 0, the page reloads automatically.
+func (p OperationPage) reloadURL(every time.Duration) string {
 	look := ""
 	if every > 0 {
 		look = every.String()

@@ -130,7 +130,7 @@ func Operation(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Done != nil {
-				templ_7745c5c3_Err = done(*p.Done, p.again(0)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = done(*p.Done, p.reloadURL(0)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
