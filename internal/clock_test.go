@@ -20,7 +20,7 @@ var readsClock = map[string]string{
 	"requeue/clock.go jumped": "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size": "measures how long a question took",
 	"query/parse.go Parse":    "the default of Options.Now, which is a time",
-	"query/values.go exactly": "a relative time keeps its text, which Parse reads with the right clock",
+	"query/values.go literalValue": "a relative time keeps its text, which Parse reads with the right clock",
 }
 
 // TestTheClockIsGiven checks that the rooms that decide by time never read the system clock. In the
