@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// clocked lists the work rooms, and the pure rooms that handle times. The clock is passed to their
-// code as a function.
+// clocked lists the work rooms, and the pure rooms that handle times. Their code gets the clock as
+// a function.
 var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
 
-// readsClock lists the functions in the clocked rooms that read the system clock anyway, and why.
+// readsClock lists the functions in the clocked rooms that read the system clock anyway, with the
+// reasons.
 var readsClock = map[string]string{
 	"requeue/clock.go jumped": "compares the clock that is given with the one that nobody can set",
 	"notify/digester.go Size": "measures how long a question took",
@@ -24,8 +25,9 @@ var readsClock = map[string]string{
 }
 
 // TestTheClockIsGiven checks that the rooms that decide by time never read the system clock. In the
-// broker code, a reading of the clock must not be converted to a number or rounded. That would drop
-// the monotonic part of the time.Time, and dlo would then wait for a clock that was set back.
+// broker code, a time read from the clock must not be converted to a number or rounded. That would
+// drop the monotonic part of the time.Time. If the clock was then set back, dlo would wait for it
+// to catch up.
 func TestTheClockIsGiven(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}

@@ -65,7 +65,7 @@ func TestProseFits(t *testing.T) {
 	})
 }
 
-// sources reads the files of the project, those of the folders .ci and .github as well.
+// sources reads the files of the project, including those in the folders .ci and .github.
 func sources(t *testing.T, visit func(path string, lines []string)) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

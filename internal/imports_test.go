@@ -23,8 +23,8 @@ type room struct{ name, is, imports string }
 
 // rooms lists all packages and their allowed imports. Imports point down: from the program to the
 // wiring and the command line, to faces, to work, to the pure rooms. Work and faces never import
-// the adapters (store, rabbitmq); adapters never import work. Work rooms never import each other:
-// each declares the methods that it needs, and internal/server asserts that they match.
+// the adapters (store, rabbitmq), and adapters never import work. Work rooms never import each
+// other. Each declares the methods that it needs, and internal/server asserts that they match.
 // docs/architecture.md contains this table; go test ./internal -update writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
@@ -125,7 +125,8 @@ var neverLinked = map[string][]string{
 	"internal/api":        {"net/http"},
 }
 
-// noHTTP lists packages that do not import net/http themselves. What templ links does not matter.
+// noHTTP lists packages that do not import net/http directly. An indirect import through templ does
+// not matter.
 var noHTTP = []string{"web/view", "static", "internal/payload", "internal/deadletter", "internal/api"}
 
 func TestWhatIsNeverLinked(t *testing.T) {

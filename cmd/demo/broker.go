@@ -106,8 +106,8 @@ func (b *broker) describe() string {
 	return fmt.Sprintf("RabbitMQ %s, a private node: %s (guest, guest)", b.node.Version(), b.node.ManagementURL())
 }
 
-// stop ends the private node. An existing broker keeps running; tidy removes what the demo created
-// there.
+// stop ends the private node. An existing broker keeps running, and tidy removes what the demo
+// created on it.
 func (b *broker) stop() {
 	if b.connection != nil {
 		b.connection.Close()
@@ -118,8 +118,8 @@ func (b *broker) stop() {
 }
 
 // tidy removes everything that the demo created on an existing broker. Call it after dlo has ended.
-// It opens a new connection, so it does not depend on the services' connection. It finds the queues
-// that dlo used in the notes beside the store in folder.
+// It opens a new connection, so that it does not depend on the services' connection. Notes beside
+// the store in folder show which queues dlo used.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil

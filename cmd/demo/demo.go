@@ -15,10 +15,11 @@ import (
 type options struct {
 	folder  string // recreated at the start, removed at the end
 	install bool   // installs RabbitMQ if it is missing
-	listen  string // address of the dashboard; "" = the default one, or a free one when that is taken
+	listen  string // address of the dashboard; "" = the default address, or a free one if that is taken
 }
 
-// show runs the demo until ctx ends or a part of it fails. It then ends everything it started.
+// show runs the demo until ctx ends or a part of it fails. It then stops everything that it
+// started.
 func show(ctx context.Context, p *program, opts options) (failure error) {
 	f, err := takeFolder(opts.folder)
 	if err != nil {
@@ -80,7 +81,7 @@ func prepare(ctx context.Context, b *broker) error {
 	return setPolicy(ctx, b.management, b.names.exchange)
 }
 
-// Versions of the shop's services: with the bugs, and with the fix.
+// These are the versions of the shop's services: with the bugs, and with the fix.
 const (
 	brokenVersion = "1.4.0"
 	fixedVersion  = "1.4.1"

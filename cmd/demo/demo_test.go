@@ -22,11 +22,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// patience limits each step. It allows for a machine that is busy with other tests and for the
-// first build of dlo. A whole run normally takes about a minute.
+// patience is the time limit for each step. It is long enough for a machine that is busy with other
+// tests and for the first build of dlo. A whole run normally takes about a minute.
 const patience = 10 * time.Minute
 
-// TestDemo runs the whole demo on a private node: letters die, the fix is deployed, the letters are
+// TestDemo runs the whole demo on a private node. Letters die, the fix is deployed, the letters are
 // requeued and accepted, the malformed ones come back, and nothing is left after Ctrl-C. As with
 // testenv.Broker, DLO_TEST_BROKER can name the RabbitMQ to run.
 func TestDemo(t *testing.T) {

@@ -1,8 +1,8 @@
-// Command demo is `make demo`. It starts a private RabbitMQ, sample services and dlo, so that there
-// is something to see within a minute. Two of the services have bugs. `demo fix` deploys the fix in
-// a running demo, and `demo break` reverts it.
+// Command demo is `make demo`. It starts a private RabbitMQ, sample services and dlo, so that
+// people can see dlo at work within a minute. Two of the services have bugs. `demo fix` deploys the
+// fix in a running demo, and `demo break` reverts it.
 //
-// The command is not shipped, and dlo itself does not need it.
+// The command is not shipped, and dlo does not need it.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// Exit codes.
+// These are the exit codes.
 const (
 	exitFailed  = 1
 	exitUsage   = 2

@@ -17,7 +17,7 @@ const (
 )
 
 // smsProvider is the longest text, in characters, that the provider of text messages accepts. The
-// demo's fix does not change that, so a person has to shorten a longer text.
+// demo's fix does not change this limit, so a person has to shorten a longer text.
 const smsProvider = 480
 
 // kind selects one of the messages that the shop can send.

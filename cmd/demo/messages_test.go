@@ -98,7 +98,7 @@ func TestTheBurstMakesSixtyLettersAndTheFixLeavesFour(t *testing.T) {
 	if after[emailQueue] != 3 || after[smsQueue] != 1 || after[billingQueue] != 0 {
 		t.Errorf("after the fix: %v", after)
 	}
-	if last != smsFarTooLong { // a canary of the oldest letters would stop because of it
+	if last != smsFarTooLong { // otherwise a canary of the oldest letters would stop because of it
 		t.Errorf("the last of the burst is of kind %d", last)
 	}
 }

@@ -176,7 +176,7 @@ func (o *office) draining() error {
 	return nil
 }
 
-// deployed tells dlo about a deploy of the shop's services, as the last step of a real deployment
+// deployed reports a deploy of the shop's services to dlo, as the last step of a real deployment
 // would.
 func (o *office) deployed(ctx context.Context, version string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))

@@ -22,7 +22,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// For the kernel, the parent is the thread that forked. That thread must therefore live as
+		// For the kernel, the parent is the thread that forked. This thread must therefore live as
 		// long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

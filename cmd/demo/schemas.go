@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The types that the shop sends.
+// These are the types that the shop sends.
 const (
 	customerRegistered = "acme.shop.v1.CustomerRegistered"
 	emailRequested     = "acme.notify.v1.EmailRequested"
@@ -93,8 +93,8 @@ func (s schemas) decode(typ string, body []byte) (fields, error) {
 	return fields{m}, nil
 }
 
-// fields reads the fields of a decoded message by name. A field that the type does not have reads
-// as the zero value.
+// fields gives access to the fields of a decoded message by name. A field that the type does not
+// have has the zero value.
 type fields struct{ m protoreflect.Message }
 
 func (f fields) value(name protoreflect.Name) (protoreflect.Value, bool) {

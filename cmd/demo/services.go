@@ -14,7 +14,7 @@ import (
 // messages is the number of messages after which the shop stops sending.
 const messages = 2000
 
-// shop is the sample services: one publisher and three consumers.
+// shop represents the sample services: one publisher and three consumers.
 type shop struct {
 	connection  *amqp.Connection
 	types       schemas

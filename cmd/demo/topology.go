@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The shop's exchanges and queues.
+// These are the shop's exchanges and queues.
 const (
 	eventsExchange   = "shop.events"   // fan-out: each service gets a copy
 	requestsExchange = "shop.requests" // direct: only to one service
@@ -67,8 +67,8 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 }
 
 // setPolicy does the same as one `rabbitmqctl set_policy`. It returns once every queue of the shop
-// follows the policy. That takes 1 to 2 s after the response, and messages that die before then are
-// lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
+// follows the policy. That takes 1 to 2 s after the API responds, and messages that die before then
+// are lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
 func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
 	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
 		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
@@ -119,7 +119,7 @@ func await(ctx context.Context, ask func() error) error {
 var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
 
 // checkFree returns an error if the demo would use the same queues as real applications on an
-// existing broker. Queues left behind by an earlier demo are allowed. The inbox shows that they
+// existing broker. Queues that an earlier demo left behind are allowed. The inbox shows that they
 // belong to the demo.
 func checkFree(c *amqp.Connection, inbox string) error {
 	_, ours, err := inspect(c, inbox)

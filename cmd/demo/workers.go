@@ -9,8 +9,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// worker handles one message of a queue. It returns a description of the message and, if it cannot
-// handle the message, the reason. fixed reports whether the fix is deployed.
+// worker handles one message of a queue. It returns a description of the message. If it cannot
+// handle the message, it also returns the reason. fixed reports whether the fix is deployed.
 type worker func(m amqp.Delivery, fixed bool) (what, refusal string)
 
 // workers returns the workers of the three services.

@@ -1,5 +1,4 @@
-// Command dlo is Dead Letter Office, which takes over the messages that RabbitMQ consumers gave up
-// on.
+// Command dlo is Dead Letter Office. It takes over the messages that RabbitMQ consumers gave up on.
 package main
 
 import (

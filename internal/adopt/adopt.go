@@ -1,6 +1,6 @@
 // Package adopt applies plans to brokers, proves them with a message, and takes them back. It
-// records each policy in the store before it sets it, so that a crash leaves no policy that dlo
-// does not know.
+// records each policy in the store before it sets the policy on the broker. A crash therefore
+// leaves no policy that dlo does not know.
 package adopt
 
 import (
@@ -29,7 +29,7 @@ type Store interface {
 // Place is a vhost whose policies dlo can set.
 type Place struct {
 	Broker, VHost string
-	Exchange      string // to which plans lead dead letters; "" = the configuration has none
+	Exchange      string // exchange to which plans lead dead letters; "" = the configuration has none
 	Intents       []topology.IntentOf
 	Unready       func() string // why a message could not arrive now; "" = it could
 	Look          func(ctx context.Context) (topology.Snapshot, error)
@@ -51,21 +51,21 @@ type Adoption struct {
 	changing sync.Mutex
 
 	mu      sync.Mutex
-	probing map[string]chan struct{} // by message id; closed when the message has arrived
+	probing map[string]chan struct{} // by message id; each is closed when its message has arrived
 }
 
-// Limits of one change, so that it ends although the request that started it may be gone.
+// These are the limits of one change. They make it end even if the request that started it is gone.
 const (
 	changeWait = 2 * time.Minute
 	probeWait  = 20 * time.Second // for one policy
 )
 
-// recoverEvery is the interval between attempts to take back what a crash left unfinished.
+// recoverEvery is the interval between attempts to take back changes that a crash left unfinished.
 const recoverEvery = 10 * time.Second
 
 // New returns an Adoption for places. Its Run must be running, so that unfinished changes are taken
-// back after a crash. changed is called after each request for a change of a vhost. A nil crash is
-// never called.
+// back after a crash. changed is called after each request for a change of a vhost. crash may be
+// nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
@@ -73,7 +73,7 @@ func New(store Store, places []Place, changed func(broker, vhost string), crash 
 	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
 }
 
-// Run takes back the policies that a crash left half set, until ctx ends.
+// Run takes back policies that a crash left recorded but not proved, until ctx ends.
 func (a *Adoption) Run(ctx context.Context) error {
 	for {
 		if err := a.recover(ctx); err != nil && ctx.Err() == nil {
@@ -87,7 +87,7 @@ func (a *Adoption) Run(ctx context.Context) error {
 	}
 }
 
-// recover takes back policies that are recorded as being set although nothing sets them now.
+// recover takes back policies that are recorded as being set although no change is under way.
 func (a *Adoption) recover(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -107,7 +107,7 @@ func (a *Adoption) recover(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// place returns a vhost, or nil if dlo has no management API of it.
+// place returns a vhost, or nil if dlo has no management API for it.
 func (a *Adoption) place(broker, vhost string) *Place {
 	for i := range a.places {
 		if a.places[i].Broker == broker && a.places[i].VHost == vhost {
@@ -117,7 +117,7 @@ func (a *Adoption) place(broker, vhost string) *Place {
 	return nil
 }
 
-// allowed returns the place of a change that a principal may make.
+// allowed returns the place of a change if a principal may make the change.
 func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Place, error) {
 	if err := deadletter.Allow(by, deadletter.VerbAdopt, deadletter.Origin{Broker: broker, VHost: vhost}); err != nil {
 		return nil, err
@@ -130,8 +130,9 @@ func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Plac
 }
 
 // Apply sets the policies of a plan, checks that they take effect, and proves each with a message.
-// If one of that fails, it takes all of them back. The error wraps ErrConflict if the vhost has
-// changed since the plan was made, ErrForbidden, ErrNotFound or ErrUnavailable.
+// If any of these steps fails, it takes all policies back. The error wraps ErrConflict if the vhost
+// has changed since the plan was made. It can also wrap ErrForbidden, ErrInvalid, ErrNotFound or
+// ErrUnavailable.
 func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error) {
 	out := topology.Applied{Broker: plan.Broker, VHost: plan.VHost}
 	p, err := a.allowed(by, plan.Broker, plan.VHost)
@@ -143,7 +144,7 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	}
 	a.changing.Lock()
 	defer a.changing.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // a change is finished or taken back
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // so that a change is either finished or taken back
 	defer cancel()
 	defer a.changed(p.Broker, p.VHost)
 	if err := p.unchanged(ctx, &plan); err != nil {
@@ -153,8 +154,8 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	return out, err
 }
 
-// apply records the policies of a plan, sets and proves them, and records that they are there. If
-// that fails, it takes them back.
+// apply records the policies of a plan, sets and proves them, and records that they are set. If a
+// step fails, it takes the policies back.
 func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
 	rows, err := a.record(ctx, by, plan)
 	if err != nil {
@@ -174,7 +175,7 @@ func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place,
 	return proofs, nil
 }
 
-// unchanged checks that the plan would be made the same now.
+// unchanged checks that a plan made now would be equal to the given one.
 func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
 	s, err := p.Look(ctx)
 	if err != nil {
@@ -187,7 +188,7 @@ func (p *Place) unchanged(ctx context.Context, plan *topology.Plan) error {
 	return nil
 }
 
-// record records the policies of a plan before they are set, and returns their rows.
+// record records the policies of a plan before they are set, and returns their records.
 func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *topology.Plan) ([]deadletter.Declared, error) {
 	var rows []deadletter.Declared
 	for i := range plan.Policies {
@@ -270,7 +271,7 @@ func (a *Adoption) prove(ctx context.Context, p *Place, planned *topology.Planne
 	}}, arrived)
 }
 
-// Arrived is called for a letter that dlo made itself, once it is stored and classified.
+// Arrived is called for each letter that dlo created, once the letter is stored and classified.
 func (a *Adoption) Arrived(l *deadletter.Letter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

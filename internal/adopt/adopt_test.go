@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// office is a store and a broker in memory. Its failures are those of a test.
+// office is a store and a broker in memory. The test decides when they fail.
 type office struct {
 	rows     []deadletter.Declared
 	acts     []string
@@ -110,8 +110,8 @@ func (o *office) plan(queues ...string) topology.Plan {
 	return topology.MakePlan(&o.snapshot, topology.Want{Queues: queues, Exchange: "dlo.dlx"})
 }
 
-// TestAPlanIsAppliedOrNothing applies a plan while one thing fails. Either the policies are there,
-// and recorded, or neither.
+// TestAPlanIsAppliedOrNothing applies a plan while one step fails. Afterwards the policies are
+// either both set and recorded, or neither.
 func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(o *office)
@@ -152,8 +152,8 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 	}
 }
 
-// TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that gets no answer,
-// although it is carried out. dlo takes it back once the API answers again.
+// TestARequestThatTimedOutIsTakenBackLater sets a policy with a request that gets no answer but is
+// carried out. dlo takes the policy back once the API answers again.
 func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()
@@ -182,8 +182,8 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	})
 }
 
-// TestOnlyUnchangedPoliciesAreUndone undoes a policy that somebody changed, that somebody deleted,
-// and that nobody touched.
+// TestOnlyUnchangedPoliciesAreUndone undoes three policies: one that somebody changed, one that
+// somebody deleted, and one that nobody touched.
 func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	o := open()
 	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders", "mail")); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Leave takes queues out of the policies that dlo has applied. Globs select the queues; the other
-// queues of a policy keep it. An empty broker or vhost means all. It returns the names of the
-// queues that left, also with an error. The error wraps ErrNotFound if no policy has such a queue,
-// ErrConflict, ErrForbidden or ErrUnavailable.
+// Leave takes queues out of the policies that dlo has applied. Globs select the queues. The other
+// queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the names of
+// the queues that left, even if there is an error. The error wraps ErrNotFound if no policy has
+// such a queue. It can also wrap ErrConflict, ErrForbidden or ErrUnavailable.
 func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -45,8 +45,8 @@ func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topolog
 	return left, nil
 }
 
-// leave takes queues out of one policy. If others remain, it sets a policy for them first, so that
-// no dead letter of theirs is lost in between.
+// leave takes queues out of one policy. If other queues remain, it first sets a policy for them, so
+// that none of their dead letters is lost in between.
 func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64, leaving []string) error {
 	d, applied, err := a.find(ctx, id)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes the policies of a plan back that could not be applied. It returns the cause, and
-// what could not be taken back. Run tries that again.
+// giveUp takes back the policies of a plan that could not be applied. It returns the cause. If a
+// policy could not be taken back, the error also says why, and Run tries again.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // a request that timed out may still be carried out
 		return fmt.Errorf("%w. dlo takes back what was set as soon as the management API responds", cause)
@@ -35,8 +35,8 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 	return fmt.Errorf("%w. All policies of the plan were taken back", cause)
 }
 
-// takeBack deletes a policy that dlo has set or was about to set, if the broker has it exactly as
-// dlo set it, and forgets it.
+// takeBack deletes a policy that dlo has set or was about to set, and forgets it. It deletes the
+// policy only if the policy on the broker is exactly as dlo set it.
 func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declared, by deadletter.Principal, why string) error {
 	planned, err := planned(d)
 	if err != nil {
@@ -119,9 +119,9 @@ func (a *Adoption) Applied(ctx context.Context, broker, vhost string) ([]topolog
 	return list, err
 }
 
-// Undo deletes a policy that dlo has applied, if it is still as dlo set it. The error wraps
-// ErrConflict, with both policies, if somebody changed it since, ErrForbidden, ErrNotFound or
-// ErrUnavailable.
+// Undo deletes a policy that dlo has applied, if it is still as dlo set it. If somebody has changed
+// it since, the error wraps ErrConflict and contains both policies. The error can also wrap
+// ErrForbidden, ErrNotFound or ErrUnavailable.
 func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()

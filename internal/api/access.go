@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Grant is what somebody may do.
+// Grant is a role with the places where it applies.
 type Grant struct {
 	Role    string   `json:"role"`
 	Reveal  bool     `json:"reveal"`
@@ -21,7 +21,7 @@ func NewGrant(g deadletter.Grant) Grant {
 	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers)}
 }
 
-// GrantRequest is the part of a request that says what somebody new may do.
+// GrantRequest is the part of a request that sets what a new user or token may do.
 type GrantRequest struct {
 	Role    string   `json:"role"`
 	Reveal  bool     `json:"reveal,omitempty"`
@@ -39,7 +39,7 @@ func (g GrantRequest) Grant() (deadletter.Grant, error) {
 // texts returns a list that is [] in JSON if it is empty.
 func texts(list []string) []string { return append([]string{}, list...) }
 
-// Me is the response to GET /me: who makes the request.
+// Me is the response to GET /me. It says who makes the request.
 type Me struct {
 	Name   string  `json:"name"`
 	Grants []Grant `json:"grants"`
@@ -85,7 +85,7 @@ type User struct {
 	CreatedAt  time.Time `json:"created_at"`
 	CreatedBy  string    `json:"created_by"`
 	SignedInAt time.Time `json:"signed_in_at,omitzero"` // absent = never
-	Invited    bool      `json:"invited"`               // has not chosen a password yet
+	Invited    bool      `json:"invited"`               // the user has not chosen a password yet
 }
 
 // NewUser returns a user of the domain as JSON.
@@ -108,5 +108,5 @@ type UserRequest struct {
 // again.
 type Invitation struct {
 	Name string `json:"name"`
-	Link string `json:"link"` // where the user chooses a password, once
+	Link string `json:"link"` // where the user can choose a password once
 }

@@ -44,7 +44,7 @@ type Proof struct {
 	Policy string   `json:"policy"`
 	Queues []string `json:"queues"`
 	Proved bool     `json:"proved"`
-	Why    string   `json:"why"` // why it could not be proved; "" if it was
+	Why    string   `json:"why"` // why the policy could not be proved; "" if it was
 }
 
 // NewAppliedPlan returns the response for an applied plan.
@@ -58,7 +58,7 @@ func NewAppliedPlan(a topology.Applied) AppliedPlan {
 
 // UndoRequest is the body of POST /topology/undo.
 type UndoRequest struct {
-	ID int64 `json:"id"` // of an adopted policy
+	ID int64 `json:"id"` // id of an adopted policy
 }
 
 // AdoptedPolicies is the response to GET /topology/adopted.

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation: it must
-// reject each one if its value is not a string. ReadAnnotation ignores unknown members.
+// TestAnAnnotationIsWhatIsRead checks that ReadAnnotation knows every field of Annotation. It must
+// reject each field if its value is not a string. It ignores unknown members, so an unknown field
+// would not be rejected.
 func TestAnAnnotationIsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Annotation]()) {

@@ -13,13 +13,13 @@ type AuditEntry struct {
 	Kind      string    `json:"kind"`
 	Actor     string    `json:"actor"`
 	Through   string    `json:"through"` // page, api, cli or dlo; "" = not recorded
-	Address   string    `json:"address"` // from which the person acted; "" = not recorded
+	Address   string    `json:"address"` // address from which the person acted; "" = not recorded
 	Operation string    `json:"operation"`
 	Total     int       `json:"total"` // letters in the operation
 	Query     string    `json:"query"`
 	Detail    string    `json:"detail"`
 	Targets   []Target  `json:"targets"` // none = not recorded
-	Asked     *int      `json:"asked"`   // number of letters, groups or things; null = not recorded
+	Asked     *int      `json:"asked"`   // number of letters, groups or other objects; null = not recorded
 	Done      *int      `json:"done"`
 }
 

@@ -26,7 +26,7 @@ type Binding struct {
 
 // Bindings is the response to GET /bindings.
 type Bindings struct {
-	Bindings      []Pick    `json:"bindings"` // by people, including for groups and letters
+	Bindings      []Pick    `json:"bindings"` // picks of people, including those for groups and letters
 	Configuration []Binding `json:"configuration"`
 }
 

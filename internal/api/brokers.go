@@ -10,7 +10,7 @@ type Broker struct {
 	Colour    string    `json:"colour"` // of the label
 	Connected bool      `json:"connected"`
 	Reached   bool      `json:"reached"` // connected at least once since the store was created
-	Version   string    `json:"version"` // of RabbitMQ; "" until the first connection since dlo started
+	Version   string    `json:"version"` // version of RabbitMQ; "" until the first connection since dlo started
 	Reason    string    `json:"reason"`  // why it is not connected
 	Blocked   string    `json:"blocked"` // why the broker accepts no messages now
 	Since     time.Time `json:"since"`   // when this state began

@@ -41,12 +41,12 @@ type SnoozeChange struct {
 	Until time.Time `json:"until,omitzero"`
 	For   string    `json:"for,omitempty"`   // instead of until: "2h"
 	After int       `json:"after,omitempty"` // further letters
-	Queue bool      `json:"queue,omitempty"` // when another queue has the same error
+	Queue bool      `json:"queue,omitempty"` // ends when another queue has the same error
 }
 
 // ResolveChange resolves a group, in PATCH /groups/{id}.
 type ResolveChange struct {
-	Version string `json:"version,omitempty"` // of the consumer; older versions may go on failing
+	Version string `json:"version,omitempty"` // version of the consumer; older versions may go on failing
 }
 
 // GroupsChange is the body of POST /groups/decisions.

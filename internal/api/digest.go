@@ -40,7 +40,7 @@ type DigestBefore struct {
 
 // DigestLine is a group that needs attention, in GET /digest.
 type DigestLine struct {
-	Letters    int    `json:"letters"` // that died in the period
+	Letters    int    `json:"letters"` // letters that died in the period
 	Suggestion string `json:"suggestion,omitempty"`
 	Group      Group  `json:"group"`
 }

@@ -23,7 +23,7 @@ type Group struct {
 	Count     int         `json:"count"`   // letters currently dead or held
 	Waiting   int         `json:"waiting"` // letters waiting for a retry
 	Overdue   int         `json:"overdue"` // waiting letters whose retries should have ended by now
-	Failing   bool        `json:"failing"` // its letters are dying now; if false, it has been quiet since LastSeen
+	Failing   bool        `json:"failing"` // its letters are dying now; if false, the group has been quiet since LastSeen
 	FirstSeen time.Time   `json:"first_seen"`
 	LastSeen  time.Time   `json:"last_seen"`
 	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
@@ -58,7 +58,7 @@ type GroupDetail struct {
 	Suspect    *Deploy        `json:"suspect,omitempty"`
 	Shared     []Shared       `json:"shared"`
 	Sampled    int            `json:"sampled"`       // letters sampled for shared
-	Different  []Different    `json:"different"`     // from quiet letters of its queue, greatest difference first
+	Different  []Different    `json:"different"`     // differences from quiet letters of its queue, greatest first
 	Quiet      int            `json:"quiet_sampled"` // quiet letters sampled for different
 }
 
@@ -85,8 +85,8 @@ type Shared struct {
 type Different struct {
 	Field     string `json:"field"`
 	Value     string `json:"value"`     // empty = the field has any value
-	Here      int    `json:"here"`      // letters of the group with it, out of sampled
-	Otherwise int    `json:"otherwise"` // quiet letters with it, out of quiet_sampled
+	Here      int    `json:"here"`      // letters of the group with this value, out of sampled
+	Otherwise int    `json:"otherwise"` // quiet letters with this value, out of quiet_sampled
 }
 
 // Groups is a page of GET /groups.

@@ -28,7 +28,7 @@ type Row struct {
 	ReceivedAt time.Time        `json:"received_at"`
 	DiedAt     time.Time        `json:"died_at,omitzero"`
 	DueAt      time.Time        `json:"due_at,omitzero"`
-	Size       int              `json:"size"` // of the body, in bytes
+	Size       int              `json:"size"` // size of the body, in bytes
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
 }
@@ -40,7 +40,7 @@ type FacetValue struct {
 	Count int    `json:"count"`
 }
 
-// Bar is a bar of GET /letters/histogram. It counts letters by what became of them.
+// Bar is a bar of GET /letters/histogram. It counts letters by their fate.
 type Bar struct {
 	At        time.Time `json:"at"` // its start
 	Waiting   int       `json:"waiting"`
@@ -125,13 +125,13 @@ type Decoded struct {
 // Letter is the response to GET /letters/{id}: a letter with everything known about it.
 type Letter struct {
 	Row
-	Failure      *Failure            `json:"failure,omitempty"` // from its latest death
+	Failure      *Failure            `json:"failure,omitempty"` // report on its latest death
 	Attempts     []Attempt           `json:"attempts"`          // replaces the number in Row
 	AttemptsUsed int                 `json:"attempts_used"`
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`
 	Rule         string              `json:"rule"` // the last rule that applied
-	// Rules are the current rules, evaluated for the letter now; null if they are unknown.
+	// Rules are the current rules and how they apply to the letter now; null if they are unknown.
 	Rules      []RuleStep      `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`
@@ -139,15 +139,15 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  time.Time       `json:"changed_at,omitzero"`
-	// Properties and Headers are as first received, and as the letter is requeued.
+	// Properties and Headers are those that were first received. A requeue sends them.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
 	Arrived    Arrived                     `json:"arrived"` // as last received
 	Deaths     []Death                     `json:"deaths"`
 	History    []Event                     `json:"history"`
-	// Revisions are oldest first. The newest is the one that decoded shows and a requeue sends.
+	// Revisions are oldest first. decoded shows the newest revision, and a requeue sends it.
 	Revisions []Revision `json:"revisions"`
-	// Withheld reports that body, headers and properties are left out, because the request may not
+	// Withheld reports that body, headers and properties are omitted, because the request may not
 	// read them.
 	Withheld bool `json:"withheld,omitzero"`
 	// Masked reports whether part of the letter is masked. Without reveal=1 a masked body is null.

@@ -63,8 +63,8 @@ type Verdict struct {
 	Watched    int  `json:"watched"` // letters whose result is not known yet
 }
 
-// NewFailures counts the letters received in the operation's groups since the operation was
-// requested, in GET /operations/{id}.
+// NewFailures counts the letters that were received in the operation's groups after the operation
+// was requested, in GET /operations/{id}.
 type NewFailures struct {
 	Count int  `json:"count"`
 	Exact bool `json:"exact"` // false = there are more
@@ -89,8 +89,8 @@ type OperationLetter struct {
 	State     deadletter.State `json:"state"`                // now
 	DueAt     *time.Time       `json:"due_at,omitempty"`     // when a scheduled letter is sent
 	Group     string           `json:"group,omitempty"`      // current group; missing = none
-	Error     string           `json:"error"`                // from its latest death; its group's title if no error was reported
-	SameError *bool            `json:"same_error,omitempty"` // it came back with the error it had before; missing = unknown
+	Error     string           `json:"error"`                // error of its latest death; title of its group if no error was reported
+	SameError *bool            `json:"same_error,omitempty"` // whether it came back with the same error as before; missing = unknown
 }
 
 // Operations is a page of GET /operations.

@@ -21,7 +21,7 @@ type OperationRequest struct {
 	Rate       *float64        `json:"rate,omitempty"`   // letters per second
 	Canary     *int            `json:"canary,omitempty"` // letters sent first
 	CanaryWait *Duration       `json:"canary_wait,omitempty"`
-	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent of letters that came back
+	StopAt     *float64        `json:"stop_at,omitempty"`   // per cent of letters that come back
 	MaxDepth   *int            `json:"max_depth,omitempty"` // messages in a target queue
 	Order      string          `json:"order,omitempty"`
 	First      int             `json:"first,omitempty"` // limit on the number of letters; 0 = all
@@ -32,7 +32,7 @@ type OperationRequest struct {
 	Restored   bool            `json:"include_restored,omitempty"`
 	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
 
-	Patch json.RawMessage `json:"patch,omitzero"` // of an edit: RFC 6902, for the decoded body
+	Patch json.RawMessage `json:"patch,omitzero"` // patch of an edit: RFC 6902, for the decoded body
 }
 
 // Duration is a duration encoded as a JSON string such as "2m" or "1m30s".
@@ -55,14 +55,14 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Plan is the response to a dry run of POST /operations. A client that sends its query and until
-// again, with its total as expect, starts exactly the operation shown.
+// Plan is the response to a dry run of POST /operations. A client can send its query and until
+// again, with its total as expect. This starts exactly the operation that the plan shows.
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
-	Query    string          `json:"query"` // with fixed times; "" = chosen ids, or every letter
+	Query    string          `json:"query"` // query with fixed times; "" = chosen ids, or every letter
 	Until    time.Time       `json:"until"`
 	Total    int             `json:"total"`    // letters selected
-	Eligible int             `json:"eligible"` // letters it would act on
+	Eligible int             `json:"eligible"` // letters that it would act on
 	First    int             `json:"first"`    // limit on the number of letters; 0 = all
 	To       string          `json:"to"`
 	Pace     Pace            `json:"pace"`
@@ -79,7 +79,7 @@ type PlanQueue struct {
 	Queue     string `json:"queue"`
 	Target    string `json:"target"`
 	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"` // letters that were requeued by people before and came back
+	CameBack  int    `json:"came_back"` // letters that people requeued before and that came back
 	Exists    *bool  `json:"exists"`    // null: unknown
 	Consumers *int   `json:"consumers"` // null: unknown
 	Ready     *int   `json:"ready"`     // messages; null = unknown
@@ -98,5 +98,5 @@ type PlanSkip struct {
 	Examples []deadletter.ID `json:"examples"`
 
 	Operation string                    `json:"operation,omitempty"` // that holds them
-	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of that operation, if its remaining letters can be taken over
+	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of the other operation, if its remaining letters can be taken over
 }

@@ -11,7 +11,7 @@ type Problem struct {
 
 	Line   int          `json:"line,omitempty"`   // line of an edit error, from 1
 	Column int          `json:"column,omitempty"` // characters, from 1
-	Path   string       `json:"path,omitempty"`   // of the invalid value, or a patch pointer
+	Path   string       `json:"path,omitempty"`   // path of the invalid value, or a patch pointer
 	Fields []FieldError `json:"fields,omitempty"` // rejected fields of an edit or annotation
 
 	Mistakes []Mistake `json:"mistakes,omitempty"` // mistakes in the rules, in text order

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Retries says what holds back the automatic retries of a queue or group, in GET /queues.
+// Retries reports what holds back the automatic retries of a queue or group, in GET /queues.
 type Retries struct {
 	State string    `json:"state"` // running, or the guard's state
 	Why   string    `json:"why"`
@@ -20,7 +20,7 @@ type GroupPaused struct {
 	Why   string    `json:"why"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until,omitzero"` // tripped: when it will be probed
+	Until time.Time `json:"until,omitzero"` // tripped: when the group will be probed
 }
 
 // Queue is a queue in which letters died, in GET /queues.
@@ -34,7 +34,7 @@ type Queue struct {
 	Depth        *int          `json:"depth"`     // messages; null = unknown
 	Consumers    *int          `json:"consumers"` // null: unknown
 	Retries      Retries       `json:"retries"`
-	Away         string        `json:"away"` // why nothing can be sent to its broker
+	Away         string        `json:"away"` // why nothing can be sent to the broker
 	GroupsPaused []GroupPaused `json:"groups_paused"`
 }
 
@@ -43,10 +43,10 @@ type Inbox struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`
 	Queue     string `json:"queue"`
-	Connected bool   `json:"connected"` // dlo is connected to its broker
+	Connected bool   `json:"connected"` // dlo is connected to the broker
 	Draining  bool   `json:"draining"`
 	Depth     *int   `json:"depth"` // messages; null = unknown
-	Note      string `json:"note"`  // why it is not drained, or a warning about it
+	Note      string `json:"note"`  // why the inbox is not drained, or a warning about it
 }
 
 // QueueRetries is the response to POST /queues/pause and POST /queues/resume.

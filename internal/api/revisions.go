@@ -6,20 +6,20 @@ import (
 )
 
 // RevisionRequest is the body of POST /letters/{id}/revisions. At most one of json, text, body and
-// patch may be set; without any of them the body stays unchanged. An empty body replaces the old
-// one, unlike a missing body.
+// patch may be set. Without any of them the body stays unchanged. A body that is set but empty
+// replaces the old one.
 type RevisionRequest struct {
 	JSON json.RawMessage `json:"json,omitzero"` // the decoded body, changed
-	// Text is the decoded body as text, which lets errors refer to its lines. For a text body it is
-	// the text itself.
+	// Text is the decoded body as text, so that errors can refer to its lines. If the body is a
+	// text, this is the body.
 	Text       *string                    `json:"text,omitempty"`
 	Body       []byte                     `json:"body,omitzero"`  // the whole body; may be empty
 	Patch      json.RawMessage            `json:"patch,omitzero"` // RFC 6902, for the decoded body
 	Properties map[string]string          `json:"properties,omitempty"`
 	Headers    map[string]json.RawMessage `json:"headers,omitempty"`
 	Reason     string                     `json:"reason,omitempty"`
-	// From is the revision that the edit is based on. 0 means the letter as received; if From is
-	// missing, it is the newest revision.
+	// From is the revision that the edit is based on. 0 means the letter as received. A missing
+	// From means the newest revision.
 	From    *int `json:"from,omitempty"`
 	DryRun  bool `json:"dry_run,omitempty"`
 	Requeue bool `json:"requeue,omitempty"`
@@ -32,7 +32,7 @@ type Revision struct {
 	Reason    string    `json:"reason"`
 	Changes   string    `json:"changes"`
 	At        time.Time `json:"at"`
-	Size      int       `json:"size"` // of the body, in bytes
+	Size      int       `json:"size"` // size of the body, in bytes
 	Operation string    `json:"operation,omitempty"`
 }
 
@@ -49,6 +49,6 @@ type Edited struct {
 	Changed   []string        `json:"changed"`
 	Diff      []string        `json:"diff"` // lines, each after "  ", "- " or "+ "
 	Checks    []EditCheck     `json:"checks"`
-	JSON      json.RawMessage `json:"json,omitempty"` // of the new body, masked
-	Size      int             `json:"size"`           // of the new body, in bytes
+	JSON      json.RawMessage `json:"json,omitempty"` // JSON of the new body, masked
+	Size      int             `json:"size"`           // size of the new body, in bytes
 }

@@ -51,7 +51,7 @@ type RuleStep struct {
 type RuleDecision struct {
 	Action   deadletter.RuleOutcome `json:"action"`
 	Retry    int                    `json:"retry,omitempty"` // number of the retry, from 1
-	Delay    string                 `json:"delay,omitempty"` // of a letter; facts have none
+	Delay    string                 `json:"delay,omitempty"` // delay for a letter; facts have none
 	Earliest string                 `json:"earliest,omitempty"`
 	Latest   string                 `json:"latest,omitempty"`
 	Severity deadletter.Severity    `json:"severity"`
@@ -69,12 +69,12 @@ type Facts struct {
 	Type     string              `json:"type,omitempty"`
 	Error    string              `json:"error,omitempty"`
 	Headers  map[string]string   `json:"headers,omitempty"`
-	Fields   map[string][]string `json:"fields,omitempty"`   // of the body, by path
+	Fields   map[string][]string `json:"fields,omitempty"`   // fields of the body, by path
 	Attempts int                 `json:"attempts,omitempty"` // used so far
 	Age      string              `json:"age,omitempty"`      // such as 2h
 }
 
-// RuleCount counts what a rule would do with letters, in POST /rules/test.
+// RuleCount counts letters by what a rule would do with them, in POST /rules/test.
 type RuleCount struct {
 	Rule    string `json:"rule"`
 	Delays  string `json:"delays"` // its retries in one line, and what follows
@@ -86,7 +86,7 @@ type RuleCount struct {
 
 // Rules is the response to GET /rules.
 type Rules struct {
-	File     string    `json:"file"` // "" = none: the defaults
+	File     string    `json:"file"` // "" = no file: the defaults
 	LoadedAt time.Time `json:"loaded_at,omitzero"`
 	Rules    []Rule    `json:"rules"` // in order; the first match wins
 	Default  Rule      `json:"default"`
@@ -94,13 +94,13 @@ type Rules struct {
 }
 
 // RuleTestRequest is the body of POST /rules/test: a letter, facts or a query. It may contain rules
-// to test instead of the current ones; the query may then be missing.
+// to test instead of the current ones. In this case the query may be missing.
 type RuleTestRequest struct {
 	Rules  *string `json:"rules,omitempty"` // as YAML
 	Letter *string `json:"letter,omitempty"`
 	Facts  *Facts  `json:"facts,omitempty"`
 	Query  *string `json:"q,omitempty"`
-	Limit  *int    `json:"limit,omitempty"` // letters of the query to test
+	Limit  *int    `json:"limit,omitempty"` // how many letters of the query to test
 }
 
 // RuleTest is the response to POST /rules/test for a letter or facts.
@@ -125,7 +125,7 @@ type WhatIf struct {
 	Fates    []Fate      `json:"fates"` // changed outcomes first, then by number of letters
 }
 
-// RuleTotal counts what rules would do with the letters in one state, in POST /rules/test.
+// RuleTotal counts the letters in one state by what rules would do with them, in POST /rules/test.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
 	Letters int              `json:"letters"`
@@ -135,22 +135,22 @@ type RuleTotal struct {
 	Text    string           `json:"text"` // a summary in one sentence
 }
 
-// Fate compares what became of letters with what the rules would have done, in POST /rules/test.
+// Fate compares what happened to letters with what the rules would have done, in POST /rules/test.
 type Fate struct {
 	Was      WasDecided      `json:"was"`
 	Would    WouldDecide     `json:"would"`
 	Same     bool            `json:"same"` // the outcome would not have changed
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`    // newest first
-	Query    string          `json:"q,omitempty"` // selects exactly these; missing = none does
+	Query    string          `json:"q,omitempty"` // selects exactly these letters; missing = no query does
 }
 
-// WasDecided is what became of letters, in POST /rules/test.
+// WasDecided is what happened to letters, in POST /rules/test.
 type WasDecided struct {
 	State    deadletter.State    `json:"state"`
-	Rule     string              `json:"rule"`     // that decided; "" = none has
+	Rule     string              `json:"rule"`     // rule that decided; "" = none has
 	Severity deadletter.Severity `json:"severity"` // dead letters only
-	Delays   string              `json:"delays"`   // of that rule; "" = it is not in use any more
+	Delays   string              `json:"delays"`   // delays of that rule; "" = it is not in use any more
 }
 
 // WouldDecide is what rules would have done with letters, in POST /rules/test.

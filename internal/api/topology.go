@@ -7,13 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Finding is a fault of a vhost that loses dead letters or that can lose them.
+// Finding is a fault of a vhost that loses dead letters or can lose them.
 type Finding struct {
 	Kind      string    `json:"kind"` // a stable word, listed in docs/topology.md
 	Severity  string    `json:"severity"`
 	Broker    string    `json:"broker"` // "" in the check of a file
 	VHost     string    `json:"vhost"`
-	Queue     string    `json:"queue"` // "" if it is not about one queue
+	Queue     string    `json:"queue"` // "" if the finding is not about one queue
 	Title     string    `json:"title"`
 	Loses     string    `json:"loses"` // what is lost
 	Why       string    `json:"why"`
@@ -87,13 +87,13 @@ type TopologyPlan struct {
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
 	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
-	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards what they drop; missing if they drop nothing
+	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards what these queues drop; missing if they drop nothing
 }
 
 // Drop is a queue that drops messages by design: they expire, or the queue overflows.
 type Drop struct {
 	Queue  string `json:"queue"`
-	Limit  string `json:"limit"`            // such as message-ttl 60000
+	Limit  string `json:"limit"`            // for example message-ttl 60000
 	PerDay *int64 `json:"per_day,omitzero"` // expected number of messages; missing if unknown
 }
 
@@ -104,13 +104,13 @@ type Planned struct {
 	ApplyTo    string          `json:"apply_to"`
 	Priority   int             `json:"priority"`
 	Definition json.RawMessage `json:"definition"` // the keys of the policy
-	Queues     []string        `json:"queues"`     // on which it takes effect; apart from them only on dlo.probe.*
-	Type       string          `json:"type"`       // of the queues: classic or quorum
-	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = none applies now
-	Changes    []KeyChange     `json:"changes"`    // of what applies to the queues
+	Queues     []string        `json:"queues"`     // queues that the policy applies to, apart from dlo.probe.*
+	Type       string          `json:"type"`       // type of the queues: classic or quorum
+	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = no policy applies now
+	Changes    []KeyChange     `json:"changes"`    // changes of what applies to the queues
 }
 
-// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+// KeyChange is the change that a policy makes to one key. Before and After are JSON; "" = not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`

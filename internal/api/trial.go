@@ -6,19 +6,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trial follows a test letter sent by dlo, in GET and POST /trial. Times are missing until they are
-// reached.
+// Trial follows a test letter sent by dlo, in GET and POST /trial. The time of a step is missing
+// until the step is reached.
 type Trial struct {
 	Broker     string                `json:"broker"`
 	VHost      string                `json:"vhost"`
 	Queue      string                `json:"queue"`
 	By         string                `json:"by"`
 	State      deadletter.TrialState `json:"state"`
-	Problem    string                `json:"problem"` // why it did not complete
+	Problem    string                `json:"problem"` // why the trial did not complete
 	Cure       string                `json:"cure"`    // a command
 	Letter     deadletter.ID         `json:"letter,omitempty"`
 	Type       string                `json:"type"`    // of its body
-	Summary    string                `json:"summary"` // of its body, decoded
+	Summary    string                `json:"summary"` // summary of its body, decoded
 	StartedAt  time.Time             `json:"started_at"`
 	RejectedAt time.Time             `json:"rejected_at,omitzero"`
 	ArrivedAt  time.Time             `json:"arrived_at,omitzero"`

@@ -74,7 +74,7 @@ type TypeSource struct {
 	Text        string           `json:"text"`
 	Cut         bool             `json:"cut"`
 	Letters     int              `json:"letters"`     // letters of this type
-	Definitions []TypeDefinition `json:"definitions"` // the first one is shown
+	Definitions []TypeDefinition `json:"definitions"` // pages show the first one
 }
 
 // TypeChange is a changed type, in the response to POST /types.

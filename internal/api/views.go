@@ -30,5 +30,5 @@ type Views struct {
 type ViewRequest struct {
 	Name  string `json:"name"`
 	Query string `json:"query"`
-	Mine  bool   `json:"mine,omitempty"` // for the person who saves it alone
+	Mine  bool   `json:"mine,omitempty"` // only the person who saves it sees it
 }

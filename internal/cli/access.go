@@ -15,7 +15,7 @@ import (
 
 type whoamiCmd struct{ answerFlags }
 
-// Run prints who the server takes the user for.
+// Run prints whom the server identifies the user as.
 func (c whoamiCmd) Run(p *Program) error {
 	var me api.Me
 	if printed, err := c.fetch(p, http.MethodGet, "/me", nil, &me); printed || err != nil {
@@ -48,7 +48,7 @@ func grantWords(g api.Grant) string {
 	return text
 }
 
-// grantFlags say what somebody new may do.
+// grantFlags set what a new user or token may do.
 type grantFlags struct {
 	Role    string   `name:"role" required:"" help:"The role: viewer, reader, operator, editor or admin."`
 	Reveal  bool     `name:"reveal" help:"May see masked data."`
@@ -66,7 +66,7 @@ type tokenCmd struct {
 	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token of the API. Requests with it are refused from then on."`
 }
 
-// TokenFile is the tokens in a store file that no server holds.
+// TokenFile accesses the tokens in a store file that no server has open.
 type TokenFile interface {
 	Add(name string, g deadletter.Grant, expires time.Time) (secret string, err error)
 	io.Closer
@@ -80,7 +80,7 @@ type tokenAddCmd struct {
 	Store   string `name:"store" help:"The store file of a server that does not run, for the first token of an installation. No server is asked."`
 }
 
-// Run prints only the secret on standard output, so that scripts can read it.
+// Run adds a token. It prints only the secret on standard output, so that scripts can read it.
 func (c tokenAddCmd) Run(p *Program) error {
 	var expires time.Time
 	if c.Expires != "" {
@@ -174,7 +174,7 @@ func (c userRemoveCmd) Run(p *Program) error {
 	return removeNamed(p, c.answerFlags, "/users/", "user", "removed", c.Name)
 }
 
-// removeNamed removes a thing that has a name, and says so.
+// removeNamed removes an object by its name, and reports that.
 func removeNamed(p *Program, f answerFlags, path, what, done, name string) error {
 	if err := f.call(p, http.MethodDelete, path+url.PathEscape(name), nil, nil); err != nil {
 		return err

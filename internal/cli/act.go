@@ -30,7 +30,7 @@ type actFlags struct {
 	TakeOver []string `name:"take-over" help:"Paused or stopped operations, for example O-77, whose rest is cancelled, so that their letters are acted on."`
 }
 
-// paceFlags set how a requeue sends letters. The server's defaults apply to flags that are not set.
+// paceFlags set how a requeue sends letters. If a flag is not set, the server's default applies.
 type paceFlags struct {
 	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
 	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
@@ -43,7 +43,7 @@ type paceFlags struct {
 	Reset      bool           `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
-// restoredFlag includes letters that a plan would otherwise leave out.
+// restoredFlag includes letters that a plan would otherwise omit.
 type restoredFlag struct {
 	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them anyway."`
 }
@@ -123,12 +123,12 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
 }
 
-// askedFrom is the largest number of letters that a destructive command may act on without --yes if
-// there is no terminal to ask on.
+// askedFrom is how many letters a destructive command may act on without --yes if no terminal can
+// ask for confirmation.
 const askedFrom = 100
 
 // act plans an action on the chosen letters, asks for confirmation and starts it. The request
-// contains what is specific to the verb.
+// contains the values that are specific to the verb.
 func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationRequest) error {
 	request.Action, request.Reason, request.TakeOver = verb, c.Reason, c.TakeOver
 	if err := c.choose(p, &request); err != nil {
@@ -177,7 +177,7 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan prints what a request would do. If ask is set, it then asks whether to continue and limits
+// plan prints what a request would do. If ask is true, it then asks whether to continue, and limits
 // the request to the letters that it showed.
 func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true

@@ -61,7 +61,8 @@ func recorded(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// shownTargets is the number of targets that a table row names; JSON and CSV include all of them.
+// shownTargets is the number of targets that a row of the table names. JSON and CSV include all
+// targets.
 const shownTargets = 3
 
 func targetWords(targets []api.Target) string {

@@ -22,8 +22,8 @@ type serverFlags struct {
 	Context string `name:"context" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
 }
 
-// defaultServer returns the URL in DLO_SERVER, that of the saved context in use, or that of a
-// server on this machine.
+// defaultServer returns the URL in DLO_SERVER. If it is not set, defaultServer returns the URL of
+// the saved context in use, or else the URL of a server on this machine.
 func defaultServer(getenv func(string) string) string {
 	if v := getenv("DLO_SERVER"); v != "" {
 		return v
@@ -37,8 +37,8 @@ func defaultServer(getenv func(string) string) string {
 	return "http://127.0.0.1:8672"
 }
 
-// target returns the flags with the server that they mean, and its token, or "" if none is known. A
-// saved token goes to the server that it was saved with, and to no other.
+// target returns the flags with the server that they select, and the server's token, or "" if no
+// token is known. A saved token goes only to the server with which it was saved.
 func (f serverFlags) target(p *Program) (serverFlags, string, error) {
 	c, err := inUse(f.Context, p.Getenv)
 	if err != nil && (f.Context != "" || p.Getenv("DLO_TOKEN") == "") {
@@ -77,7 +77,7 @@ func (f serverFlags) shown() string {
 // body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and decodes the JSON response into into; either may be nil.
+// call sends a request with a JSON body and decodes the JSON response into into. Either may be nil.
 // Errors contain the server's message. Errors with status 404 or 400 wrap the domain's errors.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
@@ -99,7 +99,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	return f.decode(answer, into)
 }
 
-// callAs is like call, with a token of its own.
+// callAs is like call, but sends the given token.
 func (f serverFlags) callAs(p *Program, token, method, path string, body, into any) error {
 	as := *p
 	as.Getenv = func(name string) string {
@@ -168,7 +168,7 @@ func (f serverFlags) silent(err error) error {
 // errSilent means that no server responded.
 var errSilent = errors.New("no dlo answers")
 
-// refusal turns problem+json into an error.
+// refusal converts problem+json to an error.
 func refusal(answer *http.Response) error {
 	var problem api.Problem
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
@@ -187,8 +187,8 @@ func refusal(answer *http.Response) error {
 	return errors.New(text)
 }
 
-// misread is the error for a rules file in which the server found mistakes. It holds the file's
-// name and the mistakes.
+// misread is the error for a rules file in which the server found mistakes. It contains the name of
+// the file and the mistakes.
 type misread struct {
 	name     string
 	mistakes []api.Mistake
@@ -207,8 +207,8 @@ func (m misread) Error() string {
 
 func (m misread) Unwrap() error { return deadletter.ErrInvalid }
 
-// refused is the error for a request that the server rejected as invalid, or that named something
-// that does not exist. It holds the server's message.
+// refused is the error for a request that the server rejected as invalid, or that named an object
+// that does not exist. It contains the server's message.
 type refused struct {
 	text string
 	kind error

@@ -60,7 +60,7 @@ func (c configCheckCmd) Run(p *Program) error {
 	return nil
 }
 
-// askBrokers asks each broker what dlo is permitted to do there, and prints the results.
+// askBrokers asks each broker what it permits dlo to do, and prints the results.
 func askBrokers(p *Program, cfg config.Config) error {
 	list, err := p.Ask(p.Ctx, cfg)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c configCheckCmd) queues(p *Program) ([]api.Queue, error) {
 }
 
 // unknownQueues returns a warning for each queue pattern in a rule that matches no known queue, in
-// the order of the rules. If a rule names a broker or a vhost, only the queues there are compared.
-// A broker's former names also match.
+// the order of the rules. If a rule names a broker or a vhost, the pattern is compared only with
+// queues of that broker or vhost. A broker's former names also match.
 func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
@@ -119,9 +119,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 	return warnings
 }
 
-// leftBehind returns a warning for each broker that still has letters on the server but is no
-// longer configured, neither under its current name nor under a former one. Nobody would send those
-// letters.
+// leftBehind returns a warning for each broker that still has letters on the server but is not
+// configured any more, neither under its current name nor under a former one. Nobody would send
+// these letters.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {

@@ -23,8 +23,8 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
 
-// TestConfigCheckReadsTheFileThatIsNamed checks that an argument, --config or the environment can
-// name the file.
+// TestConfigCheckReadsTheFileThatIsNamed checks that an argument, --config and the environment can
+// each name the file.
 func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -102,7 +102,7 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 }
 
 // TestConfigCheckNamesLettersThatAreLeftBehind checks that a renamed broker is noticed before dlo
-// starts with that configuration.
+// starts with the new configuration.
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// savedContexts are the servers that dlo login has saved, each with its token. The file belongs to
-// its owner alone.
+// savedContexts are the servers that dlo login has saved, each with its token. Only the owner of
+// the file may read it.
 type savedContexts struct {
 	Current  string         `json:"current"` // name of the context in use; "" = none
 	Contexts []savedContext `json:"contexts"`
@@ -24,8 +24,8 @@ type savedContext struct {
 	Token  string `json:"token"`
 }
 
-// contextsFile returns the path of the file: below XDG_CONFIG_HOME, or below .config in the home
-// directory. It returns "" if there is neither.
+// contextsFile returns the path of the file. It is below XDG_CONFIG_HOME, or below .config in the
+// home directory. It returns "" if there is neither.
 func contextsFile(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "dlo", "contexts.json")
@@ -36,7 +36,7 @@ func contextsFile(getenv func(string) string) string {
 	return ""
 }
 
-// readContexts reads the file. A file that does not exist has no contexts, and one that others can
+// readContexts reads the file. A file that does not exist has no contexts. A file that others can
 // read is refused.
 func readContexts(getenv func(string) string) (savedContexts, error) {
 	var s savedContexts
@@ -92,8 +92,8 @@ func (s *savedContexts) find(name string) *savedContext {
 	return nil
 }
 
-// inUse returns the context that a command uses: that of --context, of DLO_CONTEXT, or the current
-// one. It returns nil if none is chosen.
+// inUse returns the context that a command uses. --context takes precedence over DLO_CONTEXT, and
+// DLO_CONTEXT over the current context. inUse returns nil if none is chosen.
 func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	s, err := readContexts(getenv)
 	if err != nil {
@@ -113,5 +113,6 @@ func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	return c, nil
 }
 
-// sameServer reports whether two URLs name one server, so that a token goes to no other.
+// sameServer reports whether two URLs name the same server. It keeps a token from going to another
+// server.
 func sameServer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 )
 
-// TestContexts checks how servers and tokens are saved and chosen, and that a token goes to no
-// other server.
+// TestContexts checks how servers and tokens are saved and chosen, and that a token goes only to
+// its own server.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

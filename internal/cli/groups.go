@@ -149,7 +149,8 @@ type groupActFlags struct {
 	Watch  bool   `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
-// letters returns the flags that select the groups' dead and held letters for the same action.
+// letters returns the flags that select the dead and held letters of the groups for the same
+// action.
 func (c groupActFlags) letters() (actFlags, error) {
 	ids, err := parsedGroups(c.IDs)
 	names := make([]string, len(ids))

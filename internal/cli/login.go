@@ -22,7 +22,7 @@ type loginCmd struct {
 	Name string `name:"name" help:"The name of the context; by default the host of the URL."`
 }
 
-// Run asks for a token, checks it, and saves it with the server as the current context.
+// Run asks for a token, checks it, and saves it together with the server as the current context.
 func (c loginCmd) Run(p *Program) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
@@ -85,7 +85,7 @@ type contextCmd struct {
 
 type contextListCmd struct{}
 
-// Run prints a line for each context, and a star for the one in use.
+// Run prints a line for each context. A star marks the context in use.
 func (contextListCmd) Run(p *Program) error {
 	saved, err := readContexts(p.Getenv)
 	if err != nil {

@@ -89,8 +89,8 @@ func (o operation) outcome(server string) error {
 	return nil
 }
 
-// over reports whether the command can stop watching an operation. That includes a stopped
-// operation, which waits for a person.
+// over reports whether the command can stop watching an operation. This is also the case for a
+// stopped operation, which waits for a person.
 func (o operation) over() bool {
 	switch o.State {
 	case deadletter.OperationDone, deadletter.OperationStopped:
@@ -103,10 +103,10 @@ func (o operation) over() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // longest silence: operations survive a restart of dlo
+	watchBlind = 2 * time.Minute // longest time without a response, because operations survive a restart of dlo
 )
 
-// watch polls an operation until the verdict on every letter is known, and prints it.
+// watch polls an operation until the verdict on every letter is known, and prints the result.
 func (f answerFlags) watch(p *Program, id string) error {
 	progress := newProgress(p.Stderr)
 	seen := time.Now()

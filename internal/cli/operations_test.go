@@ -68,7 +68,7 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsAPassword checks that no error shows a password from the server's address.
+// TestNoErrorShowsAPassword checks that no error shows the password in the server's address.
 func TestNoErrorShowsAPassword(t *testing.T) {
 	t.Parallel()
 	garbled := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "no JSON") }))

@@ -25,12 +25,13 @@ type Program struct {
 	Version string
 	Check   func(config.Config) error                                               // reports errors of the server's parts in a valid configuration; nil skips the check
 	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker of a configuration permits dlo to do
-	// Look reads vhosts of a broker through the management API at a URL. No vhosts means all.
+	// Look reads vhosts of a broker through the management API at a URL. If vhosts is empty, it
+	// reads all.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
-	// Dropped returns how many rejected messages a node has dropped since it started. metrics is the
-	// URL of its metrics; "" is the usual one beside its management API.
+	// Dropped returns how many rejected messages a node has dropped since it started. metrics is
+	// the URL of the node's metrics. "" means the usual URL for a node with this management API.
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
-	// Tokens opens the tokens in a store file that no server holds.
+	// Tokens opens the tokens in a store file that no server has open.
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
 }
 
@@ -61,7 +62,7 @@ type Commands struct {
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
-// errUsage means that the command line itself is wrong.
+// errUsage means that the command line is wrong.
 var errUsage = errors.New("usage")
 
 // errPartly means that only some of the work was done.
@@ -119,12 +120,12 @@ func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, err
 	}, options...)...)
 }
 
-// Exit codes. An error with an ExitCode method supplies its own.
+// These are the exit codes. An error with an ExitCode method supplies its own.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
 	exitPartly = 3
-	// 4 is for a store that another dlo holds.
+	// The exit code 4 is for a store that another dlo holds.
 	exitFindings = 5
 )
 
@@ -141,7 +142,7 @@ func ExitCode(err error, stderr io.Writer) int {
 		return ExitUsage
 	case errors.Is(err, errPartly):
 		return exitPartly
-	case errors.As(err, &own): // after errUsage: the parser's errors have their own exit code
+	case errors.As(err, &own): // after errUsage, because the parser's errors have their own exit code
 		return own.ExitCode()
 	}
 	return ExitFailed

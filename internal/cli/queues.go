@@ -21,7 +21,7 @@ type queuesCmd struct {
 	Stop   queuesStopCmd   `cmd:"" help:"Stop a drain; the rest stays in its queue."`
 }
 
-// drainWords describes the progress of a drain.
+// drainWords describes how far a drain has progressed.
 func drainWords(d api.Drain) string {
 	text := fmt.Sprintf("%s: %s, %d letters taken out of %s", d.ID, d.State, d.Taken, d.Queue)
 	if d.Why != "" {

@@ -29,8 +29,8 @@ func retriesWords(r api.Retries, now time.Time) string {
 	return text
 }
 
-// queueRetries describes why a queue's automatic retries are held back. The queue's own guard takes
-// precedence over its broker's.
+// queueRetries describes why a queue's automatic retries are held back. The reason of the queue
+// takes precedence over the reason of its broker.
 func queueRetries(q api.Queue, now time.Time) string {
 	if q.Away != "" && q.Retries.By == "" && q.Retries.Since.IsZero() {
 		return q.Away

@@ -79,7 +79,7 @@ func printRules(out io.Writer, rules []api.Rule) error {
 	return table(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
 
-// source describes where and when the rules were read.
+// source describes from which file and at what time the rules were read.
 func source(file string, at time.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
@@ -123,7 +123,7 @@ func severityWords(r api.Rule, fallback deadletter.Severity) string {
 
 // retryWords says when a rule retries.
 func retryWords(r api.Rule) string {
-	const shown = 5 // delays shown in a table
+	const shown = 5 // how many delays a table shows
 	switch {
 	case r.Discard:
 		return "discards"
@@ -294,7 +294,7 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }
 
-// printLooked says which letters were examined.
+// printLooked prints which letters were examined.
 func printLooked(p *Program, a api.WhatIf) {
 	matching := strconv.Itoa(a.Matching)
 	if !a.Exact {

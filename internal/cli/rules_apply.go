@@ -46,7 +46,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 		if err != nil {
 			return err
 		}
-		if err := dry.print(p.Stderr); err != nil { // stdout may be a file, for the final output
+		if err := dry.print(p.Stderr); err != nil { // stderr, because stdout may be a file for the final output
 			return err
 		}
 		if dry.changed() == 0 {

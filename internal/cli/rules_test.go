@@ -26,7 +26,7 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 }
 
 // TestATestAsATable checks that every rule has a line with the first clause that does not match. It
-// also checks that nothing in the output acts on a terminal.
+// also checks that nothing in the output controls the terminal.
 func TestATestAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -57,8 +57,8 @@ NO  RULE       APPLIES  WHY NOT
 	}
 }
 
-// TestEveryOutcomeOfARuleHasItsLine checks that no two outcomes have the same line, as a forgotten
-// outcome would.
+// TestEveryOutcomeOfARuleHasItsLine checks that no two outcomes have the same line. A forgotten
+// outcome would have the line of another one.
 func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 	t.Parallel()
 	lines := map[string]deadletter.RuleOutcome{}
@@ -79,7 +79,7 @@ func TestEveryOutcomeOfARuleHasItsLine(t *testing.T) {
 }
 
 // TestARuleOfEveryOutcomeHasItsWords checks that no two outcomes are described alike. A forgotten
-// outcome would read like another one, or like a rule without settings.
+// outcome would have the description of another one, or of a rule without settings.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
 	rules := map[deadletter.RuleOutcome]api.Rule{
@@ -117,8 +117,8 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	}
 }
 
-// TestRulesAsATable checks that a rule without its own severity shows the default's, marked as the
-// default.
+// TestRulesAsATable checks that a rule without its own severity shows the default's severity,
+// marked as the default.
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

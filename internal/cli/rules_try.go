@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// writtenRules reads a file of rules to try. It truncates a file that is too long, and the server
-// then rejects the text.
+// writtenRules reads a file of rules to try. It truncates a file that is too long. The server then
+// rejects the text.
 func writtenRules(p *Program, name string) (string, error) {
 	in, err := opened(p, name)
 	if err != nil {
@@ -37,8 +37,8 @@ func inFile(err error, name string) error {
 	return wrong
 }
 
-// printTried prints, as sentences and a table, what the rules would have done with letters and what
-// really happened.
+// printTried prints, as sentences and a table, how the rules would have treated letters and what
+// really happened to them.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -71,7 +71,7 @@ func printTried(p *Program, raw json.RawMessage) error {
 	return table(p.Stdout, []string{"LETTERS", "CHANGES", "NOW", "WOULD", "RETRIES", "SUCH AS"}, rows)
 }
 
-// fateWords names a rule and its outcome in the same words as `dlo rules apply`.
+// fateWords describes a rule and its outcome in the same words as `dlo rules apply`.
 func fateWords(rule, outcome string, severity deadletter.Severity) string {
 	if severity != "" {
 		outcome += " (" + string(severity) + ")"

@@ -16,8 +16,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestRulesThatAreTriedAsATable checks that the sentences come first, then a table that compares
-// what would happen with what did. Nothing in the output acts on a terminal.
+// TestRulesThatAreTriedAsATable checks that the sentences come first, and then a table that
+// compares what would have happened with what did happen. Nothing in the output controls the
+// terminal.
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// The types of SARIF 2.1.0 (OASIS) that a list of findings needs.
+// These are the types of SARIF 2.1.0 (OASIS) that a list of findings needs.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -59,11 +59,12 @@ type (
 	}
 )
 
-// levels maps a severity to a level of SARIF.
+// levels maps a severity to a SARIF level.
 var levels = map[string]string{"page": "error", "notify": "warning", "digest": "note"}
 
-// sarif returns findings as a SARIF log. file is the definitions file and text its content; each
-// finding then has the line of its queue, so that a code review can show it there.
+// sarif returns findings as a SARIF log. file is the name of the definitions file, and text is its
+// content. Each finding has the line of its queue in the file, so that a code review can show it
+// there.
 func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "dlo"}}, Results: []sarifResult{}}
 	for _, kind := range topology.Kinds() {
@@ -81,7 +82,8 @@ func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-// lineOf returns the line of a definitions file on which a queue has its name; 1 if it has none.
+// lineOf returns the line of a definitions file that contains the name of a queue. It returns 1 if
+// there is no such line.
 func lineOf(text []byte, queue string) int {
 	name, err := json.Marshal(queue)
 	if err != nil || queue == "" {

@@ -31,7 +31,7 @@ type topologyCheckCmd struct {
 	Output string   `name:"output" short:"o" enum:"table,json,jsonl,sarif" default:"table" help:"How to print: table, json, jsonl or sarif."`
 }
 
-// findingsError has the exit code of findings.
+// findingsError is the error if there are findings. It supplies the exit code for findings.
 type findingsError struct{ n int }
 
 func (e findingsError) Error() string { return count(e.n, "finding", "findings") }
@@ -55,7 +55,8 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	return unread(checked)
 }
 
-// faults counts the findings that are faults. What is only seen, and not judged, is none.
+// faults counts the findings that are faults. A finding that dlo reports but does not judge is not
+// a fault.
 func faults(list []api.Finding) (n int) {
 	for _, f := range list {
 		if f.Kind != string(topology.Moved) {
@@ -65,7 +66,8 @@ func faults(list []api.Finding) (n int) {
 	return n
 }
 
-// check gets the findings from where the command line says. text is that of the file, if it is one.
+// check gets the findings from the source that the command line names. text is the content of the
+// file if the source is a file.
 func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
 	var snapshots []topology.Snapshot
 	switch {
@@ -101,8 +103,8 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return c.only(api.NewTopology(reports)), text, nil
 }
 
-// dropped returns how many rejected messages the node of --broker has dropped. Not every broker
-// counts them, so an error matters only if the user gave the URL. 0 also means unknown.
+// dropped returns how many rejected messages the node of --broker has dropped; 0 can also mean
+// unknown. Not every broker counts them, so an error matters only if the user gave the URL.
 func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
@@ -118,8 +120,8 @@ func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
 	return n, err
 }
 
-// managementURL returns the URL that --broker gives. A file keeps the password out of the list of
-// processes.
+// managementURL returns the URL that --broker gives. The URL can also be in a file, which keeps the
+// password out of the list of processes.
 func managementURL(broker string) (string, error) {
 	file, ok := strings.CutPrefix(broker, "@")
 	if !ok {
@@ -129,7 +131,8 @@ func managementURL(broker string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// maxDefinitions is the most bytes of a definitions file: some 100,000 queues.
+// maxDefinitions is how many bytes a definitions file may have. This is enough for some 100,000
+// queues.
 const maxDefinitions = 64 << 20
 
 // readDefinitions reads a file; - is standard input.
@@ -146,7 +149,7 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// only drops what is in other vhosts than those asked for.
+// only omits everything that is not in the requested vhosts.
 func (c topologyCheckCmd) only(t api.Topology) api.Topology {
 	if len(c.VHost) == 0 {
 		return t
@@ -185,7 +188,7 @@ func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, drop
 	return nil
 }
 
-// unread returns an error if something could not be looked at.
+// unread returns an error if a part could not be read.
 func unread(t api.Topology) error {
 	var list []string
 	for _, l := range t.Looks {
@@ -202,14 +205,15 @@ func unread(t api.Topology) error {
 	return errors.New("could not look at everything: " + strings.Join(list, "; "))
 }
 
-// dropping lists the kinds of findings with which a queue drops what its consumers reject.
+// dropping lists the kinds of findings whose queues drop the messages that their consumers reject.
 var dropping = map[string]bool{
 	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
 }
 
-// printTopology prints findings for people: a line that says how bad it is, and then each kind with
-// its queues. Findings that differ only in the queue share their explanation. dropped is the number
-// of rejected messages that the node has dropped since it started; 0 also means unknown.
+// printTopology prints findings for people. The first line says how serious they are, and then each
+// kind follows with its queues. Findings that differ only in the queue share their explanation.
+// dropped is the number of rejected messages that the node has dropped since it started; 0 can also
+// mean unknown.
 func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}
 	for _, l := range t.Looks {
@@ -262,7 +266,7 @@ func explainedBy(a, b api.Finding) bool {
 	return a == b
 }
 
-// count writes a number with its noun.
+// count formats a number with its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -79,7 +79,7 @@ func sure(p *Program, yes bool, command, question string) error {
 	return agreed(p, question)
 }
 
-// printApplied prints what was set for people.
+// printApplied prints the policies that were set, for people.
 func printApplied(p *Program, a api.AppliedPlan) {
 	for _, one := range a.Policies {
 		text := "proved with a message"
@@ -141,7 +141,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	return errors.Join(failed...)
 }
 
-// chooses reports whether the command line selects a policy.
+// chooses reports whether the command line selects an adopted policy.
 func (c topologyUndoCmd) chooses(a api.AdoptedPolicy) bool {
 	if c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost {
 		return false
@@ -151,7 +151,7 @@ func (c topologyUndoCmd) chooses(a api.AdoptedPolicy) bool {
 	})
 }
 
-// printAdopted prints the policies that dlo has set for people.
+// printAdopted prints, for people, the policies that dlo has set.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
 		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, a.At.UTC().Format("2006-01-02 15:04 UTC"), deadletter.Visible(a.By))

@@ -42,8 +42,8 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	return c.refused(p, plans)
 }
 
-// refused reports the queues that are not in a plan, if the command line names queues. An output
-// that a machine reads does not have them.
+// refused reports the queues that a plan refuses, if the command line names queues. Output for a
+// machine does not contain them.
 func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 	policies, refused := 0, 0
 	for _, plan := range plans.Plans {
@@ -64,7 +64,7 @@ func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 	return fmt.Errorf("%w: %s", errPartly, count(refused, "queue is left alone", "queues are left alone"))
 }
 
-// plan gets the plans from where the command line says.
+// plan gets the plans from the source that the command line names.
 func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	var snapshots []topology.Snapshot
 	switch byURL := strings.Contains(c.Broker, "://") || strings.HasPrefix(c.Broker, "@"); {
@@ -107,7 +107,7 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	return api.NewPlans(plans), nil
 }
 
-// printPlans prints plans for people, and what to do with them.
+// printPlans prints plans for people, and how to use them.
 func printPlans(out io.Writer, plans api.Plans) {
 	if printPolicies(out, plans) > 0 {
 		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file")
@@ -155,7 +155,7 @@ func indented(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
 
-// changeWords describes what a policy does to a key.
+// changeWords describes the change that a policy makes to a key.
 func changeWords(c api.KeyChange) string {
 	text := c.Key + ": " + c.Before + " becomes " + c.After
 	switch {

@@ -122,8 +122,8 @@ func TestTheCheckOfABroker(t *testing.T) {
 	}
 }
 
-// TestTheCheckCountsWhatWasDropped checks the first line. A missing counter is an error only if the
-// user gave its URL.
+// TestTheCheckCountsWhatWasDropped checks the line that reports dropped messages. A missing counter
+// is an error only if the user gave its URL.
 func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	t.Parallel()
 	program := func(n int64, err error) Program {
@@ -163,8 +163,8 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	}
 }
 
-// TestTheCheckOfAServer checks that findings of the running server are printed, and that a look
-// that failed is an error.
+// TestTheCheckOfAServer checks that findings of the running server are printed. A failed look is an
+// error.
 func TestTheCheckOfAServer(t *testing.T) {
 	t.Parallel()
 	answer := `{"findings":[{"kind":"no_exchange","severity":"notify","broker":"main","vhost":"/","queue":"q","title":"q has none"}],"looks":[{"broker":"main","vhost":"/","queues":2}]}`
@@ -218,8 +218,8 @@ nothing was changed; ` + "`dlo topology apply`" + ` sets them, -o rabbitmqctl pr
 	}
 }
 
-// TestAShovelIsSeenAndNotJudged checks that a file whose only finding is a shovel is clean, and
-// that the shovel is printed.
+// TestAShovelIsSeenAndNotJudged checks a file whose only finding is a shovel. The result is clean,
+// and the shovel is printed.
 func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "definitions.json")

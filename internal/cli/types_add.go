@@ -74,7 +74,7 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	return err
 }
 
-// uploadText describes, one line per type, what an uploaded set changes.
+// uploadText describes what an uploaded set changes, one line for each type.
 func uploadText(a *api.Upload) string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -131,7 +131,7 @@ const (
 	maxSchemaFiles = 10_000
 )
 
-// schemaFile reads a file, standard input, or a directory, which it returns as a zip file. It also
+// schemaFile reads a file, standard input, or a directory, which becomes a zip file. It also
 // returns the name to send to the server.
 func schemaFile(stdin io.Reader, name string) ([]byte, string, error) {
 	if name == "-" {
@@ -169,8 +169,8 @@ func readSome(from io.Reader) ([]byte, error) {
 
 var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
 
-// zipDirectory puts the schemas of a directory into a zip file. It leaves out names that begin with
-// a dot.
+// zipDirectory puts the schemas of a directory into a zip file. It omits names that begin with a
+// dot.
 func zipDirectory(fsys fs.FS) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

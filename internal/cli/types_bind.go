@@ -13,7 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// pickedFor says what a pick applies to: queue sms-*, group G-418, letter 019a….
+// pickedFor describes what a pick applies to: queue sms-*, group G-418, letter 019a….
 func pickedFor(p *api.Pick) string {
 	switch p.For {
 	case "letter":

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// bodyFlags give a body and the properties of the letter that it would belong to.
+// bodyFlags give a body and the properties of a letter with that body.
 type bodyFlags struct {
 	answerFlags
 	File            string `arg:"" name:"file" help:"The body; - reads it from the standard input."`

@@ -22,7 +22,7 @@ const (
 )
 
 // full reports whether the maximum number of mistakes has been kept. If so, it counts one more
-// omitted mistake.
+// mistake as omitted.
 func (b *bounds) full(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false

@@ -15,16 +15,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes holds the positions of values that can be checked only after all brokers are read. A
-// node is nil if the entry does not set its value.
+// brokerNodes holds the positions of values that can be checked only after all brokers are read. If
+// the entry does not set a value, its node is nil.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
 	origins                                     []originNodes
 }
 
-// originNodes holds an inbox and its origin queue, as read from one line of origins, with their
-// positions.
+// originNodes holds an inbox and its origin queue from one line of origins, with their positions in
+// the file.
 type originNodes struct {
 	inbox, queue *yaml.Node
 	Inbox, Queue string
@@ -166,7 +166,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	})
 }
 
-// intents reads what should become of the messages that queues give up on.
+// intents reads what should happen to the messages that queues give up on.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
 	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {
@@ -176,7 +176,8 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	})
 }
 
-// byQueue reads a mapping whose keys are queues or globs. usage is the mistake if it is none.
+// byQueue reads a mapping whose keys are queues or globs. usage is the mistake to report if the
+// value is not such a mapping.
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
@@ -201,7 +202,7 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 	}
 }
 
-// secured is how a connection to a broker is secured, as parameters of its URL.
+// secured is the TLS configuration of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
 // keys adds the keys of TLS to those of a mapping.
@@ -217,7 +218,7 @@ func (s *secured) keys(d *decoder, all keys) keys {
 	return all
 }
 
-// check reports half a client certificate.
+// check reports a client certificate without its key, or a key without its certificate.
 func (s *secured) check(d *decoder, n *yaml.Node) {
 	if s.parameters.Has("certfile") != s.parameters.Has("keyfile") {
 		d.mistake(n, "a client certificate needs cert_file and key_file, both in PEM")
@@ -307,9 +308,9 @@ func (b *Broker) Place() string {
 }
 
 // checkBrokers compares the brokers with each other. Two entries may point to the same broker and
-// vhost with different users, but they must not share an inbox: each would lock the other out.
+// vhost with different users. They must not share an inbox, because each would lock the other out.
 func (d *decoder) checkBrokers(brokers []Broker) {
-	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry, place and exchange -> name
+	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry; place and exchange -> name
 	for i := range brokers {
 		b := &brokers[i]
 		at := d.nodes(i)

@@ -24,7 +24,7 @@ type Channel struct {
 	Alertmanager *Alertmanager
 	SMTP         *SMTP
 	Webhook      *Webhook
-	Places       deadletter.Places // the queues that the channel is told of
+	Places       deadletter.Places // the queues about which the channel is notified
 	AllowPrivate bool              // private and loopback addresses are allowed, also with plain http
 }
 
@@ -78,7 +78,7 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		return func(n *yaml.Node) { kinds++; read(n) }
 	}
 	private := false
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private applies wherever it appears in the channel
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private applies wherever it is in the channel
 		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
 	}
 	d.mapping(n, "channels."+name, keys{
@@ -176,8 +176,8 @@ func (d *decoder) needs(n *yaml.Node, names ...string) {
 	}
 }
 
-// receiver reads the URL of a receiver. It must use https, or http if private addresses are
-// allowed.
+// receiver reads the URL of a receiver. The URL must use https. http is also accepted if private
+// addresses are allowed.
 func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
@@ -204,7 +204,7 @@ func (d *decoder) filled(n *yaml.Node, into *string) {
 	}
 }
 
-// secretLink reads a URL that is itself a secret. Its error messages never repeat the URL.
+// secretLink reads a URL that is a secret. Its error messages never repeat the URL.
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filled(n, into)
@@ -238,7 +238,7 @@ type mention struct {
 	name string
 }
 
-// notified reads a list of channel names. They are checked at the end of the file, when all
+// notified reads a list of channel names. The names are checked at the end of the file, when all
 // channels are known.
 func (d *decoder) notified(n *yaml.Node, into *[]string) {
 	*into = nil

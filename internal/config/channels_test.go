@@ -69,8 +69,8 @@ func kinds() []reflect.StructField {
 	return list
 }
 
-// TestEveryKindOfChannelHasAKey checks that each kind can be configured by its key and that the key
-// is listed in the error for a channel without a kind.
+// TestEveryKindOfChannelHasAKey checks that each kind can be configured by its key. The error for a
+// channel without a kind must list this key.
 func TestEveryKindOfChannelHasAKey(t *testing.T) {
 	t.Parallel()
 	_, none := load(t, "channels: {a: {}}")
@@ -150,7 +150,7 @@ func TestMistakesInChannels(t *testing.T) {
 	}
 }
 
-// TestWhoIsToldOfProblems checks that problems can be sent to existing channels only.
+// TestWhoIsToldOfProblems checks that problems can be sent only to channels that exist.
 func TestWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
 	const channels = "channels: {oncall: {alertmanager: {url: \"http://127.0.0.1:9093\"}, allow_private: true}}\n"

@@ -1,6 +1,6 @@
 // Package config reads dlo's single YAML file. It reports all mistakes together, each with its line
-// and column. A key is accepted only if this version has the feature that uses it. Keys reserved
-// for later versions are rejected with an explanation.
+// and column. It accepts a key only if this version has the feature that uses it. Keys reserved for
+// later versions are rejected with an explanation.
 package config
 
 import (
@@ -25,7 +25,7 @@ import (
 // Config is the whole configuration with defaults filled in.
 type Config struct {
 	Listen    string   // host:port, or unix: and the path of a socket
-	Listens   []string // further addresses in the same form
+	Listens   []string // other addresses in the same form
 	PublicURL string
 	Hosts     []string
 	TLS       TLS
@@ -33,9 +33,9 @@ type Config struct {
 	OpsOpen   bool   // OpsListen may be reached by other machines
 	Auth      Auth
 	Grants    []identity.Grant
-	BasePath  string  // below which people reach dlo, such as /dlo; "" = at the root
-	Requests  float64 // of one principal per second; 0 = no limit
-	ReadOnly  bool    // people and programs may look, and change nothing
+	BasePath  string  // path below which people reach dlo, such as /dlo; "" = at the root
+	Requests  float64 // requests of one principal per second; 0 = no limit
+	ReadOnly  bool    // people and programs may look at everything but change nothing
 	AuditFile string  // copy of the audit log, one line of JSON for each act; "" = none
 	Store     string
 	Disk      Disk
@@ -67,7 +67,7 @@ type Retention struct{ Settled, Discarded, Dead time.Duration }
 type Disk struct {
 	StopBelow        int64 // bytes free
 	StopBelowPercent int
-	Reserve          int64 // bytes; this file is deleted when the disk is full, so that transactions can still commit
+	Reserve          int64 // bytes of a file that is deleted when the disk is full, so that transactions can still commit
 }
 
 // Broker is one broker and vhost.
@@ -78,17 +78,17 @@ type Broker struct {
 	Label         string   // what people call it, for example production; "" = nothing
 	Colour        deadletter.Colour
 	Setting       string // the setting that supplies the URL, such as DLO_AMQP_URL
-	PasswordFile  string // that the password of URL comes from; "" = none
+	PasswordFile  string // file with the password of URL; "" = none
 	Management    string // with user and password; "" = none
-	APIPassword   string // file that the password of Management comes from; "" = none
+	APIPassword   string // file with the password of Management; "" = none
 	Exchange      string
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue in which its letters failed
 	RequeueTo     []string
-	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, else requeue.rate
+	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, otherwise requeue.rate
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first glob that matches a queue applies
-	ReadOnly      bool                // people and programs may look at its letters, and change nothing
+	ReadOnly      bool                // people and programs may look at its letters but change nothing
 	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
 	Annotations   string              // queue in which consumers say why they rejected; "" = none
 }
@@ -130,7 +130,7 @@ type Breaker struct {
 	Of       int     // smallest number of letters that the breaker judges
 	Window   time.Duration
 	Probe    int           // retries sent as a probe
-	GiveUp   time.Duration // age after the end of their retries at which held-back letters die; 0 = never
+	GiveUp   time.Duration // how long after the end of their retries held-back letters die; 0 = never
 }
 
 // Schemas sets where dlo gets types from.
@@ -298,8 +298,8 @@ var (
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// noYAML explains why and where a file is not valid YAML. It does not repeat the file's text: an
-// apparent anchor may be a password that begins with an asterisk.
+// noYAML explains why and where a file is not valid YAML. It does not repeat the file's text,
+// because an apparent anchor may be a password that begins with an asterisk.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}

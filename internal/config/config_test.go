@@ -63,7 +63,8 @@ func TestTheExampleHasEveryDefault(t *testing.T) {
 	}
 }
 
-// Mistakes in a list of several brokers are reported at their position.
+// TestSeveralBrokers checks that mistakes in a list of several brokers are reported at their
+// position.
 func TestSeveralBrokers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -151,7 +152,8 @@ func TestSeveralBrokers(t *testing.T) {
 	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is drained by broker main already"}})
 }
 
-// Every key that the program knows appears in the example, if only in a comment.
+// TestTheExampleNamesEveryKey checks that every key that the program knows appears in the example,
+// if only in a comment.
 func TestTheExampleNamesEveryKey(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -281,7 +283,7 @@ type place struct {
 	text         string
 }
 
-// mistakes compares the mistakes in err with those wanted.
+// mistakes compares the mistakes in err with the wanted ones.
 func mistakes(t *testing.T, err error, want []place) {
 	t.Helper()
 	var bad *config.Error
@@ -484,7 +486,7 @@ func FuzzLoad(f *testing.F) {
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)
 		}
-		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias means nothing without the rest of the file
+		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias has no meaning without the rest of the file
 			for _, r := range c.Rules.Rules {
 				again := "rules:\n" + r.YAML + "\n"
 				if r.YAML[0] == '{' {

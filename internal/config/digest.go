@@ -28,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems sets which channels are notified of problems with dlo itself. If it names none, every
-// channel named by a rule with severity page is notified.
+// Problems sets which channels are notified of problems of dlo. If it names none, every channel
+// that a rule with severity page names is notified.
 type Problems struct {
 	Notify []string
 }

@@ -36,7 +36,8 @@ func TestEnvironment(t *testing.T) {
 	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
 }
 
-// No error text contains a password, wherever it was written and however invalid the rest is.
+// TestPasswordsAreNotRepeated checks that no error contains a password, wherever the password was
+// written and however invalid the rest is.
 func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
@@ -78,8 +79,8 @@ func TestPasswordFiles(t *testing.T) {
 	}
 }
 
-// TestWhichSettingHasTheURL checks whether a broker's URL comes from a variable or from a key of
-// the file.
+// TestWhichSettingHasTheURL checks which setting is recorded as the source of a broker's URL: a
+// variable, or a key of the file.
 func TestWhichSettingHasTheURL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

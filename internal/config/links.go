@@ -61,7 +61,7 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 }
 
 // linkURL reads a link's URL. Placeholders must come after the host, so that no letter can decide
-// where the link leads.
+// to which host the link leads.
 func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	text, ok := d.scalar(n, "a URL with placeholders")
 	if !ok {

@@ -38,7 +38,7 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 	d.mapping(n, "rules.match", known)
 }
 
-// patterns reads a glob, or a list of globs. At least one of them must match.
+// patterns reads a glob, or a list of globs of which at least one must match.
 func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 	var list rules.Patterns
 	d.oneOrMore(n, "a text, in which * stands for any text,", func(n *yaml.Node, v string) { list = append(list, v) })
@@ -68,7 +68,7 @@ func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	return list
 }
 
-// comparisons reads a comparison, or a list of comparisons. At least one of them must hold.
+// comparisons reads a comparison, or a list of comparisons of which at least one must hold.
 func (d *decoder) comparisons(n *yaml.Node, value func(text string) (int64, error)) rules.Comparisons {
 	var list rules.Comparisons
 	d.oneOrMore(n, "a comparison", func(n *yaml.Node, v string) {

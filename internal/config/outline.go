@@ -10,9 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Outline returns what a configuration file sets, by the paths of its keys, such as
-// grants[0].role, for the audit of changes. Values that can contain a secret, or letters' data, are
-// replaced with 16 bits of their hash: enough to notice a change, and too few to guess the value.
+// Outline returns the settings of a configuration file by the paths of their keys, such as
+// grants[0].role. The audit of changes uses it. Values that can contain a secret, or letters' data,
+// are replaced with 16 bits of their hash. This is enough to notice a change, and too little to
+// guess the value.
 func Outline(path string) (map[string]string, error) {
 	outline := map[string]string{}
 	if path == "" {
@@ -32,13 +33,13 @@ func Outline(path string) (map[string]string, error) {
 	return outline, nil
 }
 
-// plainKeys are the keys whose values the audit shows, with everything below them.
+// plainKeys are the keys whose values the audit shows, together with everything below them.
 var plainKeys = []string{
 	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention", "disk", "requeue", "ingest", "audit", "store",
 	"auth.users", "auth.tokens", "auth.proxy.from", "auth.proxy.user", "auth.proxy.email", "auth.proxy.groups",
 }
 
-// plainOfBroker are the same, of a broker.
+// plainOfBroker are the keys of a broker whose values the audit shows.
 var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "accept_limited", "rates"}
 
 func plain(path string) bool {

@@ -11,10 +11,10 @@ const MaxPasted = 64 << 10
 
 const maxWeight = 2 * MaxPasted // bytes, with aliases expanded
 
-// Pasted contains rules that somebody wrote to see their effect.
+// Pasted contains rules that a person wrote to see their effect.
 type Pasted struct {
 	Rules rules.Set
-	Kept  []string // "rules" or "default": what the text does not have, and is as in use
+	Kept  []string // "rules" or "default": the part that the text omits and that stays as in use
 	Other []string // other settings in the text, which were ignored
 }
 
@@ -23,7 +23,7 @@ type Pasted struct {
 // *Error, as for a file.
 //
 // The text may come from an untrusted source. ReadRules therefore reads only the rules and the
-// default, opens no files and limits its own cost. Whatever the text leaves out is taken from the
+// default, opens no files and limits its own cost. Everything that the text omits is taken from the
 // rules in use, or from dlo's defaults if the text is a whole file.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
@@ -46,7 +46,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	return p, d.failed(pastedName)
 }
 
-const pastedName = "rules" // stands for the file name in the positions of mistakes
+const pastedName = "rules" // replaces the file name in the positions of mistakes
 
 // pasted reads rules from a text that is small enough.
 func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
@@ -59,7 +59,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // one rule: every rule has a name, and no file has this key
+	case d.has(root, "name"): // a single rule: every rule has a name, and no file has this key
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:

@@ -25,8 +25,8 @@ func inUse() *rules.Set {
 	}
 }
 
-// TestRulesThatAreWritten covers a list, one rule, part of a file and a whole file, and checks what
-// is taken from the rules in use.
+// TestRulesThatAreWritten covers a list, one rule, part of a file and a whole file. It checks which
+// parts are taken from the rules in use.
 func TestRulesThatAreWritten(t *testing.T) {
 	t.Parallel()
 	const rule = "name: a\nmatch: {queue: sms}\ndead: {notify: [oncall]}\n"
@@ -71,8 +71,8 @@ func TestRulesThatAreWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenRulesAreAsThoseOfAFile checks that pasted rules and their mistakes are read exactly as
-// from a file.
+// TestWrittenRulesAreAsThoseOfAFile checks that pasted rules, and mistakes in them, are read
+// exactly as from a file.
 func TestWrittenRulesAreAsThoseOfAFile(t *testing.T) {
 	t.Parallel()
 	example, err := os.ReadFile("../../docs/examples/dlo.yaml")

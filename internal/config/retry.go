@@ -22,7 +22,7 @@ type backOff struct {
 	at     map[string]*yaml.Node // positions of the keys that are set
 	delays []delayAt             // all explicit delays
 	grown  rules.Retry           // computed from first, attempts, factor and max
-	wrong  bool                  // invalid, so its growth cannot be checked
+	wrong  bool                  // the back-off is invalid, so its growth cannot be checked
 }
 
 type delayAt struct {
@@ -69,7 +69,7 @@ func (d *decoder) retry(n *yaml.Node, path string, r *rules.Retry) bool {
 	return own
 }
 
-// delays fills in the times of the retries and reports whether the file sets them.
+// delays fills in the times of the retries. It reports whether the file sets them.
 func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
 	var growing []string // the set keys that describe growing delays
 	for _, key := range []string{"attempts", "first", "factor", "max"} {
@@ -159,7 +159,7 @@ type mirror struct {
 }
 
 // checkMirrors finds rules whose mirrored x-death would not reach the worker. A letter that waits
-// in the broker dies there, and since RabbitMQ 4.0 that death replaces the whole x-death header.
+// in the broker dies there, and since RabbitMQ 4.0 this death replaces the whole x-death header.
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {

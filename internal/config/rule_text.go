@@ -13,7 +13,7 @@ import (
 // text between the commas. Comments inside the rule belong to it; comments above it do not. end is
 // the line after the list.
 func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
-	if d.lines == nil { // no caller needs it
+	if d.lines == nil { // no caller needs the text
 		return ""
 	}
 	if list.Style&yaml.FlowStyle != 0 {
@@ -36,7 +36,7 @@ func (d *decoder) ruleText(list *yaml.Node, i, end int) string {
 	return trimBreak(strings.Join(lines, ""))
 }
 
-// dash returns the line with the i-th item's dash. It is the item's own line or an earlier one.
+// dash returns the line with the i-th item's dash. This is the line of the item or an earlier one.
 func (d *decoder) dash(list *yaml.Node, i int) int {
 	above := list.Line
 	if i > 0 {

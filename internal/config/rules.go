@@ -14,7 +14,7 @@ import (
 type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the match clauses by key
-	wrong       bool                  // invalid, so its matches cannot be compared
+	wrong       bool                  // the rule is invalid, so its matches cannot be compared
 	weight      int                   // size of entry, if the text has bounds
 }
 
@@ -83,7 +83,7 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 const maxLabel = 100 // bytes; lists and histories show rule names, and group titles begin with their group's name
 
 // label reads the name of a rule or group. want describes the expected value, and empty is the
-// error for an empty one.
+// error for an empty name.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {

@@ -83,7 +83,7 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 	}
 }
 
-// The default can have another waiter and keep its delays.
+// TestAWaiterOfTheDefault checks that the default can have another waiter and keep its delays.
 func TestAWaiterOfTheDefault(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
@@ -93,7 +93,8 @@ func TestAWaiterOfTheDefault(t *testing.T) {
 	}
 }
 
-// A rule's own text is exactly what is in the file, including the comments inside it.
+// TestTheTextOfARule checks that a rule's own text is exactly the text in the file, including the
+// comments inside the rule.
 func TestTheTextOfARule(t *testing.T) {
 	t.Parallel()
 	first := "  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}"
@@ -217,10 +218,11 @@ func TestMistakesInRules(t *testing.T) {
 	mistakes(t, err, []place{{1, 38, "max cannot stand beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
-// The broker can keep letters waiting for at most 49 days, and a wait queue has a single delay.
+// TestMistakesBehindAWaiter covers two limits: letters can wait in the broker for at most 49 days,
+// and a wait queue has a single delay.
 func TestMistakesBehindAWaiter(t *testing.T) {
 	t.Parallel()
-	queues := "1s" // as many delays as one back-off may have
+	queues := "1s" // the most delays that one back-off may have
 	for n := 2; n <= 20; n++ {
 		queues += fmt.Sprintf(", %ds", n)
 	}
@@ -263,8 +265,8 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 	}
 }
 
-// The manual matches the program: every YAML example in it is valid, and every mistake is reported
-// as documented.
+// TestTheManualOfRulesHolds checks that the manual matches the program. Every YAML example in it
+// must be valid, and every mistake must be reported as documented.
 func TestTheManualOfRulesHolds(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/rules.md")
@@ -300,8 +302,8 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 		_, err := load(t, "rules: ["+rule+"]")
 		_, names, _ := strings.Cut(err.Error(), "the keys are ")
 		for key := range strings.SplitSeq(names, ", ") {
-			// Every key has a row in a table, as do the keys of dead. Name, match and retry have a
-			// section each.
+			// Every key has a row in a table, and so has every key of dead. Name, match and retry
+			// have a section each.
 			if !slices.Contains([]string{"name", "match", "retry"}, key) && !regexp.MustCompile(`(?m)^\| `+key+`(\.\w+)? \|`).Match(text) {
 				t.Errorf("%s is in no table of the manual", key)
 			}
@@ -329,8 +331,8 @@ func TestTheManualsNameEveryWaiter(t *testing.T) {
 	}
 }
 
-// TestEveryOutcomeCanBeWritten checks that a rule in the file can request each outcome and that a
-// matching letter gets it.
+// TestEveryOutcomeCanBeWritten checks that a rule in the file can request each outcome, and that a
+// matching letter gets this outcome.
 func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	t.Parallel()
 	texts := map[deadletter.RuleOutcome]string{
@@ -349,7 +351,7 @@ func TestEveryOutcomeCanBeWritten(t *testing.T) {
 	}
 }
 
-// The rules and channels in the example's comments are valid.
+// TestTheRulesOfTheExample checks that the rules and channels in the example's comments are valid.
 func TestTheRulesOfTheExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
@@ -373,7 +375,7 @@ func TestTheRulesOfTheExample(t *testing.T) {
 }
 
 // TestTheRuleOfAPlanIsValid checks that the rule that a plan proposes can be pasted into the
-// configuration, whatever the names of queues.
+// configuration, whatever the names of the queues are.
 func TestTheRuleOfAPlanIsValid(t *testing.T) {
 	t.Parallel()
 	p := topology.Plan{Broker: "main", VHost: "/", Drops: []topology.Drop{{Queue: `a"b: {c}, #d`}, {Queue: "metrics"}}}

@@ -127,7 +127,7 @@ func (d *decoder) texts(n *yaml.Node, into *[]string) {
 	})
 }
 
-// servers reads a list of host:port.
+// servers reads a list of addresses in the form host:port.
 func (d *decoder) servers(n *yaml.Node, into *[]string) {
 	*into = nil
 	d.list(n, func(n *yaml.Node) {
@@ -255,8 +255,9 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 	*into = strings.TrimSuffix(v, "/")
 }
 
-// brokerURL parses a broker's URL. Its error describes the expected form and repeats nothing of the
-// URL. It rejects an @ after the host, because that is the end of a password that contains a /.
+// brokerURL parses a broker's URL. Its error describes the expected form and repeats no part of the
+// URL. It rejects an @ after the host, because the text before the @ is the end of a password that
+// contains a /.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
@@ -265,8 +266,8 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretURL reads a URL that may contain a password. The only accepted password is the broker's
-// default one, which is not secret.
+// secretURL reads a URL that may contain a password. It accepts only the broker's default password,
+// which is not secret.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {

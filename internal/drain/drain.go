@@ -1,6 +1,6 @@
 // Package drain takes letters out of queues that are not inboxes, once and on request. It starts
-// and stops drains, and knows which queues must be left alone. The window protocol of ingest does
-// the taking; it is passed in by the caller.
+// and stops drains, and knows which queues must be left alone. The caller supplies the window
+// protocol of ingest, which takes the letters.
 package drain
 
 import (
@@ -39,11 +39,11 @@ type Broker struct {
 
 	Inspect func(ctx context.Context, queue string) error // why a queue cannot be drained
 	// Open returns a Queue that drains a queue of this broker: count letters, or all if count is 0.
-	// It calls say with the reason whenever it has to wait.
+	// The Queue calls say with the reason whenever it has to wait.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }
 
-// Drains manages the drains of this process. It keeps running and ended drains in memory; the audit
+// Drains manages the drains of this process. It keeps running and ended drains in memory. The audit
 // keeps them permanently. It is safe for concurrent use.
 type Drains struct {
 	brokers []Broker
@@ -58,7 +58,7 @@ type Drains struct {
 
 	mu      sync.Mutex
 	stopped bool
-	number  int64                // of the newest drain
+	number  int64                // number of the newest drain
 	list    []*drain             // oldest first
 	busy    map[[2]string]*drain // by place and queue; nil while the queue is inspected or resolved
 }
@@ -71,8 +71,8 @@ type drain struct {
 	stopper string // who stopped it
 }
 
-// New returns the drains of the given brokers. Run must be running for windows that an earlier
-// process left open to be closed.
+// New returns the drains of the given brokers. Run must be running, so that windows that an earlier
+// process left open are closed.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
 	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -82,9 +82,9 @@ func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger
 const keep = 100 // drains: running ones and the newest ended ones
 
 // Start starts to drain a queue and returns the drain, which continues in the background. The error
-// wraps ErrForbidden, ErrInvalid, ErrNotFound (no such broker or queue), ErrConflict (the queue is
-// an inbox, is being drained already, or its letters may be deleted by the broker) or
-// ErrUnavailable.
+// wraps ErrForbidden, ErrInvalid, ErrUnavailable, or ErrNotFound if there is no such broker or
+// queue. It wraps ErrConflict if the queue is an inbox, if it is being drained already, or if the
+// broker may delete its letters.
 func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
 	if err != nil {
@@ -177,9 +177,9 @@ func (d *Drains) release(key [2]string) {
 	delete(d.busy, key)
 }
 
-// Stop ends a drain and returns immediately. The drain finishes its current window; the remaining
-// letters stay in the queue. The error wraps ErrNotFound, ErrConflict if the drain has ended, or
-// ErrForbidden.
+// Stop ends a drain and returns immediately. The drain finishes its current window, and the
+// remaining letters stay in the queue. The error wraps ErrNotFound, ErrForbidden, or ErrConflict if
+// the drain has already ended.
 func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) error {
 	one, err := d.claimStop(by, id)
 	if err != nil || one == nil {

@@ -24,9 +24,9 @@ func (d *Drains) Run(ctx context.Context) error {
 }
 
 // resolve resolves open windows of queues that are not inboxes. Such a window belongs to a drain
-// that a crash interrupted, or to an inbox that was removed from the configuration. Otherwise
-// letters that are already stored would stay in the queue, and others could take them a second
-// time.
+// that a crash interrupted, or to an inbox that was removed from the configuration. Without
+// resolve, letters that are already stored would stay in the queue, and others could take them a
+// second time.
 func (d *Drains) resolve(ctx context.Context) error {
 	open, err := d.store.OpenInboxes(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 		}
 		key := [2]string{d.brokers[i].Place, name.Queue}
 		if d.reserve(key) != nil {
-			continue // a drain of it was faster and starts by resolving the window
+			continue // a drain of this queue was faster and starts by resolving the window
 		}
 		queue := d.brokers[i].Open(name.Queue, "", 0, func(string) {})
 		d.running.Go(func() {

@@ -17,7 +17,7 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 		d.mu.Unlock()
 		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
 	}
-	d.running.Add(1) // from here on, stopping dlo waits for it and the audit records its end
+	d.running.Add(1) // from here on, stopping dlo waits for the drain, and the audit records its end
 	now := d.now()
 	d.number = max(d.number+1, now.UnixMilli()) // so that the audit never contains an id twice
 	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
@@ -58,7 +58,7 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 	return nil
 }
 
-// run drains and records how it ended.
+// run runs a drain and records how it ended.
 func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 	defer d.running.Done()
 	defer one.cancel()

@@ -41,8 +41,8 @@ func (endless) Resolve(ctx context.Context) error { return nil }
 func (endless) Taken() int                        { return 0 }
 func (endless) Busy() bool                        { return false }
 
-// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. For each
-// drain whose start is in the audit, the end must be there too.
+// TestADrainThatMeetsAStopHasAnEnd stops dlo while the start of a drain is being recorded. If the
+// audit has the start of a drain, it must also have the end.
 func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

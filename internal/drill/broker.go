@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// declare declares a durable queue. The values in more are alternating names and values of its
+// declare declares a durable queue. more alternates between the names and the values of its
 // arguments.
 func (s *site) declare(ctx context.Context, name string, more ...any) error {
 	arguments := map[string]any{"x-queue-type": "classic"} // set explicitly, as the vhost's default may differ
@@ -28,7 +28,7 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 }
 
 // policy sets a policy or an operator policy for one queue of the drill. It uses the lowest
-// priority, so that the policy in a cure always outranks it. On a real site, the faulty policy
+// priority, so that the policy of a cure always outranks it. On a real site, the faulty policy
 // could have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
 	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
@@ -76,8 +76,8 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 	return err
 }
 
-// take takes at most n messages from a queue, like a worker. It acks them if handled is set and
-// rejects them otherwise.
+// take takes at most n messages from a queue, like a worker. If handled is true, it acks them.
+// Otherwise it rejects them.
 func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int, error) {
 	mode := "reject_requeue_false"
 	if handled {

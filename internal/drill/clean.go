@@ -11,7 +11,7 @@ import (
 )
 
 // Left lists the names of the vhosts and users that earlier drills left behind. A killed drill
-// cannot remove its own.
+// cannot remove the vhost and the user that it created.
 func Left(ctx context.Context, api API) ([]string, error) {
 	seen := map[string]bool{}
 	var names []string
@@ -39,8 +39,8 @@ func Left(ctx context.Context, api API) ([]string, error) {
 // folderOf returns the folder of a drill.
 func folderOf(name string) string { return filepath.Join(os.TempDir(), name) }
 
-// Clean removes a drill's vhost and user, and its folder if that is on this machine. It returns an
-// error if a drill is still using the vhost.
+// Clean removes a drill's vhost and user. It also removes the drill's folder if the folder is on
+// this machine. It returns an error if a drill is still using the vhost.
 func Clean(ctx context.Context, api API, name string) error {
 	s := &site{fence: &fence{api: api, vhost: name, user: name}, made: true, admin: true}
 	list, err := s.Connections(ctx)

@@ -9,7 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestOnlyWhatADrillHasMadeIsLeft checks that names which only resemble a drill's are left alone.
+// TestOnlyWhatADrillHasMadeIsLeft checks that Left does not list names that only resemble a
+// drill's.
 func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(_, path string, _, into any) error {
@@ -33,7 +34,7 @@ func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 	}
 }
 
-// TestADrillThatWorksIsNotCleaned checks that a vhost with connections is not removed.
+// TestADrillThatWorksIsNotCleaned checks that a vhost that has connections is not removed.
 func TestADrillThatWorksIsNotCleaned(t *testing.T) {
 	t.Parallel()
 	const name = "dlo-drill-abcdefghij"

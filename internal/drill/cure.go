@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// errNoCure is returned if a problem's text contains no command that would cure it.
+// errNoCure is returned if a problem's text contains no command that would cure the problem.
 var errNoCure = errors.New("no command is shown that would cure it")
 
 // shellWord matches one word of a command as dlo prints it, quoted or unquoted.
@@ -35,7 +35,7 @@ func plain(word string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(word, `\'`, quote), "'", ""), quote, "'")
 }
 
-// apply executes, through the management API, the rabbitmqctl commands in a text.
+// apply carries out the rabbitmqctl commands in a text through the management API.
 func (s *site) apply(ctx context.Context, text string) error {
 	list := commands(text)
 	if len(list) == 0 {

@@ -35,7 +35,7 @@ func TestACureIsDoneAsItIsShown(t *testing.T) {
 }
 
 // TestACureThatIsNotForTheDrillIsNotDone checks that apply rejects commands for another vhost or
-// user, truncated commands, unknown commands, and a text without a command.
+// user, truncated commands, unknown commands, and texts without a command.
 func TestACureThatIsNotForTheDrillIsNotDone(t *testing.T) {
 	t.Parallel()
 	for _, cure := range []string{

@@ -1,8 +1,8 @@
-// Package drill provokes the failures that dlo promises to report. The failures are real: the drill
-// works in its own vhost on a broker in use. It compares what Overview, /readyz and the pager
-// report with the expected reports. It changes nothing else on that broker (fence.go). The caller
-// supplies the dlo under test. The drill talks only to that dlo and to the management API, both
-// over HTTP.
+// Package drill causes the failures that dlo promises to report. The failures are real, because the
+// drill works in its own vhost on a broker in use. The drill compares the reports of Overview,
+// /readyz and the pager with the expected reports. It changes nothing else on that broker
+// (fence.go). The caller supplies the dlo under test. The drill talks only to that dlo and to the
+// management API, both over HTTP.
 package drill
 
 import (
@@ -29,13 +29,13 @@ type Options struct {
 	API        API
 	Management url.URL // URL of the management API, with the caller's user and password
 	AMQP       url.URL // URL of the broker; its user and vhost are not used
-	VHost      string  // an empty one that is there; "" makes one
+	VHost      string  // an existing empty vhost; "" = the drill creates one
 	Only       []string
 	Keep       bool // keep the vhost, its user and the folder
 	// Start starts a dlo with the given configuration file. It gives each of the configured brokers
 	// these two URLs. If dlo refuses to start, the error has a method ExitCode.
 	Start func(ctx context.Context, config, amqp, management string) (Running, error)
-	// Lose takes the first message in a queue and closes its connection before the message is
+	// Lose takes the first message in a queue and closes its own connection before the message is
 	// acked. It does so as often as times says.
 	Lose func(ctx context.Context, amqp, queue string, times int) error
 	Say  func(text string) // reports progress, one line at a time
@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	return report, err
 }
 
-// run builds the environment and causes the failures.
+// run sets up the drill and causes the failures.
 func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error) {
 	g.o.Say(fmt.Sprintf("vhost %s, user %s, folder %s", deadletter.Visible(g.site.vhost), deadletter.Visible(g.site.user), g.folder))
 	if g.pager, err = newPager(); err != nil {
@@ -146,7 +146,7 @@ func (g *ground) waves(ctx context.Context, list []Failure) []Row {
 	return rows
 }
 
-// endWait is the time limit for the clean-up, also after Ctrl-C.
+// endWait is how long the clean-up may take, also after Ctrl-C.
 const endWait = time.Minute
 
 // end stops every dlo and removes everything that the drill has created.

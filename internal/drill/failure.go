@@ -16,7 +16,7 @@ type Failure struct {
 	wave  int  // failures of one wave run concurrently
 	admin bool // requires an administrator of the broker
 
-	// The main dlo is used for most failures. These fields add to its configuration.
+	// Most failures use the main dlo. These fields add to its configuration.
 	inbox string // a further inbox
 	own   string // an inbox with its own broker entry; dlo declares the inbox and its exchange
 	work  string // a queue whose dead letters go to dlo
@@ -25,23 +25,23 @@ type Failure struct {
 	before func(ctx context.Context, g *ground) error // sets up the preconditions; not timed
 	make   func(ctx context.Context, g *ground) error // the failure itself
 	cure   func(ctx context.Context, g *ground, told problem) error
-	mended func(ctx context.Context, g *ground) bool // nil = check that the problem is gone
+	mended func(ctx context.Context, g *ground) bool // nil = the problem must be gone
 }
 
 // sign is the expected report of a failure.
 type sign struct {
-	office   string                 // which dlo says it; "" = the one that most failures are tried on
-	kind     deadletter.ProblemKind // of a problem; "" = none
+	office   string                 // the dlo that reports it; "" = the main dlo, which most failures use
+	kind     deadletter.ProblemKind // kind of the problem; "" = none
 	severity deadletter.Severity
-	broker   string   // of the problem; "" = any
-	about    string   // its queue or inbox; "" = any
+	broker   string   // broker of the problem; "" = any
+	about    string   // queue or inbox of the problem; "" = any
 	says     string   // a part of the problem's title, text or cure
 	also     []string // further parts
 	page     string   // a part of the text that Overview shows, if it is not the title
 	status   int      // status of /readyz; 0 = 200
-	group    string   // queue whose letters need people, instead of a problem: Overview shows their group, the notice their queue
-	quiet    bool     // nobody may be notified, because dlo recovers on its own
-	exit     int      // dlo does not start: it exits with this code and a reason
+	group    string   // instead of a problem: queue whose letters need people. Overview shows their group, the notice their queue
+	quiet    bool     // nobody may be notified, because dlo recovers automatically
+	exit     int      // dlo does not start, but exits with this code and a reason
 }
 
 // at returns the name of the dlo that reports the failure.
@@ -52,10 +52,10 @@ func (s *sign) at() string {
 	return s.office
 }
 
-// Waves run in this order. The first wave, 0, holds the failures that concern one queue or one dlo.
-// waveClosed closes connections, after which dlo checks everything immediately instead of waiting
-// for its next check, up to a minute later. waveRights takes rights from the user, and waveAway
-// changes the user's password.
+// Waves run in this order. The first wave, 0, has the failures that concern one queue or one dlo.
+// waveClosed closes connections. dlo then checks everything immediately instead of waiting up to a
+// minute for its next check. waveRights takes rights from the user, and waveAway changes the user's
+// password.
 const (
 	waveClosed = 1
 	waveRights = 2

@@ -15,8 +15,8 @@ type API interface {
 	Do(ctx context.Context, method, path string, body, into any) error
 }
 
-// fence lets a call through only if it concerns the drill's vhost or user. All calls that the drill
-// makes to the management API go through it.
+// fence lets a call through only if it concerns the drill's vhost or user. All calls of the drill
+// to the management API go through the fence.
 type fence struct {
 	api         API
 	vhost, user string
@@ -66,14 +66,14 @@ func (f *fence) known(connection string) bool {
 type connection struct {
 	Name   string `json:"name"`
 	VHost  string `json:"vhost"`
-	Type   string `json:"type"` // network or direct; direct ones are internal to the broker, such as the API's own for each message
+	Type   string `json:"type"` // network or direct; direct connections are internal to the broker, such as one of the API for each message
 	Client struct {
 		Name string `json:"connection_name"`
 	} `json:"client_properties"`
 }
 
 // Connections lists the client connections to the vhost and allows the drill to close them. It
-// omits connections that the API itself opened. The API still lists those minutes after they end
+// omits connections that the API opened for itself. The API still lists them minutes after they end
 // (4.3.6).
 func (f *fence) Connections(ctx context.Context) ([]connection, error) {
 	var list []connection

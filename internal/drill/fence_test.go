@@ -64,8 +64,8 @@ func TestTheDrillKeepsToItsVHost(t *testing.T) {
 	}
 }
 
-// TestAVHostOfSomebodyElseStays checks that in a vhost given by name, the drill deletes neither the
-// vhost nor a user that it has not created.
+// TestAVHostOfSomebodyElseStays covers a vhost that is given by name. The drill must delete neither
+// this vhost nor a user that it has not created.
 func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	t.Parallel()
 	api := &recorder{}
@@ -82,7 +82,8 @@ func TestAVHostOfSomebodyElseStays(t *testing.T) {
 	}
 }
 
-// TestOnlyConnectionsOfItsVHostAreClosed checks this whatever else the API lists.
+// TestOnlyConnectionsOfItsVHostAreClosed checks that the drill closes no other connections,
+// whatever the API lists.
 func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(method, _ string, _, into any) error {

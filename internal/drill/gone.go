@@ -47,7 +47,7 @@ var goneFailures = []Failure{
 	},
 }
 
-// byItself is the cure for failures that dlo repairs on its own. It does nothing.
+// byItself is the cure for failures that dlo repairs automatically. It does nothing.
 func byItself(context.Context, *ground, problem) error { return nil }
 
 // reads reports whether the main dlo reads an inbox.

@@ -56,7 +56,7 @@ func (g *ground) try(ctx context.Context, f *Failure, row *Row) error {
 	return nil
 }
 
-// refused records the error of a dlo that was expected not to start.
+// refused records the error of a dlo that was expected to refuse to start.
 func (s *sign) refused(row *Row, err error, began time.Time) error {
 	if err == nil {
 		return errors.New("it started")
@@ -71,7 +71,7 @@ func (s *sign) refused(row *Row, err error, began time.Time) error {
 }
 
 // told waits until the page, /readyz and the pager have all reported the failure, and records each
-// report. If it waits too long, the error names the places without a report.
+// report. After too long a wait, it returns an error that names the places without a report.
 func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time) (told problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
@@ -92,8 +92,8 @@ func (g *ground) told(ctx context.Context, f *Failure, row *Row, began time.Time
 	return told, err
 }
 
-// read records the reports of a look and of the pager on a failure, each only the first time. It
-// also stores the problem in told.
+// read records the reports of a look and of the pager on a failure. It records only the first
+// report of each. It also stores the problem in told.
 func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time) {
 	if l.at.Before(began) {
 		return
@@ -140,8 +140,8 @@ func (s *sign) fits(text string) bool {
 	return true
 }
 
-// on finds the text that Overview shows for the failure. For a failure of severity page, it finds
-// none while Overview says that nothing needs a person.
+// on finds the text that Overview shows for the failure. If the failure has the severity page, on
+// finds nothing while Overview says that nothing needs a person.
 func (s *sign) on(p page, told problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false

@@ -62,7 +62,7 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	}
 }
 
-// TestTheReport covers a row of each kind.
+// TestTheReport covers a report with a row of each kind.
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	r := Report{Rows: []Row{

@@ -12,7 +12,7 @@ import (
 const (
 	pages   = "dead: {severity: page, notify: [pager]}"
 	few     = 10  // letters
-	flood   = 600 // the breaker looks at 500 by default; all must come back before a second retry is due
+	flood   = 600 // by default the breaker looks at 500 letters; all must come back before a second retry is due
 	largest = 131_000
 )
 
@@ -68,12 +68,12 @@ var letterFailures = []Failure{
 	},
 }
 
-const closedLetters = 200 // ten seconds of retries
+const closedLetters = 200 // enough for ten seconds of retries
 
-// needy returns the sign expected if letters of a queue need people, with severity page.
+// needy returns the sign that is expected if letters of a queue need people. Its severity is page.
 func needy(queue string) sign { return sign{group: queue, severity: deadletter.SeverityPage} }
 
-// failing are the headers of letters that a worker rejects.
+// failing holds the headers of letters that a worker rejects.
 var failing = map[string]any{"x-error-message": "the drill rejects this"}
 
 // repaired returns a cure that repairs a queue's worker and requeues the queue's dead, held and
@@ -90,14 +90,14 @@ func (g *ground) requeue(ctx context.Context, query string) error {
 	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
 }
 
-// nobodyNeeded returns a check that a queue has no letters left that need people or wait.
+// nobodyNeeded returns a check that a queue has no letters that need people and none that wait.
 func nobodyNeeded(queue string) func(context.Context, *ground) bool {
 	return func(ctx context.Context, g *ground) bool {
 		return g.office(mainOffice).count(ctx, "queue:"+queue+" state:dead,held,scheduled,publishing,received") == 0
 	}
 }
 
-// rejected publishes n letters and rejects each once.
+// rejected publishes n letters and rejects each of them once.
 func (g *ground) rejected(ctx context.Context, queue string, n int) error {
 	if err := g.site.publish(ctx, queue, n, nil); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mainOffice is the name of the dlo that is used for most failures.
+// mainOffice is the name of the dlo that most failures use.
 const mainOffice = "main"
 
 // readyWait is the time limit for a dlo to read all its inboxes. It has to be long because the
@@ -98,8 +98,8 @@ func (g *ground) management() string {
 	return u.String()
 }
 
-// config returns a configuration for a dlo of the drill. It consists of the shipped defaults with a
-// smaller reserve and the given changes.
+// config returns a configuration for a dlo of the drill. It consists of the shipped defaults, a
+// smaller reserve, and the given additions.
 func (g *ground) config(name, entries, more string) string {
 	return fmt.Sprintf(`listen: 127.0.0.1:0
 store: %q
@@ -134,8 +134,8 @@ func (g *ground) mainConfig(list []Failure) string {
 	return g.config(mainOffice, g.entry(mainEntry, "inboxes: ["+strings.Join(inboxes, ", ")+"]")+entries, rules)
 }
 
-// mainEntry is the broker's name in the main dlo's configuration. An inbox with its own broker
-// entry gets the entry's name from entryOf.
+// mainEntry is the broker's name in the main dlo's configuration. If an inbox has its own broker
+// entry, entryOf returns the name of this entry.
 const mainEntry = "drill"
 
 func entryOf(inbox string) string { return strings.ReplaceAll(inbox, ".", "-") }

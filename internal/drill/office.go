@@ -21,7 +21,7 @@ type Running interface {
 	Stop() error  // and wait
 }
 
-// look is a snapshot of the reports of a dlo.
+// look is a snapshot of the reports of one dlo.
 type look struct {
 	at       time.Time
 	status   int // status of /readyz; 0 = no response

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// officeFailures concern a dlo itself, its disk and its configuration. Most of them start a
-// separate dlo. Failures of a restored store are in storeFailures.
+// officeFailures concern a dlo, its disk and its configuration. Most of them start a separate dlo.
+// Failures of a restored store are in storeFailures.
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
@@ -102,7 +102,8 @@ func ownInbox(inbox string) string {
 	return fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", inbox, inbox)
 }
 
-// renamed starts the dlo in whose configuration the broker has the given current and former names.
+// renamed starts the dlo whose configuration gives the broker the current and former names in
+// names.
 func (g *ground) renamed(ctx context.Context, names string) error {
 	if err := g.stop("renamed"); err != nil {
 		return err
@@ -112,8 +113,8 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 	return err
 }
 
-// beforeRenamed starts a dlo that knows the broker by its first name, and makes letters wait there
-// for a retry.
+// beforeRenamed starts a dlo that knows the broker by its first name. Letters of this broker then
+// wait for a retry.
 func beforeRenamed(ctx context.Context, g *ground) error {
 	if err := g.renamed(ctx, "name: before"); err != nil {
 		return err
@@ -133,7 +134,7 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 
 var wasOf = regexp.MustCompile(`was: \[[^\]]*\]`)
 
-// takeOver adds the setting that the problem's cure shows to the configuration.
+// takeOver adds the setting in the problem's cure to the configuration.
 func takeOver(ctx context.Context, g *ground, told problem) error {
 	line := wasOf.FindString(told.Cure)
 	if line == "" {

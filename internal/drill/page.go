@@ -8,7 +8,7 @@ import (
 
 // page is the text of Overview.
 type page struct {
-	verdict string   // the sentence at its head; "" before the first letter
+	verdict string   // the sentence at the top of the page; "" before the first letter
 	banners []string // the titles of the problems
 	groups  []group
 }

@@ -62,8 +62,8 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// refuse makes the receiver of the channel named broken reject all notices. With yes = false, it
-// accepts notices again.
+// refuse makes the receiver of the channel broken reject all notices. With yes = false, the
+// receiver accepts notices again.
 func (p *pager) refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *pager) refuse(yes bool) {
 }
 
 // first returns a dlo's first matching notice since the given time. It checks the sender, because
-// several dlo see the same queues.
+// several dlo processes see the same queues.
 func (p *pager) first(office string, since time.Time, fits func(h heard) bool) (heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

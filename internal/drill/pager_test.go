@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo that report the same queue.
-// It also checks that a notice to the channel named broken is not recorded while the pager refuses.
+// TestThePagerKnowsWhoTells checks that the pager distinguishes two dlo processes that report the
+// same queue. It also checks that a notice to the channel broken is not recorded while the pager
+// refuses.
 func TestThePagerKnowsWhoTells(t *testing.T) {
 	t.Parallel()
 	p, err := newPager()

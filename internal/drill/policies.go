@@ -46,7 +46,7 @@ var policyFailures = []Failure{
 	},
 }
 
-// losing returns the sign expected if the broker deletes letters from an inbox.
+// losing returns the sign that is expected if the broker deletes letters from an inbox.
 func losing(inbox, says string) sign {
 	return sign{kind: deadletter.ProblemInboxLoses, severity: deadletter.SeverityPage, about: inbox, says: says}
 }

@@ -26,7 +26,7 @@ type Row struct {
 	Skipped string `json:"skipped,omitempty"` // why it was skipped
 }
 
-// Seen is the report found in one place. Seconds counts from the failure, or from the cure if the
+// Seen is the report that one place shows. Seconds counts from the failure, or from the cure if the
 // report is about the cure.
 type Seen struct {
 	Says    string  `json:"says"`
@@ -55,7 +55,7 @@ func (r *Row) missing() string {
 // slowest returns the seconds until the last place had reported the failure.
 func (r *Row) slowest() float64 { return max(r.Page.Seconds, r.Ready.Seconds, r.Notice.Seconds) }
 
-// Failed returns the number of rows that did not pass, without skipped rows.
+// Failed returns the number of rows that did not pass. Skipped rows do not count.
 func (r *Report) Failed() (n int) {
 	for _, row := range r.Rows {
 		if !row.Pass && row.Skipped == "" {
@@ -103,7 +103,7 @@ func (r *Report) Write(out io.Writer) error {
 	return err
 }
 
-// when formats the time until the report.
+// when formats the time that passed until the report.
 func (s Seen) when() string {
 	switch {
 	case s == unseen:
@@ -114,5 +114,5 @@ func (s Seen) when() string {
 	return fmt.Sprintf("%.0f s", s.Seconds)
 }
 
-// shown is the number of bytes of a text that are printed.
+// shown is how many bytes of a text are printed.
 const shown = 160

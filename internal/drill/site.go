@@ -30,10 +30,10 @@ type site struct {
 	*fence
 	name     string // name of the vhost, user and folder that the drill creates
 	password string
-	admin    bool   // it may create users, rights and operator policies
+	admin    bool   // the caller may create users, rights and operator policies
 	caller   string // user who calls the API
 	made     bool   // the drill created the vhost and will delete it
-	entered  bool   // the caller was given rights in the vhost
+	entered  bool   // the drill gave the caller rights in the vhost
 }
 
 // ErrNotAdmin is returned if the user of the management API may not create a vhost and a user.
@@ -43,11 +43,11 @@ var ErrNotAdmin = errors.New("the user of the management API is not an administr
 var ErrNotEmpty = errors.New("the vhost is not empty")
 
 // newSite finds out who the caller is and chooses the drill's vhost and user. If vhost is empty,
-// the drill will create both. user and password are those of the management API.
+// the drill will create both. user and password are the credentials for the management API.
 func newSite(ctx context.Context, api API, vhost, user, password string) (*site, error) {
 	var who struct {
 		Name string          `json:"name"`
-		Tags json.RawMessage `json:"tags"` // a list; a string in RabbitMQ up to 3.8
+		Tags json.RawMessage `json:"tags"` // a list, or a string in RabbitMQ up to 3.8
 	}
 	if err := api.Do(ctx, "GET", "/api/whoami", nil, &who); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func (s *site) commands() string {
 	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
 }
 
-// empty returns an error if the vhost, which the drill did not create, contains anything.
+// empty returns an error if the vhost contains anything. It is used for a vhost that the drill did
+// not create.
 func (s *site) empty(ctx context.Context) error {
 	type named struct {
 		Name string `json:"name"`
@@ -139,7 +140,7 @@ func (s *site) grant(ctx context.Context, user string, r rights) error {
 	return s.Do(ctx, "PUT", s.at("permissions", user), r, nil)
 }
 
-// remove removes everything that the drill has created. A vhost that somebody else created is kept,
+// remove removes everything that the drill has created. A vhost that somebody else created stays,
 // and is empty again.
 func (s *site) remove(ctx context.Context) error {
 	var errs []error

@@ -16,7 +16,7 @@ import (
 
 // storeFailures concern a store that was restored from a copy, and the two proofs that a store is
 // current: its mark in the broker and the note beside its file. Each failure has its own dlo, which
-// has already sent letters back. Its remaining letters wait in a paused queue and are due for a
+// has already sent letters back. The remaining letters wait in a paused queue and are due for a
 // retry once the queue is resumed.
 var storeFailures = []Failure{
 	{
@@ -130,7 +130,7 @@ var storeFailures = []Failure{
 // storeOf returns the path of a dlo's store.
 func (g *ground) storeOf(name string) string { return filepath.Join(g.folder, name+".db") }
 
-// noteOf returns the path of the file beside the store that records its progress.
+// noteOf returns the path of the file beside the store that records the store's progress.
 func (g *ground) noteOf(name string) (string, error) {
 	found, err := filepath.Glob(g.storeOf(name) + ".progress-????????")
 	if err == nil && len(found) != 1 {
@@ -147,7 +147,7 @@ func (g *ground) storeConfig(name string) string {
 	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
 }
 
-// workOf returns the name of the work queue to which a dlo in this file sends letters back.
+// workOf returns the name of the work queue to which a dlo of these failures sends letters back.
 func workOf(name string) string { return "drill." + name + ".work" }
 
 // haveSent prepares a dlo's store and then stops the dlo. Afterwards ten letters have been sent
@@ -174,7 +174,8 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	return g.stop(name)
 }
 
-// sendBack makes dlo send back ten more letters, which are handled. sent is the total afterwards.
+// sendBack makes dlo send back ten more letters, and a worker handles them. sent is the total
+// afterwards.
 func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.rejected(ctx, workOf(name), few); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (g *ground) resumed(ctx context.Context, name string) error {
 	return g.retries(ctx, name, "resume")
 }
 
-// stillFor is how long no due letter may be sent.
+// stillFor is how long the drill checks that no due letter is sent.
 const stillFor = 3 * time.Second
 
 // still returns an error if a dlo sends anything within stillFor.
@@ -261,7 +262,7 @@ func (g *ground) forget(ctx context.Context, name string) (note string, err erro
 	return note, g.site.drop(ctx, "queues", deadletter.MarkQueue(p.Store))
 }
 
-// beforeStoreRestored copies the store of a dlo and then lets the dlo send and receive more
+// beforeStoreRestored copies the store of a dlo. It then lets the dlo send and receive more
 // letters.
 func beforeStoreRestored(ctx context.Context, g *ground) error {
 	const name = "restored"
@@ -291,7 +292,7 @@ func beforeStoreRestored(ctx context.Context, g *ground) error {
 const ofCopy = "state:held doubt:restored"
 
 // decideRestored follows the problem's instructions. It requeues ten of the held letters, discards
-// the remaining ones, and checks that only those ten arrive.
+// the others, and checks that only the ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
 	if err := g.still(ctx, name); err != nil {
@@ -314,8 +315,8 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 }
 
 // nothingHeld reports whether people have decided on all letters that the restored store held. The
-// letters that the store does not contain remain a problem for a day, but its severity is no longer
-// page.
+// letters that the store does not contain remain a problem for a day, but the severity of this
+// problem is no longer page.
 func nothingHeld(ctx context.Context, g *ground) bool {
 	o := g.office("restored")
 	for _, p := range o.now().problems {

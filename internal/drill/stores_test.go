@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestOnlyANoteOfTheDrillIsRemoved checks that removeNamed removes nothing but a note in the
+// TestOnlyANoteOfTheDrillIsRemoved checks that removeNamed removes only a note in the drill's
 // folder.
 func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 // afterwards.
 type worker struct {
 	queue    string
-	round    sync.Mutex // held during a round, so that no rejecting round ends after the repair
+	round    sync.Mutex // held during a round, so that no rejecting round is under way after the repair
 	repaired bool
 	handled  atomic.Int64 // messages handled since the repair
 	cancel   context.CancelFunc

@@ -8,7 +8,7 @@ import (
 )
 
 // TestARepairedWorkerRejectsNoMore checks that repair waits for a rejecting request that has
-// already begun. That request cannot reject letters requeued after the repair.
+// already begun. Therefore that request cannot reject letters that are requeued after the repair.
 func TestARepairedWorkerRejectsNoMore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -15,11 +15,12 @@ import (
 // Admin makes changes through RabbitMQ's HTTP API. Code that processes letters never uses it.
 type Admin struct{ m *Management }
 
-// adminWait is the timeout of a request: RabbitMQ deletes a vhost with all its queues in one
-// request.
+// adminWait is the timeout of a request. It is long because RabbitMQ deletes a vhost with all its
+// queues in one request.
 const adminWait = 60 * time.Second
 
-// NewAdmin returns a client for the API at a URL with user and password. It sends no request yet.
+// NewAdmin returns a client for the API at a URL that contains the user and the password. It sends
+// no request yet.
 func NewAdmin(raw string) (*Admin, error) {
 	m, err := newManagement(raw)
 	if err != nil {
@@ -31,7 +32,7 @@ func NewAdmin(raw string) (*Admin, error) {
 
 // Do sends body as JSON and decodes the response into the given value, unless that is nil. The
 // error wraps ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid for any other
-// response that is not a success. It contains the API's message.
+// response that is not a success. The error contains the API's message.
 func (a *Admin) Do(ctx context.Context, method, path string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {

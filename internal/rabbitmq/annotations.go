@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Annotations is the queue in which consumers explain why they rejected letters. It is drained
-// while Run runs.
+// Annotations is the queue in which consumers explain why they rejected letters. Link.Annotations
+// drains it.
 type Annotations struct {
 	Queue string
 	// Take stores annotations. They are acknowledged when it returns nil, and delivered again after
@@ -27,14 +27,14 @@ type Annotations struct {
 }
 
 const (
-	annotationLinger = 5 * time.Millisecond // after the first of a batch
+	annotationLinger = 5 * time.Millisecond // how long a batch waits for more after its first annotation
 	annotationRetry  = 5 * time.Second      // when the store accepts nothing
 	annotationAsk    = time.Minute          // while the queue does not exist or may not be read
 	annotationTell   = 10 * time.Second     // between two log lines that report refused annotations
 )
 
 // Annotations drains a queue of annotations until ctx ends, opening a new session whenever one
-// ends. An obstacle is logged once, and again only when it changes: consumers work without
+// ends. An obstacle is logged once, and again only when it changes, because consumers work without
 // annotations.
 func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 	if a.Crash == nil {
@@ -76,7 +76,7 @@ func (l *Link) needsAnnotations(queue string) {
 
 // annotations runs one session.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
-	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // their headers are not needed
+	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // the headers of annotations are not needed
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	closed, canceled := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyCancel(make(chan string, 1))
-	// As with an inbox, no limit by bytes exists: at most firstPrefetch bodies of the maximum size
-	// are in memory.
+	// RabbitMQ has no prefetch by bytes, as with an inbox. At most firstPrefetch bodies of the
+	// maximum size are in memory.
 	if err := ch.Qos(firstPrefetch, 0, false); err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 
 var errEnded = errors.New("the consumer ended")
 
-// annotationBatch waits for a delivery and returns it with the deliveries that follow shortly
-// after.
+// annotationBatch waits for a delivery and returns it together with those that follow shortly after
+// it.
 func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string) ([]amqp.Delivery, error) {
 	var batch []amqp.Delivery
 	var linger <-chan time.Time

@@ -7,7 +7,7 @@ import (
 )
 
 // For a queue whose node is down, the broker returns the same code as for a deleted queue. The
-// texts are those of three brokers (cluster_test.go checks them).
+// texts were taken from three broker versions, and cluster_test.go checks them.
 func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestSessionsThatSettleNothingComeEverMoreSlowly ends sessions before their window is settled, as
-// a letter that the client cannot read would do. Deliveries before the end of a session must not
-// speed up the next one; only a settled window does.
+// a letter that the client cannot read would do. A session that only received deliveries must not
+// bring the next session sooner. Only a settled window does that.
 func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests pin the behaviour of amqp091-go (v1.16.0) that is the reason why its recovery stays
-// off and our supervisor drops every object of a dead session. If a test fails, the client has
-// changed, and the decision should be reviewed.
+// These tests pin the behaviour of amqp091-go (v1.16.0) because of which its recovery stays off and
+// our supervisor drops every object of a dead session. If a test fails, the client has changed, and
+// the decision should be reviewed.
 
 // A delivery tag belongs to one session, but a recovered channel still accepts tags of the previous
-// session. If a letter was read before the connection was closed and is acknowledged afterwards,
-// the ack applies to whichever letter has that number now.
+// session. If a letter was read before the connection closed and is acknowledged afterwards, the
+// ack applies to whichever letter has the same tag in the new session.
 func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

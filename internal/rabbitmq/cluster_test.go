@@ -30,7 +30,7 @@ const (
 )
 
 // inCluster creates an inbox of 50 letters. The home of a classic queue, or the leader of a quorum
-// queue, is on one node; its session is on another.
+// queue, is on the node home. The session on the inbox is connected to the node at.
 func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clustered {
 	t.Helper()
 	vhost, url := c.Nodes[home].VHost(t)
@@ -48,7 +48,7 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, at int) *clu
 	return &clustered{Inbox: inbox, t: t, c: c, vhost: vhost, balancer: balancer}
 }
 
-// open begins a session and logs how long that took.
+// open begins a session and logs how long the start took.
 func (c *clustered) open(marker string) deadletter.SessionFacts {
 	c.t.Helper()
 	began := time.Now()
@@ -69,8 +69,8 @@ func (c *clustered) openMarked() {
 	}
 }
 
-// fetch takes a window, which must contain the letters from first to last. again says whether all
-// are redelivered or all are delivered for the first time.
+// fetch takes a window, which must contain the letters from first to last. If again is true, all of
+// them must be redelivered. If it is false, all must be delivered for the first time.
 func (c *clustered) fetch(first, last int, again bool) []deadletter.Arrival {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -154,8 +154,8 @@ func (c *clustered) lead(node int) {
 	}
 }
 
-// TestAWindowInACluster repeats the experiment of window_return_test.go on three nodes: what
-// happens to a window when a node is lost.
+// TestAWindowInACluster repeats the experiment of window_return_test.go on three nodes. It checks
+// what happens to a window when a node is lost.
 func TestAWindowInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t)
@@ -204,8 +204,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 	})
 
-	// A quorum queue keeps the letters of a cancelled consumer on that node. The letters behind
-	// them come first, and the window later.
+	// A quorum queue keeps the letters of a consumer that was cancelled because its node died. The
+	// letters behind them come first, and the window comes later.
 	t.Run("the node of the connection is killed, quorum", func(t *testing.T) {
 		c := inCluster(t, cluster, "quorum", 1, 0)
 		c.openMarked()
@@ -221,7 +221,7 @@ func TestAWindowInACluster(t *testing.T) {
 		}
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 		c.restart(0)
-		if !cluster.Nodes[0].AtLeast("4.3") { // 4.3 gives it back after a minute, or with the node
+		if !cluster.Nodes[0].AtLeast("4.3") { // 4.3 returns the window after a minute, or when the node is back
 			c.nothing(3 * time.Second)
 			if !c.held() {
 				t.Error("with the node back: nothing says that the window is kept")
@@ -232,7 +232,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.free()
 	})
 
-	// Acks may be undone, as by a restart, but the marker is on another node.
+	// Acks may be undone, as after a restart, but the marker does not show it because it is on
+	// another node.
 	t.Run("the node of a classic inbox is killed", func(t *testing.T) {
 		c := inCluster(t, cluster, "classic", 1, 0)
 		c.openMarked()
@@ -260,8 +261,8 @@ func TestAWindowInACluster(t *testing.T) {
 }
 
 // TestANodeIsCutOffFromItsCluster cuts off the node of dlo's connection from the network, in a
-// cluster where nodes without a majority pause. Acks that dlo sends there are fenced and never
-// arrive.
+// cluster where nodes without a majority pause. dlo sends and fences its acks on this node, but
+// they never arrive.
 func TestANodeIsCutOffFromItsCluster(t *testing.T) {
 	t.Parallel()
 	cluster := testenv.StartCluster(t, "cluster_partition_handling = pause_minority")

@@ -34,16 +34,17 @@ func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 
 // encodable reports why a message cannot be written as AMQP 0-9-1 in frames of the given size; nil
 // means that it can. The client detects some of these errors only while it writes, and then it has
-// to close the connection. It does not check the frame size at all: the broker closes the
+// to close the connection. It does not check the frame size at all, so the broker closes the
 // connection (501; amqp091-go v1.16.0).
 func encodable(p *deadletter.Publishing, frame int) error {
-	if n := len(p.Queue); n > 255 { // its length is one byte
+	if n := len(p.Queue); n > 255 { // the length of a queue's name is one byte
 		return fmt.Errorf("the name of the queue has %d bytes; 255 are possible", n)
 	}
 	return p.Properties.Fits(frame - frameHead - headSize - 1)
 }
 
-// The client has table and decimal types of its own; the other field types are the same Go types.
+// toTable converts a table. The client has its own types for tables and decimals. All other field
+// types are the same Go types.
 func toTable(t deadletter.Table) amqp.Table {
 	if t == nil {
 		return nil

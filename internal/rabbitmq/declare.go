@@ -18,7 +18,7 @@ import (
 type inboxFacts struct {
 	kind    string // classic, quorum or stream; "" = unknown
 	limited bool   // the broker may delete letters from it after lost connections
-	limit   int    // that delivery limit, if the inbox accepts it; 0 = none
+	limit   int    // the delivery limit, if the configuration accepts one for this inbox; 0 = none
 	cure    string // of it
 	note    string // what may go wrong nevertheless
 }
@@ -42,9 +42,9 @@ func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 // prepare declares the first inbox, its exchange and their binding, and finds out whether draining
 // a queue is safe. A quorum queue deletes a letter whose connection was lost more often than its
 // delivery limit allows (100 of 100 letters were gone at the 22nd connect with the default limit,
-// measured on 4.0.5). prepare looks at the limit in force, even for the queue that it declares
-// itself: a policy or an operator policy overrides its argument of -1. Set once for a queue that is
-// not an inbox, and known for a queue that was drained before.
+// measured on 4.0.5). prepare checks the limit in force even for the queue that it declares,
+// because a policy or an operator policy overrides the argument of -1. once is true for a queue
+// that is not an inbox, and known is true for a queue that was drained before.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
@@ -85,7 +85,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	}
 	if l.management != nil {
 		ask := func() (*managedQueue, error) { return l.management.KnownQueue(ctx, l.vhost, queue, !once) }
-		if own && empty { // it may be new and has nothing to delete: the next session checks again
+		if own && empty { // it may be new and has no letters to lose; the next session checks again
 			ask = func() (*managedQueue, error) { return l.management.Queue(ctx, l.vhost, queue) }
 		}
 		q, err := ask()
@@ -141,7 +141,7 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 		return "The limit is an argument of the queue, which no policy removes: declare the queue again without x-delivery-limit"
 	}
 	definition := `{"delivery-limit":-1}`
-	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy: any other leaves none
+	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy; any other policy means no limit there
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
 	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
@@ -152,10 +152,10 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 }
 
 // declareOwn declares the objects that dlo owns: a durable fanout exchange and a durable quorum
-// queue without a delivery limit (on 3.x a limit of -1 means 0, so there the argument is omitted).
-// If an object of that name exists with other arguments, it is used unchanged, note explains the
-// difference, and declared is false. If known is true, both existed before, and a missing one is
-// reported.
+// queue without a delivery limit. On 3.x a limit of -1 means 0, so the argument is omitted there.
+// If an object of the same name exists with other arguments, it is used unchanged, note explains
+// the difference, and declared is false. If known is true, both objects existed before, and a
+// missing one is reported.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {
@@ -209,10 +209,10 @@ func ownQueue(version string) amqp.Table {
 
 // kind returns the type of an existing queue, as far as the broker reveals it without the
 // management API, and whether the queue has a single active consumer. It declares the queue as a
-// plain classic queue. If the broker refuses, it names the first argument that differs and its
-// value. kind adopts that value and tries again until only the type differs (the message is
-// identical on 3.10.8, 4.0.5, 4.3.6). It returns "" if the user may not declare the queue or the
-// message is different.
+// plain classic queue. If the broker refuses, its message names the first argument that differs and
+// the value of that argument. kind adopts the value and tries again until only the type differs
+// (the message is identical on 3.10.8, 4.0.5, 4.3.6). It returns "" if the user may not declare the
+// queue or the message is different.
 func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	for range maxArguments {
@@ -242,14 +242,14 @@ func kind(conn *amqp.Connection, queue string) (kind string, single bool) {
 	return "", single
 }
 
-const maxArguments = 16 // the most that are adopted from a queue; RabbitMQ knows about as many
+const maxArguments = 16 // how many arguments are adopted from a queue at most; RabbitMQ knows about as many
 
 var (
 	otherType     = regexp.MustCompile(`'x-queue-type' .* but current is '(classic|quorum|stream)'`)
 	otherArgument = regexp.MustCompile(`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`)
 )
 
-// argument parses a value in the notation of the broker's refusal.
+// argument parses a value as it is written in the broker's refusal.
 func argument(value, kind string) any {
 	switch kind {
 	case "bool":
@@ -263,7 +263,7 @@ func argument(value, kind string) any {
 	return value
 }
 
-// onChannel runs fn on a throw-away channel: the broker closes it on any refusal.
+// onChannel runs fn on a throw-away channel, because the broker closes a channel on any refusal.
 func onChannel(conn *amqp.Connection, fn func(*amqp.Channel) error) error {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -284,9 +284,9 @@ func isGone(err error) bool {
 }
 
 // isAway reports whether the error means that the node of a classic queue is down or unreachable.
-// RabbitMQ uses the code for a missing queue with a different text: "home node '...' of durable
-// queue '...' in vhost '/' is down or inaccessible" immediately (3.10.8), or "failed to perform
-// operation on queue '...' in vhost '/' due to timeout" after 65 s (4.0.5, 4.3.6).
+// RabbitMQ uses the code for a missing queue with a different text. 3.10.8 replies immediately:
+// "home node '...' of durable queue '...' in vhost '/' is down or inaccessible". 4.0.5 and 4.3.6
+// reply after 65 s: "failed to perform operation on queue '...' in vhost '/' due to timeout".
 func isAway(err error) bool {
 	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
 }

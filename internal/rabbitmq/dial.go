@@ -12,11 +12,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// url returns the broker's URL with its present password.
+// url returns the broker's URL with the current password.
 func (l *Link) url() string { return withPassword(l.broker.URL, l.broker.PasswordFile) }
 
-// dial opens a connection with its own name. Recovery stays nil: after the library reconnects on
-// its own, acknowledging an old delivery acknowledges a different letter (client_trap_test.go).
+// dial opens a connection with its own name. Recovery stays nil, because after the library
+// reconnects automatically, the ack of an old delivery acknowledges a different letter
+// (client_trap_test.go).
 func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, error) {
 	return l.dialWith(ctx, purpose, l.url(), func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -24,7 +25,7 @@ func (l *Link) dial(ctx context.Context, purpose string) (*amqp.Connection, erro
 }
 
 // dialReading is dial for a session that reads letters. The client does not see the properties of
-// those letters.
+// the letters.
 func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connection, *letterConn, error) {
 	address := l.url()
 	uri, err := amqp.ParseURI(address)
@@ -82,7 +83,7 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 	return config, nil
 }
 
-// dialWith opens a connection over the transport that below opens.
+// dialWith opens a connection over the transport that the function below opens.
 func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
@@ -101,7 +102,7 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, below func(ctx
 			if err != nil {
 				return nil, err
 			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // for the handshake; the client clears it
+			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // a deadline for the handshake; the client clears it
 		},
 	})
 	if err != nil {

@@ -13,20 +13,21 @@ import (
 	"time"
 )
 
-// droppedWait is the time for an answer of a node's metrics.
+// droppedWait is how long dlo waits for the metrics of a node.
 const droppedWait = 5 * time.Second
 
-// maxMetrics limits the bytes that are read of a node's metrics. The global counters come early.
+// maxMetrics is how many bytes of a node's metrics are read at most. The global counters come
+// early.
 const maxMetrics = 32 << 20
 
-// rejectedAndDropped is the counter of the messages that consumers rejected and the node dropped,
+// rejectedAndDropped is the counter of messages that consumers rejected and that the node dropped
 // because their queue has no dead-letter exchange (rabbitmq_prometheus of 3.10.8, 4.0.5 and 4.3.6).
 var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`)
 
 // Dropped returns how many messages a node has dropped since it started because a consumer rejected
 // them and their queue has no dead-letter exchange. The management API does not count them, but the
 // plugin rabbitmq_prometheus does. metrics is the URL of that plugin on the node. The counter does
-// not say which queues or vhosts they were in.
+// not say in which queues or vhosts the messages were.
 func Dropped(ctx context.Context, metrics string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, droppedWait)
 	defer cancel()
@@ -58,8 +59,8 @@ func Dropped(ctx context.Context, metrics string) (int64, error) {
 	return n, nil
 }
 
-// MetricsOf returns the URL at which the node of a management API publishes its metrics, if that
-// plugin has its default port.
+// MetricsOf returns the URL at which the node of a management API publishes its metrics. It assumes
+// the default port of the plugin rabbitmq_prometheus.
 func MetricsOf(management string) string {
 	u, err := url.Parse(management)
 	if err != nil {

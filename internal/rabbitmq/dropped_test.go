@@ -13,7 +13,7 @@ import (
 )
 
 // TestDroppedIsCounted rejects messages in queues of both types without a dead-letter exchange, and
-// in a queue that has one. The node counts only the first.
+// in a queue that has one. The node counts only the messages of the queues without one.
 func TestDroppedIsCounted(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Metrics: true})
@@ -45,7 +45,7 @@ func TestDroppedIsCounted(t *testing.T) {
 	}
 }
 
-// TestDroppedIsUnknown checks what is said when a node does not count.
+// TestDroppedIsUnknown checks the error that is returned when a node does not count.
 func TestDroppedIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

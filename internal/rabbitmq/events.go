@@ -7,11 +7,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// toldFor is how long a past event stays a problem: a day, so that a person who looks in the
-// morning sees it.
+// toldFor is how long a past event stays a problem. It is a day, so that a person who looks in the
+// morning sees an event of the night.
 const toldFor = 24 * time.Hour
 
-// happened reports an event on one of dlo's queues as a problem for a day.
+// happened reports an event on one of dlo's queues as a problem that stays for a day.
 func (l *Link) happened(p deadletter.Problem) {
 	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
 	l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
@@ -20,7 +20,7 @@ func (l *Link) happened(p deadletter.Problem) {
 	l.events = append(l.recent(p.Key()), p)
 }
 
-// recent returns the events of the last day, except the problem with one key.
+// recent returns the events of the last day, except the one whose key is but.
 func (l *Link) recent(but string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {

@@ -8,10 +8,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// outspoken is an authentication method that asks the broker to report a refused login. Otherwise
-// RabbitMQ closes the connection silently, as a network failure would (3.10.8, 4.0.5, 4.3.6), and
-// the client reports both as a wrong password. The client has no option for this: it replaces the
-// configured capabilities with its own and then asks for the response (amqp091-go v1.16.0).
+// outspoken is an authentication method that asks the broker to report a refused login. Without it,
+// RabbitMQ closes the connection silently, which looks like a network failure (3.10.8, 4.0.5,
+// 4.3.6), and the client reports both as a wrong password. The client has no option for this. It
+// replaces the configured capabilities with its own and only then asks for the response (amqp091-go
+// v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // of the connection
@@ -26,9 +27,8 @@ func (a outspoken) Response() string {
 	return a.Authentication.Response()
 }
 
-// logins returns the authentication methods that a URL names. It returns nil for a method that the
-// client does not know, because the client then reports it. properties are the connection's
-// properties.
+// logins returns the authentication methods that a URL names. It returns nil if the client does not
+// know one of them, because the client then reports it. properties are the connection's properties.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
 	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
 	names := u.AuthMechanism

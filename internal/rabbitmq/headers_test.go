@@ -14,9 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// hostile lists properties that RabbitMQ accepts, and what they are read as. RabbitMQ rejects other
-// fields when they are published (541; 3.10.8, 4.0.5, 4.3.6): unknown types, truncated fields and
-// tables, bytes after the last property, and floats that are not numbers.
+// hostile lists properties that RabbitMQ accepts, and the values that dlo must read from them. When
+// a message is published with other fields, RabbitMQ rejects it (541; 3.10.8, 4.0.5, 4.3.6):
+// unknown types, truncated fields and tables, bytes after the last property, and floats that are
+// not numbers.
 var hostile = []struct {
 	name, properties string
 	want             deadletter.Properties
@@ -61,7 +62,7 @@ func readingInbox(t *testing.T, url string, limits Limits) *Inbox {
 	return inbox
 }
 
-// takeAll reads windows, acknowledges them, and stops at the letter with the body last.
+// takeAll reads and acknowledges windows until a letter has the body last.
 func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival, windows []int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -83,8 +84,9 @@ func takeAll(t *testing.T, inbox *Inbox, last string) (all []deadletter.Arrival,
 }
 
 // TestHeadersThatNoClientReads covers properties that RabbitMQ accepts and passes on unchanged, or
-// encodes again when their letter dies. amqp091-go closes its connection because of half of them.
-// dlo reads them in the session in which they arrive, among other letters, each header separately.
+// encodes again when their letter dies. Half of them make amqp091-go close its connection. dlo
+// reads them in the session in which they arrive, among other letters. It reads each header
+// separately.
 func TestHeadersThatNoClientReads(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -165,7 +167,8 @@ var (
 )
 
 // TestWhatTheClientReadsIsReadAlike compares our decoding with the client's, if the client can
-// decode the headers at all. A window that an earlier dlo left open must be recognised.
+// decode the headers at all. The two must agree, because dlo must recognise a window that an
+// earlier dlo left open.
 func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)
@@ -198,8 +201,8 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 }
 
 // readByTheClient returns the fingerprint of the inbox's first letter as decoded by the client, and
-// returns the letter to the queue. It returns false if the client closes its connection because of
-// it.
+// returns the letter to the queue. It returns false if the letter makes the client close its
+// connection.
 func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	t.Helper()
 	conn, err := amqp.Dial(url)
@@ -284,8 +287,8 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 }
 
 // TestWindowsOfLargeHeadersAreSmall checks that the bytes of a window include the memory used by
-// headers and their values. For an array of nothing but V, a client needs 16 bytes for each byte of
-// the frame.
+// headers and their values. For an array that contains only fields of type V, a client needs 16
+// bytes of memory for each byte of the frame.
 func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	t.Parallel()
 	for name, field := range map[string]string{
@@ -311,8 +314,8 @@ func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationWithALargeHeader checks that it is stored like any other and does not end the
-// session.
+// TestAnAnnotationWithALargeHeader checks that such an annotation is stored like any other and does
+// not end the session.
 func TestAnAnnotationWithALargeHeader(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.VHost(t)

@@ -13,7 +13,7 @@ import (
 // Limits bound a window.
 type Limits struct {
 	Letters int           // most letters in a window
-	Bytes   int           // memory of its letters, headers included; the window closes when it is reached
+	Bytes   int           // memory of the letters, headers included; the window closes when they reach it
 	Linger  time.Duration // how long a window waits for more after its first letter
 }
 
@@ -28,11 +28,11 @@ type Inbox struct {
 	link      *Link
 	queue     string
 	limits    Limits
-	once      bool                                       // it ends when the queue is empty
-	most      int                                        // letters that the caller still wants in a window; 0 = no limit
-	say       func(text string)                          // told why nothing is read now; "" when something is
+	once      bool                                       // the session ends when the queue is empty
+	most      int                                        // how many letters the caller still wants in a window; 0 = no limit
+	say       func(text string)                          // called with the reason why nothing is read now; "" when something is
 	failure   string                                     // why the session ended, as text
-	fruitless backoff                                    // sessions that settle no window; an unreachable broker does not count
+	fruitless backoff                                    // counts sessions that settled no window; an unreachable broker does not count
 	sleep     func(context.Context, time.Duration) error // after fruitless sessions
 	conn      *amqp.Connection
 	letters   *letterConn // the same connection, below the client
@@ -42,18 +42,18 @@ type Inbox struct {
 	prefetch  int
 	applied   int // prefetch set on the channel
 	consumes  int
-	tag       uint64 // of the channel's last delivery
+	tag       uint64 // tag of the channel's last delivery
 	taken     int    // memory that the newest window takes, in bytes
 	locked    bool   // the broker refuses basic.get
 	facts     inboxFacts
 	away      bool  // the node of a classic inbox was away since the last settled window
-	unlocked  bool  // the lock, or the queue of the turn, is on a cluster node that is away
+	unlocked  bool  // the queue of the lock or of the turn is on a cluster node that is away
 	scarce    bool  // an unsettled letter has one delivery left
 	spent     int64 // deliveries of a letter that were already reported
 	probation probation
 }
 
-// Inbox returns the inbox of a dead-letter queue; nothing is connected yet.
+// Inbox returns the inbox of a dead-letter queue. It opens no connection yet.
 func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 	i := &Inbox{link: l, queue: queue, limits: limits, sleep: sleep, probation: probation{proof: steady}}
 	i.say = func(text string) { l.inboxStatus(queue, false, text) }
@@ -74,12 +74,13 @@ func (i *Inbox) Limit(n int) { i.most = n }
 // of the newest window until they are acknowledged, or those of the next window.
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
-// Open drops the rest of the previous session and begins another one, with as many attempts as that
-// takes. marker is the marker to look for, "" for none. prefetch is how many letters earlier
+// Open drops the rest of the previous session and begins another one, with as many attempts as
+// needed. marker is the marker to look for, "" for none. prefetch is how many letters earlier
 // sessions may have held unacknowledged. The first window takes all of them, because a window that
-// came back must come first: on a quorum queue, returned letters stand behind letters that were
+// came back must come first, and a quorum queue puts returned letters behind letters that were
 // returned earlier (returned_order_test.go). Open returns only with a session or with the error of
-// ctx.
+// ctx. For a queue that is drained once, it also returns the reason why the queue cannot be
+// drained.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began
@@ -92,7 +93,7 @@ func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadlett
 		asked := i.link.asked()
 		s, err := i.open(ctx, marker)
 		if err == nil {
-			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled: a letter that ends every session must not be requested faster and faster
+			i.fruitless.failures = max(1, i.fruitless.failures) // until a window is settled; otherwise a letter that ends every session would be requested faster and faster
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -146,7 +147,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 	}
 	switch {
 	case marker != "" && i.unlocked:
-		s.Marker = deadletter.MarkerUnknown // likely on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
+		s.Marker = deadletter.MarkerUnknown // the marker is likely on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	case marker != "":
 		if s.Marker, err = i.marked(marker); err != nil {
 			return s, err
@@ -179,7 +180,7 @@ func (i *Inbox) channel() error {
 		return err
 	}
 	i.ch = ch
-	i.letters.forget() // drops deliveries of the last channel that the client discarded
+	i.letters.forget() // drops the properties of deliveries that the client discarded with the last channel
 	i.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
 	i.canceled = ch.NotifyCancel(make(chan string, 1))
 	i.applied, i.tag = 0, 0
@@ -199,8 +200,8 @@ func (i *Inbox) Close() {
 
 // Next blocks for the first letter, then collects letters until the window is full or has lingered.
 // The letters are in delivery order and unacknowledged, and nothing more is delivered until Ack.
-// When ctx ends, Next returns the letters it has, or the error of ctx if it has none. For a queue
-// that is drained once, it returns no letters when the queue is empty.
+// When ctx ends, Next returns the letters that it has, or the error of ctx if it has none. It
+// returns no letters if a queue that is drained once is empty.
 func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 	for began := time.Now(); ; {
 		n := i.prefetch
@@ -228,8 +229,8 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	onceQuiet = time.Second // without a delivery: check if a queue that is drained once is empty
-	onceWait  = time.Minute // letters exist but none is delivered: give up
+	onceQuiet = time.Second // silence after which dlo checks whether a queue that is drained once is empty
+	onceWait  = time.Minute // silence after which dlo gives up although the queue has letters
 )
 
 // empty reports whether a queue that is drained once has no more letters. Letters that another
@@ -245,7 +246,7 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	})
 	switch {
 	case isCode(err, amqp.AccessRefused):
-		return time.Since(since) > resumeQuiet, nil // the count is unknown: so long a silence decides
+		return time.Since(since) > resumeQuiet, nil // the count is unknown, so a long silence decides
 	case isCode(err, amqp.NotFound):
 		return false, refuse(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
 	case err != nil:
@@ -260,18 +261,18 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 }
 
 // resumeQuiet is how long Resume waits for the rest of an open window after some of its letters
-// came back. Then the window counts as not returned.
+// came back. After that, the window counts as not returned.
 const resumeQuiet = 30 * time.Second
 
-// Resume finds out whether the open window came back: whole and before all other letters, or not at
-// all (docs/reliability.md has the measurement). The broker chooses the order if the window was
-// fetched with more than one request. Resume waits until this is decided. If whole is true, the
-// letters are the open window; otherwise they are a window of other letters. There are none if a
-// queue that is drained once is empty.
+// Resume finds out whether the open window came back. It comes back whole and before all other
+// letters, or not at all (docs/reliability.md has the measurement). The broker chooses the order if
+// the window was fetched with more than one request. Resume waits until this is decided. If whole
+// is true, the letters are the open window; otherwise they are a window of other letters. Resume
+// returns no letters if a queue that is drained once is empty.
 func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)
-		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a foreign letter: decided
+		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a foreign letter decides it
 		if err != nil {
 			return nil, false, err
 		}
@@ -310,13 +311,13 @@ func lettersOf(open []deadletter.Fingerprint) func(w []deadletter.Arrival) bool 
 	}
 }
 
-// onceSettled is how long a queue has to be empty before its open window counts as not returned: a
+// onceSettled is how long a queue has to be empty before its open window counts as not returned. A
 // broker that has just started may not show its letters yet.
 const onceSettled = 5 * time.Second
 
 // redeliveredLeaks reports whether a server may flag the first delivery of a letter as a
-// redelivery. 4.0 does so if a quorum queue dead-letters into another quorum queue, 4.3 does so
-// always (4.0.5, 4.3.6); 4.1 and 4.2 were not measured.
+// redelivery. 4.0 does so if a quorum queue dead-letters into another quorum queue, and 4.3 always
+// does so (4.0.5, 4.3.6). 4.1 and 4.2 were not measured and count as 4.3.
 func redeliveredLeaks(version, kind string) bool {
 	return atLeast(version, 4, 1) || atLeast(version, 4, 0) && kind != "classic"
 }

@@ -13,8 +13,9 @@ import (
 
 // alone makes sure that nothing else drains the inbox: neither another dlo nor an earlier session
 // whose end the broker has not noticed. Such a session would still hold the open window. A new
-// session that receives the letters after that window would then take the window for acknowledged
-// (window_return_test.go). The lock is an exclusive queue, which exists as long as this connection.
+// session would then receive the letters after that window and would take the window for
+// acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as long as
+// this connection.
 func (i *Inbox) alone() error {
 	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
@@ -39,24 +40,24 @@ func (i *Inbox) alone() error {
 
 // holderAway reports whether the lock belongs to a connection on a cluster node that is down or
 // unreachable. 4.3.6 keeps the exclusive queue of such a connection until the node is back; 3.10.8
-// and 4.0.5 delete it immediately. If a live connection holds the lock, the broker replies 405. If
-// the node of the holder is down, 4.3.6 replies 404 after 65 s (cluster_test.go). Held reports the
-// letters which that session held, so no letter is taken twice; only another dlo would go
-// unnoticed.
+// and 4.0.5 delete the queue immediately. If a live connection holds the lock, the broker replies
+// 405. If the node of the holder is down, 4.3.6 replies 404 after 65 s (cluster_test.go). Held
+// reports the letters that the earlier session held, so no letter is taken twice. Only another dlo
+// would go unnoticed.
 func (i *Inbox) holderAway(lock string) bool {
 	return isAway(answer(func() error { return exists(i.conn, lock) }))
 }
 
-// turn returns a channel that reads the inbox in its turn: after the broker has ended the last
-// channel of an earlier session and requeued its letters. The exclusive queue of alone ends with a
-// connection, but the connection's channels may live on for a moment and hold a window. turn
-// therefore uses a queue that each channel reads exclusively: the end of the channel releases both
-// this queue and the window. If the queue is unavailable (no permission, its node is down, it was
-// declared differently), only the lock of alone remains. The queue accepts no messages, because
+// turn returns a channel that reads the inbox in its turn, that is, after the broker has ended the
+// last channel of an earlier session and requeued its letters. The exclusive queue of alone ends
+// with its connection, but the connection's channels may live on for a moment and hold a window.
+// turn therefore uses a queue that each channel reads exclusively. The end of the channel releases
+// both this queue and the window. If the queue is unavailable (no permission, its node is down, it
+// was declared differently), only the lock of alone remains. The queue accepts no messages, because
 // they would be delivered among the letters.
 func (i *Inbox) turn() (*amqp.Channel, error) {
 	if i.unlocked {
-		return i.conn.Channel() // its queue is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
+		return i.conn.Channel() // the queue of the turn is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
 	}
 	sum := sha256.Sum256([]byte(i.queue))
 	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
@@ -83,7 +84,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 		// and will end.
 		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
-			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 after 65 s: not asked again
+			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so it is not requested again
 			return i.conn.Channel()
 		case time.Since(began) > turnWait:
 			return nil, fmt.Errorf("the broker has not ended the last channel that read %s", deadletter.Visible(i.queue))

@@ -15,8 +15,8 @@ import (
 
 // TestTheQueueOfTheTurnTakesNothing publishes to the queue that decides which session has its turn,
 // as anybody with write permission on the default exchange can. A message delivered from that queue
-// would use up a delivery tag of the channel, and the window with the gap would be given back
-// forever.
+// would use up a delivery tag of the channel. The window would then have a gap and would be
+// returned forever.
 func TestTheQueueOfTheTurnTakesNothing(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

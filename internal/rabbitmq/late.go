@@ -8,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// late explains why letters may come back later than the first letters of this session, as can
-// happen in a cluster. These are letters that were acknowledged or that an earlier session held. ""
-// means that nothing indicates this.
+// late explains why letters that were acknowledged, or that an earlier session held, may come back
+// later than the first letters of this session. This can happen in a cluster. "" means that nothing
+// indicates it.
 func (i *Inbox) late(ctx context.Context) (string, error) {
 	if i.away {
 		return "the cluster node of the inbox was away", nil
@@ -29,7 +29,8 @@ func (i *Inbox) late(ctx context.Context) (string, error) {
 	}
 }
 
-// heldWait is how long a queue may take to notice the end of a session whose channel has ended.
+// heldTry is the pause between two checks. heldWait is how long a queue may take to notice the end
+// of a session whose channel has ended.
 const (
 	heldTry  = 50 * time.Millisecond
 	heldWait = 2 * time.Second
@@ -37,9 +38,9 @@ const (
 
 // Held reports whether the broker may still hold letters of the inbox for a consumer that is gone.
 // If the node of a connection dies, quorum queues keep the letters of its cancelled consumers until
-// another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). They count such a consumer
-// all that time (cluster_test.go). Held must be called while this session holds no letter. A
-// classic queue returns such letters immediately.
+// another node leads the queue (3.10.8, 4.0.5), or for a minute (4.3.6). During that time they
+// count such a consumer (cluster_test.go). A classic queue returns the letters immediately. Held
+// must be called while this session holds no letter.
 func (i *Inbox) Held() (bool, error) {
 	if i.facts.kind == "classic" {
 		return false, nil
@@ -50,14 +51,14 @@ func (i *Inbox) Held() (bool, error) {
 		return err
 	})
 	if isCode(err, amqp.AccessRefused) {
-		return false, nil // a user that may not ask (4.3.0)
+		return false, nil // this user has no permission to ask (4.3.0)
 	}
 	return found.Consumers > 0, err
 }
 
 // answer waits for the reply to a request about a classic queue that may be on an unreachable
-// cluster node: 4.0.5 and 4.3.6 reply after 65 s if the node is down, and not within three minutes
-// if it is cut off. A request that is still pending then ends with the connection.
+// cluster node. 4.0.5 and 4.3.6 reply after 65 s if the node is down, and do not reply within three
+// minutes if it is cut off. A request that is still pending then ends with the connection.
 func answer(question func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- question() }()

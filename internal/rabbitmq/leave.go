@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Remains is what dlo removed from a vhost, or left there. Why is "" for what was removed.
+// Remains is an object that dlo removed from a vhost or left in it. Why is "" if it was removed.
 type Remains struct {
 	What string // such as "queue dlo.letters"
 	Why  string
@@ -20,8 +20,9 @@ type Remains struct {
 
 // Leave removes the queues and the exchange of dlo from the vhost of the link. It recognises them
 // by the prefix dlo., which is reserved for them. A queue with messages stays, except for the
-// markers of inboxes. Nothing is removed while dead letters of another queue still go to the
-// exchange. The error wraps ErrConflict then, and ErrUnavailable if the vhost cannot be read.
+// markers of inboxes. While dead letters of another queue still go to the exchange, Leave removes
+// nothing and the error wraps ErrConflict. The error wraps ErrUnavailable if the vhost cannot be
+// read.
 func (l *Link) Leave(ctx context.Context) ([]Remains, error) {
 	s, err := l.Snapshot(ctx)
 	if err == nil && len(s.Gaps) > 0 {
@@ -59,9 +60,10 @@ func (l *Link) Leave(ctx context.Context) ([]Remains, error) {
 	return done, nil
 }
 
-// deleteEmpty deletes a queue of dlo without messages and consumers. Quorum queues support neither
-// if-empty nor if-unused (540 on 3.10.8, 4.0.5, 4.3.6), and nothing leads to the queue any more.
-// Queues of inbox markers hold a message of dlo.
+// deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use if-empty
+// or if-unused, because quorum queues support neither (540 on 3.10.8, 4.0.5, 4.3.6), but nothing
+// leads to the queue any more. The queue of an inbox marker is deleted although it holds a message
+// of dlo.
 func deleteEmpty(ch *amqp.Channel, name string) error {
 	q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
 	switch {
@@ -76,7 +78,7 @@ func deleteEmpty(ch *amqp.Channel, name string) error {
 	return err
 }
 
-// removed returns what became of a thing that was to be deleted.
+// removed returns the result of deleting an object.
 func removed(what string, err error) Remains {
 	if err != nil && !isGone(err) {
 		return Remains{what, why(err)}
@@ -84,7 +86,7 @@ func removed(what string, err error) Remains {
 	return Remains{What: what}
 }
 
-// usersOf returns the queues of others whose dead letters go to an exchange.
+// usersOf returns the queues, other than dlo's own, whose dead letters go to an exchange.
 func usersOf(s *topology.Snapshot, exchange string) []string {
 	var users []string
 	for _, d := range topology.ReportOn(s, topology.Options{}).All {

@@ -12,31 +12,31 @@ import (
 )
 
 // letterConn is the connection of a session that reads letters. It withholds the properties of each
-// delivery from the client. The client receives a message id as the only property: the number under
-// which the properties are kept. Otherwise the client would drop the connection over a header frame
-// larger than negotiated (501), though RabbitMQ sends such frames, and over headers that it cannot
-// read (502; amqp091-go v1.16.0). All other frames pass unchanged.
+// delivery from the client. The only property that the client receives is a message id, which is
+// the number under which the properties are kept. Otherwise the client would drop the connection
+// for two reasons: a header frame larger than negotiated (501), which RabbitMQ does send, and
+// headers that the client cannot read (502; amqp091-go v1.16.0). All other frames pass unchanged.
 type letterConn struct {
 	net.Conn
 	in    *bufio.Reader
 	ready []byte // for the client
-	pass  int    // bytes of the current frame to pass through
+	pass  int    // bytes of the current frame that still pass unchanged
 
 	mu   sync.Mutex
 	last uint64
 	kept map[string][]byte // properties as received, by number; nil = not needed
 }
 
-// maxProperties is the maximum size of one letter's properties. RabbitMQ accepts no more than a
-// frame, 131,072 bytes by default, from a publisher. With each death it adds to them, for each
-// queue and reason, at most the routing keys of CC, which may fill that frame.
+// maxProperties is the maximum size of one letter's properties. RabbitMQ accepts from a publisher
+// no more than fits into a frame, 131,072 bytes by default. With each death it adds at most the
+// routing keys of CC, which may fill such a frame, for each queue and reason.
 const maxProperties = 16 << 20
 
 const (
 	frameHead   = 7 // type, channel, size
 	frameEnd    = 0xCE
 	frameHeader = 2      // the type of a content header
-	headSize    = 12     // of a content header before its flags: class, weight, body size
+	headSize    = 12     // bytes of a content header before its flags: class, weight, body size
 	basicClass  = 60     // of messages
 	onlyID      = 1 << 7 // property flags for a message id only
 )
@@ -82,7 +82,7 @@ func (c *letterConn) frame() error {
 		return err
 	}
 	if content[size] != frameEnd || binary.BigEndian.Uint16(content) != basicClass {
-		c.ready = append(head, content...) // the client reports what is wrong with it
+		c.ready = append(head, content...) // the client reports what is wrong with this header
 		return nil
 	}
 	c.ready = replaced(head, content[:headSize], c.keep(content[headSize:size]))

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// streamConn is a connection that only reads.
+// streamConn is a connection that can only be read from.
 type streamConn struct {
 	net.Conn
 	io.Reader

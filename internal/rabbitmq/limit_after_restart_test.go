@@ -34,8 +34,8 @@ func (s *said) String() string {
 
 // TestAnInboxWithoutALimitAfterARestart removes an inbox's delivery limit by a policy. After a
 // broker restart the management API does not show the policy yet, or does not respond. The inbox is
-// drained as soon as it does. It must not be refused because of a limit, as that is checked again
-// only much later.
+// drained as soon as the API shows the policy. It must not be refused because of the limit, since a
+// refused inbox is checked again only much later.
 func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)

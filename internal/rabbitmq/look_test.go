@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestALookOutlastsASlowOverview reads a vhost although /api/overview takes longer than a question
-// about a queue may take. It waits for that time, 5 s. Other questions are answered meanwhile and
+// TestALookOutlastsASlowOverview reads a vhost although /api/overview takes longer than the 5 s
+// that a question about a queue may take. The look waits for it. Other questions are answered
 // afterwards.
 func TestALookOutlastsASlowOverview(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 // loseWait is how long a queue may take to deliver its first message.
 const loseWait = 10 * time.Second
 
-// LoseDeliveries takes the first message of a non-empty queue and closes its connection while it
-// holds that message. It does so the given number of times. A quorum queue counts each time as a
+// LoseDeliveries takes the first message of a non-empty queue and closes its own connection while
+// it holds the message. It does so the given number of times. A quorum queue counts each time as a
 // delivery (3.10.8, 4.0.5, 4.3.6).
 func LoseDeliveries(ctx context.Context, url, queue string, times int) error {
 	for range times {

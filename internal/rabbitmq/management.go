@@ -25,12 +25,12 @@ type Management struct {
 	user     string
 	password secret
 	client   http.Client
-	rest     atomic.Pointer[time.Time] // no requests until then, as it did not respond; nil = no pause
-	why      atomic.Value              // a string: why it did not respond then
+	rest     atomic.Pointer[time.Time] // end of the pause in requests after one got no response; nil = no pause
+	why      atomic.Value              // a string: why the API did not respond
 }
 
-// errSilent means that the API did not respond a moment ago: a plan over many queues of an
-// unreachable broker must not wait for each of them.
+// errSilent means that the API did not respond a moment ago. It prevents a plan over many queues of
+// an unreachable broker from waiting for each queue.
 var errSilent = errors.New("the API did not answer a moment ago")
 
 // errMayNot means that the API rejects this user: the password is wrong, or the user has no tag.
@@ -39,7 +39,7 @@ var errMayNot = errors.New("the API refuses the user")
 const (
 	managementWait = 5 * time.Second  // for a response
 	managementRest = 10 * time.Second // pause after a request without a response
-	refusedRest    = time.Second      // pause if nothing listened: that costs no wait
+	refusedRest    = time.Second      // pause if nothing listened, as a refused connection costs no wait
 )
 
 func newManagement(raw string) (*Management, error) {
@@ -66,11 +66,11 @@ func newManagement(raw string) (*Management, error) {
 // errNoQueue means that the broker has no queue with that name.
 var errNoQueue = errors.New("no such queue")
 
-// errNotAsked means that the API cannot be queried for a queue with that name: nothing is known
-// about it.
+// errNotAsked means that the API cannot be queried for a queue with that name, so nothing is known
+// about the queue.
 var errNotAsked = errors.New("the API has no address for this name")
 
-// askable reports whether a name can be the last segment of a path: the API reads paths as UTF-8,
+// askable reports whether a name can be the last segment of a path. The API reads paths as UTF-8,
 // treats dots as directories, and lists all queues if the name is empty. Names in x-death may
 // contain any bytes.
 func askable(name string) bool {
@@ -95,7 +95,7 @@ type managedQueue struct {
 // seconds after the queue was declared). Anything else is unknown.
 type limitInForce struct{ number *int64 }
 
-// UnmarshalJSON never fails: an unreadable limit must not hide the other fields of a queue.
+// UnmarshalJSON never fails, because an unreadable limit must not hide the other fields of a queue.
 func (l *limitInForce) UnmarshalJSON(text []byte) error {
 	var n int64
 	switch {
@@ -119,9 +119,9 @@ type queueArguments struct {
 	SingleActive  bool    `json:"x-single-active-consumer"` // an argument only: a policy cannot set it
 }
 
-// policyInForce is the combined result of a queue's policy and operator policy: of two lengths, the
-// smaller one applies. A new queue does not show it for 1 to 6 s, and then Known is false. Without
-// any policy it is an empty object.
+// policyInForce is the combined result of a queue's policy and operator policy. Of two lengths, the
+// smaller one applies. For a new queue, the API does not show the result for 1 to 6 s, and Known is
+// false until then. Without any policy the result is an empty object.
 type policyInForce struct {
 	Known         bool    `json:"-"`
 	DeliveryLimit *int64  `json:"delivery-limit"`
@@ -149,10 +149,10 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 }
 
 // mayDelete reports whether the queue has a delivery limit, so that the broker deletes letters
-// after lost connections. Any limit that is not negative overrides a negative limit, wherever it is
-// set: as an argument, by a policy or by an operator policy. Without any limit set, 4.0 and later
-// use a limit of 20 and 3.x uses none. A negative limit means no limit on 4.0 and later, and 0 on
-// 3.x (measured on 3.10.8, 4.0.5, 4.3.6).
+// after lost connections. A limit that is not negative overrides a negative one, whether it is set
+// as an argument, by a policy or by an operator policy. Without any limit set, 4.0 and later use a
+// limit of 20 and 3.x uses none. A negative limit means no limit on 4.0 and later, and 0 on 3.x
+// (measured on 3.10.8, 4.0.5, 4.3.6).
 func (q *managedQueue) mayDelete(version string) bool {
 	if q.Type != "quorum" {
 		return false
@@ -181,10 +181,11 @@ func (q *managedQueue) deliveryLimit() int {
 	return int(limit)
 }
 
-const defaultDeliveryLimit = 20 // of a quorum queue on 4.0 and later
+const defaultDeliveryLimit = 20 // limit of a quorum queue on 4.0 and later
 
-// limit returns the limit that results from an argument and a policy: the smaller one applies
-// (measured on 3.10.8, 4.0.5, 4.3.6). 0 = none, -1 = unknown. A limit of 0 is also returned as -1.
+// limit returns the limit that results from an argument and a policy. The smaller one applies
+// (measured on 3.10.8, 4.0.5, 4.3.6). It returns 0 for no limit and -1 for an unknown limit. A
+// limit of 0 is also returned as -1.
 func (q *managedQueue) limit(argument, policy *int64) int {
 	switch {
 	case argument != nil && policy != nil:
@@ -207,7 +208,7 @@ func bound(n int64) int {
 }
 
 // ttl returns how long a message stays in the queue, in the form that QueueFacts uses. The smaller
-// of argument and policy applies, and 0 makes a message expire immediately.
+// of argument and policy applies. With 0, a message expires immediately.
 func (q *managedQueue) ttl() time.Duration {
 	argument, policy := q.Arguments.MessageTTL, q.Effective.MessageTTL
 	if argument == nil && policy == nil {
@@ -265,14 +266,15 @@ func (m *Management) Own(ctx context.Context, vhost string) ([]managedQueue, err
 	return page.Items, nil
 }
 
-// lag is how long the API may take to show a quorum queue completely: 10 s after a broker restart
-// on 3.10.8 and 4.0.5, 5 s on 4.3.6; less after a declaration (see Management).
+// lag is how long the API may take to show a quorum queue completely. It takes 10 s after a broker
+// restart on 3.10.8 and 4.0.5, and 5 s on 4.3.6. It takes less after a declaration (see
+// Management).
 const lag = 15 * time.Second
 
 // KnownQueue queries an existing queue until the API shows its type and, for a quorum queue, the
 // effect of its policies, or until lag has passed. Values that a broker without statistics never
-// shows are missing in the result. If patient is true, it waits equally long for an API that does
-// not respond.
+// shows are missing in the result. If patient is true, KnownQueue waits equally long for an API
+// that does not respond.
 func (m *Management) KnownQueue(ctx context.Context, vhost, name string, patient bool) (*managedQueue, error) {
 	for began := time.Now(); ; {
 		q, err := m.Queue(ctx, vhost, name)
@@ -298,8 +300,8 @@ func (m *Management) resting() bool {
 	return until != nil && time.Now().Before(*until)
 }
 
-// maxAnswer is the most bytes that are read from a response: some 250,000 bindings of a vhost,
-// which the API returns at once.
+// maxAnswer is how many bytes of a response are read at most. This is enough for some 250,000
+// bindings of a vhost, which the API returns in one response.
 const maxAnswer = 64 << 20
 
 func (m *Management) get(ctx context.Context, path string, into any) error {

@@ -113,8 +113,8 @@ func TestFactsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestAQueueThatOnlyTheAPIDoesNotKnow covers an API URL that leads to another broker. dlo believes
-// the AMQP broker, so that no letter is held for a queue that exists.
+// TestAQueueThatOnlyTheAPIDoesNotKnow covers an API URL that leads to another broker. dlo trusts
+// the AMQP broker instead, so that no letter is held although its queue exists.
 func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)
@@ -143,15 +143,15 @@ func TestAQueueThatOnlyTheAPIDoesNotKnow(t *testing.T) {
 	}
 }
 
-// silent returns what is known about a queue while the management API does not respond.
+// silent returns the facts that are known about a queue while the management API does not respond.
 func silent() deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
 	f.Silent = true
 	return f
 }
 
-// TestASilentManagementAPIIsNotAskedForEveryQueue checks that an unavailable API does not delay a
-// plan once per queue.
+// TestASilentManagementAPIIsNotAskedForEveryQueue checks that an unavailable API delays a plan
+// once, not once for each queue.
 func TestASilentManagementAPIIsNotAskedForEveryQueue(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

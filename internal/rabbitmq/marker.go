@@ -8,14 +8,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// MakeMarker creates a marker that distinguishes a broker restart from a lost connection: a durable
-// classic queue with one transient message in it. Any restart drops the message, after a kill as
-// well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A
+// MakeMarker creates a marker that distinguishes a broker restart from a lost connection. It is a
+// durable classic queue with one transient message in it. Any restart drops the message, after a
+// kill as well as after a clean stop (measured on 3.10.8, 4.0.5, 4.3.6, restart_marker_test.go). A
 // transient exchange would do on 3.10 and 4.0, but 4.3 keeps it.
 //
-// It has its own connection: a broker under a memory or disk alarm stops reading from connections
-// that publish, and the acks of the inbox must still arrive. If the broker does not reply within
-// markWait, there may be no marker, and the next reconnect counts as a restart.
+// MakeMarker uses its own connection. A broker under a memory or disk alarm stops reading from
+// connections that publish, and the acks of the inbox must still arrive. If the broker does not
+// reply within markWait, there may be no marker, and the next reconnect counts as a restart.
 func (i *Inbox) MakeMarker(name string) error {
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), markWait)
@@ -58,11 +58,11 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	<-confirm.Done() // also when the connection ends
+	<-confirm.Done() // also closed when the connection ends
 	if confirm.Acked() {
 		return nil
 	}
-	select { // reason: the user may not publish; without one, the queue rejected the message
+	select { // a reason means that the user may not publish; without one, the queue rejected the message
 	case err := <-closed:
 		i.link.right("write", defaultExchange, closeError(err))
 	case <-time.After(time.Second):
@@ -70,7 +70,7 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if conn.IsClosed() {
 		return nil
 	}
-	// Without its message it would read as a marker that a restart has emptied.
+	// A marker without its message would look like one that a restart has emptied.
 	return onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err
@@ -107,11 +107,11 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 		})
 		return deadletter.MarkerDeleted, nil
 	}
-	return deadletter.MarkerUnknown, nil // no permission to ask, or its node is down
+	return deadletter.MarkerUnknown, nil // no permission to ask, or the marker's node is down
 }
 
-// DeleteMarker deletes a marker that is no longer needed. If the marker does not exist, nothing
-// happens. A marker on an unreachable cluster node stays, without its message.
+// DeleteMarker deletes a marker that is no longer needed, if it exists. A marker on an unreachable
+// cluster node stays, but without its message.
 func (i *Inbox) DeleteMarker(name string) error {
 	if i.unlocked {
 		return nil

@@ -8,8 +8,8 @@ import (
 )
 
 // missing returns what is known about a queue that the management API does not list. It also asks
-// the broker itself (isGone), because the API's URL may lead to another broker, and because the
-// queues of an unreachable node disappear with it. If the broker gives no reply, nothing is known.
+// the broker (isGone), because the API's URL may lead to another broker, and because the API does
+// not list the queues of an unreachable node. If the broker gives no reply, nothing is known.
 // Without a connection, or if this user may not ask, the API is trusted.
 func (l *Link) missing(queue string) deadletter.QueueFacts {
 	f := deadletter.UnknownQueue
@@ -21,7 +21,7 @@ func (l *Link) missing(queue string) deadletter.QueueFacts {
 		return f
 	}
 	answer := make(chan error, 1)
-	go func() { // a queue without a leader replies after a minute, and the end of the connection is a reply too
+	go func() { // a queue without a leader replies after a minute; the end of the connection also ends the request
 		answer <- exists(conn, queue)
 	}()
 	select {

@@ -14,8 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestShovelsAndFederationAreSeen makes a shovel and a federated queue on a broker with these
-// plugins, and looks at them with users of different tags.
+// TestShovelsAndFederationAreSeen creates a shovel and a federated queue on a broker with these
+// plugins, and looks at them as users with different tags.
 func TestShovelsAndFederationAreSeen(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Plugins: []string{"rabbitmq_shovel", "rabbitmq_federation"}})

@@ -12,12 +12,12 @@ import (
 )
 
 // Onward finds out whether a queue in which a letter expired only delays retries. The letter had
-// been published there with the routing key key, and reached an inbox by route. This takes one
-// request if the dead letters of the queue go through the default exchange or dlo's exchange, and
-// three otherwise.
+// been published there with the routing key key, and reached an inbox by route. If the dead letters
+// of the queue go through the default exchange or dlo's exchange, Onward needs one request.
+// Otherwise it needs three.
 func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
 	on := l.onward(ctx, queue, key)
-	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish there, and hardly any other client
+	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish to dlo's exchange, and hardly any other client does
 		return deadletter.Onward{Ends: true}
 	}
 	return on
@@ -70,7 +70,7 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 }
 
 // leadsOn reports whether the dead letters of a queue go elsewhere than to dlo, as far as this can
-// be seen without asking for bindings.
+// be determined without a request for bindings.
 func (l *Link) leadsOn(q *managedQueue) bool {
 	exchange, key := q.deadLetterTo()
 	switch {
@@ -82,8 +82,8 @@ func (l *Link) leadsOn(q *managedQueue) bool {
 	return key == nil || !slices.Contains(l.broker.Inboxes, *key)
 }
 
-// deadLetterTo returns the effective dead-letter exchange and routing key of a queue: an argument
-// overrides a policy. nil = none.
+// deadLetterTo returns the effective dead-letter exchange and routing key of a queue; nil = none.
+// An argument overrides a policy.
 func (q *managedQueue) deadLetterTo() (exchange, key *string) {
 	exchange, key = q.Arguments.Exchange, q.Arguments.Key
 	if exchange == nil {

@@ -117,8 +117,9 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 }
 
-// TestWhereAQueueLeadsWithoutAnAnswer checks that a letter that came through dlo's exchange ended
-// there, and that for other letters the destination is unknown, with the reason.
+// TestWhereAQueueLeadsWithoutAnAnswer checks that a letter that came through dlo's exchange counts
+// as ended in its queue. For other letters the destination is unknown, and the result has the
+// reason.
 func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

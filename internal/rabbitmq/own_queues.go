@@ -20,8 +20,8 @@ const lookEvery = time.Minute
 const beingDeclared = 2 * time.Second
 
 // lookAfter checks the queues that dlo drains or owns until ctx ends. Nothing that dlo declares
-// protects them: for a length or an expiry, the lower value of argument and policy applies, and
-// policies for all queues are common (measured on 3.10.8, 4.0.5, 4.3.6).
+// protects them. For a length or an expiry, the lower value of argument and policy applies, and
+// policies that apply to all queues are common (measured on 3.10.8, 4.0.5, 4.3.6).
 func (l *Link) lookAfter(ctx context.Context) {
 	for ctx.Err() == nil {
 		problems := l.look(ctx, true)
@@ -63,7 +63,7 @@ func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 		q, err := l.management.Queue(ctx, l.vhost, inbox)
 		switch {
 		case errors.Is(err, errNoQueue):
-			continue // its session reports it
+			continue // the session of the inbox reports it
 		case err != nil:
 			return []deadletter.Problem{l.unmanaged(err)}
 		}
@@ -96,8 +96,9 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 	return p
 }
 
-// inboxLoses describes what lets the broker delete letters from an inbox, and what to do about it.
-// "" means that nothing does, apart from a delivery limit that the configuration accepts.
+// inboxLoses describes the settings that let the broker delete letters from an inbox, and how to
+// remove them. "" means that there are none, apart from a delivery limit that the configuration
+// accepts.
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
@@ -150,8 +151,8 @@ func (l *Link) bound(ctx context.Context, queue string) bool {
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
-// bind declares the exchange and the binding of an inbox again, and reports that. It returns a
-// problem if this fails.
+// bind declares the exchange and the binding of an inbox again, and reports that it did so. It
+// returns a problem if this fails.
 func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
@@ -185,8 +186,8 @@ func (q *managedQueue) losing() []setting {
 	}
 }
 
-// setting is one such setting: its name, its unit, and the values from a queue's argument and
-// policies; nil = not set.
+// setting is a setting that makes a broker delete messages: its name, its unit, and the values from
+// a queue's argument and policies; nil = not set.
 type setting struct {
 	name, unit         string
 	argument, policies *int64
@@ -210,7 +211,8 @@ func (q *managedQueue) loses() string {
 	return strings.Join(list, ", ")
 }
 
-// losesOwn is loses for a queue that dlo declared with such arguments on purpose.
+// losesOwn is loses for a queue that dlo declared with such arguments on purpose. It names only the
+// settings of policies that are lower than the arguments.
 func (q *managedQueue) losesOwn() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -246,13 +248,13 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	if len(arguments) > 0 {
 		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
 	}
-	if limited { // its policy displaces any other
+	if limited { // the policy of withoutLimit displaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, q)+"."), " ")
 	}
 	operator := q.Operator != nil && *q.Operator != ""
 	switch {
 	case q.Policy == nil || *q.Policy == "":
-	case operator && *q.Policy == ownPolicyName(queue): // the command was run: which policy sets what is not visible
+	case operator && *q.Policy == ownPolicyName(queue): // the command was run, but it is not visible which of the two policies sets the values
 		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
 	default:
 		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
@@ -263,11 +265,11 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	return strings.Join(cures, " ")
 }
 
-// ownPolicy is the command that gives all of dlo's queues, or one other queue, a policy of their
-// own without effect. Only the policy with the highest priority applies to a queue, so this one
-// displaces a policy for all queues. RabbitMQ rejects an empty policy. The key in it has to fit the
-// type of each queue, or the site's policy continues to apply (3.10.8, 4.0.5, 4.3.6): overflow
-// fits, and has no effect without a length.
+// ownPolicy is the command that sets a policy without effect for all of dlo's queues, or for one
+// other queue. Only the policy with the highest priority applies to a queue, so this policy
+// displaces one for all queues. RabbitMQ rejects an empty policy. The key in the policy has to fit
+// the type of each queue, or the site's policy continues to apply (3.10.8, 4.0.5, 4.3.6). The key
+// overflow fits, and has no effect without a length.
 func ownPolicy(vhost, queue string) string {
 	pattern := "^" + regexp.QuoteMeta(queue) + "$"
 	if deadletter.OwnQueue(queue) {
@@ -288,7 +290,7 @@ func setPolicy(vhost string, priority int, name, pattern, definition string) str
 	return fmt.Sprintf("rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name), quoted(pattern), quoted(definition))
 }
 
-// quoted returns text quoted as a word of a shell command.
+// quoted returns text as a quoted word of a shell command.
 func quoted(text string) string {
 	return "'" + strings.ReplaceAll(deadletter.Visible(text), "'", `'\''`) + "'"
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// seen connects to a broker and returns its queues' problems once enough reports that they are
-// complete.
+// seen connects to a broker and returns the problems of its queues once enough returns true for
+// them.
 func seen(t *testing.T, b rabbitmq.Broker, enough func([]deadletter.Problem) bool) []deadletter.Problem {
 	t.Helper()
 	link := running(t, b)
@@ -64,7 +64,7 @@ func awaitPolicy(t *testing.T, node *testenv.Node, vhost, queue, key string, the
 
 // TestAPolicyThatDeletesLettersIsFound gives all queues a length limit, an expiry and a time to
 // live, as real sites do. dlo names each of its queues with the setting that deletes its messages.
-// The command it shows fixes all of them and leaves the site's policy in place.
+// The command that dlo shows fixes all of its queues and leaves the site's policy unchanged.
 func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -117,8 +117,8 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
-				// After running the command for a policy on all queues, nobody is asked to run it
-				// again.
+				// After somebody has run the command that displaces a policy for all queues, dlo
+				// does not show it again.
 				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
 				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
 					t.Fatal(err)
@@ -150,7 +150,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 	}
 }
 
-// TestADeliveryLimitIsFoundWhileAnInboxIsRead covers a limit that is set after the session began.
+// TestADeliveryLimitIsFoundWhileAnInboxIsRead covers a limit that is set after a session has begun.
 func TestADeliveryLimitIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -197,7 +197,7 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 }
 
 // TestAPolicyIsFoundWhileAnInboxIsRead sets a limit in bytes and a delivery limit while dlo is
-// connected. The check that runs every minute finds them; the test waits for it.
+// connected. The test waits until the check that runs every minute finds them.
 func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestPermissionsOfAPerson reads what a broker permits its users, and what only an administrator
-// may read.
+// TestPermissionsOfAPerson reads the permissions of the broker's users. Only an administrator may
+// read them.
 func TestPermissionsOfAPerson(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

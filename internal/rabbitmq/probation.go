@@ -2,13 +2,13 @@ package rabbitmq
 
 import "time"
 
-// probation keeps an inbox from being reported as read while one session after another ends right
-// after it has begun. An inbox counts as read once a window is settled or a session has lived for a
+// probation keeps an inbox from being reported as read while one session after another ends soon
+// after its start. An inbox counts as read once a window is settled or a session has lived for a
 // while.
 type probation struct {
 	proof time.Duration // how long a session has to live
 	began time.Time     // when the session began; zero = no session, or it has proved itself
-	note  string        // of an inbox that is being read
+	note  string        // the note of an inbox that is being read
 	on    bool
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnInboxWhoseSessionsDieIsNotRead opens sessions that end before they settle a window. The
-// inbox does not count as read until a session settles one, or lives for a while.
+// inbox does not count as read until a session settles a window or lives for a while.
 func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

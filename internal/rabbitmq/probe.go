@@ -11,8 +11,8 @@ import (
 )
 
 // Probe declares a temporary queue of a type, rejects one message in it, and waits until arrived is
-// closed. It then deletes the queue. If dlo ends before that, the queue expires. The queue has no
-// dead-letter exchange of its own, so only a policy can lead the message to dlo.
+// closed. It then deletes the queue. If dlo is killed before that, the queue expires. The queue has
+// no dead-letter exchange of its own, so only a policy can lead the message to dlo.
 func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {
@@ -50,8 +50,8 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	return rejectUntil(ctx, c.ch, queue, arrived)
 }
 
-// rejectUntil rejects what is in a queue until arrived is closed. A length limit or a time-to-live
-// of the policy can dead-letter the message before it is rejected.
+// rejectUntil rejects the messages of a queue until arrived is closed. A length limit or a
+// time-to-live of the policy can dead-letter the message before it is rejected.
 func rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)
@@ -71,8 +71,7 @@ func rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-
 	}
 }
 
-// DeleteProbe deletes the probe queue that a killed dlo left behind. It does nothing if there is
-// none.
+// DeleteProbe deletes the probe queue that a killed dlo left behind, if there is one.
 func (l *Link) DeleteProbe(ctx context.Context, queue string) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {

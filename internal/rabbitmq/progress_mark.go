@@ -21,11 +21,11 @@ func (l *Link) Session() int64 {
 
 // ReadMark returns the progress that the broker holds for a store, or nil if it has no readable
 // mark. It creates the mark's queue if needed. If a mark is expected and the queue is empty,
-// ReadMark keeps looking for markBack: a process that was killed while reading the mark keeps it
-// until the broker notices the closed connection.
+// ReadMark keeps looking for markBack. A process that was killed while it read the mark still holds
+// the mark until the broker notices the closed connection.
 //
-// It uses its own connection: if a queue has no majority of its cluster, a get ends the connection
-// with 541 after 13 s (3.10.8, 4.3.6), and letters must not be interrupted.
+// ReadMark uses its own connection. If a queue has no majority of its cluster, a get ends the
+// connection with 541 after 13 s (3.10.8, 4.3.6), and that must not interrupt letters.
 func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error) {
 	l.marking.Lock()
 	defer l.marking.Unlock()
@@ -57,8 +57,8 @@ func (l *Link) ReadMark(ctx context.Context, store string, expected bool) (*dead
 }
 
 // readMark takes all marks in a mark's queue, and publishes the newest one again before it
-// acknowledges them: a queue counts the deliveries of a message and drops it at its delivery limit,
-// which is 20 on a quorum queue from 4.0 on.
+// acknowledges them. Otherwise the queue would count the deliveries of the mark and drop it at the
+// delivery limit, which is 20 on a quorum queue from 4.0 on.
 func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expected bool) (*deadletter.Progress, error) {
 	if err := l.declareMark(c.ch, queue); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (l *Link) WriteMark(ctx context.Context, session int64, p deadletter.Progre
 	l.marking.Lock()
 	defer l.marking.Unlock()
 	if l.markedIn == session && l.marked >= p.Commits {
-		return nil // another worker recorded it meanwhile
+		return nil // another worker has recorded it in the meantime
 	}
 	if l.Session() != session {
 		return errOtherSession
@@ -138,8 +138,8 @@ var (
 )
 
 // changeMark writes a mark if a policy makes the full queue reject it (overflow: reject-publish; a
-// policy overrides the argument, 3.10.8, 4.0.5, 4.3.6). It holds the old mark while it publishes
-// the new one.
+// policy overrides the argument, 3.10.8, 4.0.5, 4.3.6). It holds the old mark unacknowledged while
+// it publishes the new one.
 func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	_, last, err := takeMarks(c, queue)
 	if err != nil {
@@ -151,7 +151,8 @@ func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 	return c.ch.Ack(last, true)
 }
 
-// putMark publishes a mark and waits for its confirm. A return precedes the confirm on the wire.
+// putMark publishes a mark and waits for its confirm. If the mark is returned, the return precedes
+// the confirm on the wire.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
 	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
 	if err != nil {
@@ -170,7 +171,7 @@ func putMark(c *confirming, queue string, p deadletter.Progress) error {
 }
 
 // onMarks calls fn with the channel reserved for marks. A reply may take a minute if a queue has no
-// leader. When ctx ends, onMarks stops waiting and the channel is not used again.
+// leader. When ctx ends, onMarks stops waiting, and the channel is not used again.
 func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 	c, err := l.markChannel()
 	if err != nil {
@@ -189,7 +190,7 @@ func (l *Link) onMarks(ctx context.Context, fn func(*confirming) error) error {
 			l.publish.mark = nil
 		}
 		l.mu.Unlock()
-		go c.ch.Close() // a silent queue delays this for a minute
+		go c.ch.Close() // a silent queue delays the close for a minute
 	}
 	return err
 }

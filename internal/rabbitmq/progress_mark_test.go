@@ -37,9 +37,9 @@ func markingAt(t *testing.T, url string) (*Link, *amqp.Channel) {
 	return link, ch
 }
 
-// TestAMarkIsKept checks that a mark can be read any number of times, over this connection and
-// others, and that the newest one counts. From 4.0 on, a queue deletes a message that was delivered
-// 20 times.
+// TestAMarkIsKept checks that a mark can be read any number of times, over this connection and over
+// others, and that the newest mark counts. From 4.0 on, a queue deletes a message that was
+// delivered 20 times.
 func TestAMarkIsKept(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -89,8 +89,8 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 	}
 }
 
-// TestAMarkSurvivesItsReader checks that a reader that takes the mark and dies gives it back, and
-// that a caller that expects the mark waits for it.
+// TestAMarkSurvivesItsReader checks that the mark returns to its queue if a reader takes it and
+// dies. A caller that expects the mark waits for it.
 func TestAMarkSurvivesItsReader(t *testing.T) {
 	t.Parallel()
 	link, ch := marking(t)
@@ -113,7 +113,7 @@ func TestAMarkSurvivesItsReader(t *testing.T) {
 	}
 }
 
-// TestAMarkWhoseQueueIsGone checks that the mark is still written, and only over the given
+// TestAMarkWhoseQueueIsGone checks that the mark can still be written, but only over the given
 // connection.
 func TestAMarkWhoseQueueIsGone(t *testing.T) {
 	t.Parallel()

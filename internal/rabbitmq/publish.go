@@ -25,8 +25,8 @@ func (m *message) end(kind deadletter.OutcomeKind, detail string) {
 
 // Publish sends messages as mandatory to the default exchange, or to the place where they wait
 // first. It waits for their confirms and has at most Broker.InFlight messages unconfirmed. It
-// returns one outcome for each message, in order: confirmed means acked and not returned. A message
-// without a reply is in doubt; a message that did not leave is unsent.
+// returns one outcome for each message, in order. Confirmed means acked and not returned. A message
+// without a reply is in doubt. A message that did not leave dlo is unsent.
 //
 // Each queue has its own channel. A broker stops replying on a channel that published to a quorum
 // queue without a leader (3.10.8, 4.0.5, 4.3.6; silent_queue_test.go), and closes a channel if it
@@ -66,7 +66,7 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	sent, broken := l.write(c, ms)
 	usable := l.answers(ctx, c, sent) && !broken
 	for _, m := range ms {
-		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // its queue may be gone: declare it again
+		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // the wait queue may be gone: declare it again
 			l.mu.Lock()
 			clear(l.publish.stands)
 			l.mu.Unlock()
@@ -80,8 +80,8 @@ func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	}
 }
 
-// write passes messages to the connection until the connection accepts no more; then broken is
-// true.
+// write passes messages to the connection until the connection accepts no more. In that case broken
+// is true.
 func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool) {
 	for _, m := range ms {
 		if m.Wait != nil && !l.stands(*m.Wait) {
@@ -103,14 +103,14 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 			m.end(deadletter.OutcomeInDoubt, "no answer")
 			sent = append(sent, m)
 			continue
-		// The client closes the channel some time after the error, so only the error can be
-		// checked.
+		// The client closes the channel some time after this error, so it is too early to check
+		// whether the channel is closed. Only the error can be checked.
 		case errors.Is(err, amqp.ErrClosed):
 			m.end(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
 			m.end(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
 		}
-		return sent, true // The rest did not leave. Messages before it are waited for and find it closed.
+		return sent, true // The rest did not leave. answers waits for the messages before it and finds the channel closed.
 	}
 	return sent, false
 }
@@ -157,15 +157,16 @@ func (l *Link) answers(ctx context.Context, c *confirming, sent []*message) bool
 				continue
 			}
 			doubt(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
-			go c.ch.Close() // a silent queue delays this for a minute; it ends with the connection at the latest
+			go c.ch.Close() // a silent queue delays the close for a minute; it ends with the connection at the latest
 			return false
 		}
 	}
 	return true
 }
 
-// note collects the returns received so far. A return precedes its confirm on the wire (200 of 200
-// runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a confirmed message has already arrived.
+// note collects the returns received so far. The return of a message precedes its confirm on the
+// wire (200 of 200 runs on each of 3.10.8, 4.0.5, 4.3.6), so the return of a confirmed message has
+// already arrived.
 func note(returned map[deadletter.Token]string, returns <-chan amqp.Return) {
 	for {
 		select {
@@ -195,8 +196,9 @@ func (m *message) confirmed(returned map[deadletter.Token]string) {
 }
 
 // lost settles the remaining messages after the channel closed. Acks that arrived count. The broker
-// does not say for which message it closed the channel. If only one message was sent, it was that
-// one. If there were more, all without a reply are in doubt and have to be sent again, each alone.
+// does not say for which message it closed the channel. If only one message was sent, it was for
+// that message. Otherwise all messages without a reply are in doubt, and each has to be sent again
+// alone.
 func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *amqp.Error) {
 	for _, m := range sent {
 		if m.outcome.Kind == deadletter.OutcomeInDoubt && m.confirm.Acked() {
@@ -228,7 +230,7 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 }
 
 // mayNot holds back further messages that the user may not publish. Messages to a wait queue are
-// held back for a while and wait in the store; all others until the user may publish.
+// held back for a while and wait in the store. All others are held back until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
 		l.right("write", defaultExchange, err)

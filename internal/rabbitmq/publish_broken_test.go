@@ -69,8 +69,8 @@ func kinds(outcomes []deadletter.Outcome) map[deadletter.OutcomeKind]int {
 }
 
 // TestAConnectionThatBreaksRefusesNoMessage closes connections in the middle of a batch. The
-// message being sent is in doubt, and those after it were not sent. None of them counts as
-// rejected, because a rejected letter would be held permanently.
+// message that is being sent is in doubt, and the messages after it count as not sent. None of them
+// counts as rejected, because a rejected letter would be held permanently.
 func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 	t.Parallel()
 	const batch = 64
@@ -110,7 +110,7 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 }
 
 // TestAMessageThatCannotBeEncodedIsRefusedAlone checks that the error is found before a byte of the
-// message is written, so that the rest of its batch is confirmed on the same channel.
+// message is written. The rest of its batch is then confirmed on the same channel.
 func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)

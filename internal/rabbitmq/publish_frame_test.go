@@ -9,9 +9,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAMessageThatFitsIntoNoFrame checks that only this message is rejected, with the name of the
-// header that is too large, if the broker's frames are smaller than usual. Sending it would end the
-// connection (501).
+// TestAMessageThatFitsIntoNoFrame covers a broker whose frames are smaller than usual. A message
+// with a header that is too large is rejected alone, with the name of the header. Sending it would
+// end the connection (501).
 func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"frame_max = 8192"}})

@@ -24,8 +24,8 @@ type publisher struct {
 // confirming is a channel in confirm mode that is used by one Publish at a time.
 type confirming struct {
 	ch      *amqp.Channel
-	frame   int              // the maximum that the broker accepts, in bytes
-	returns chan amqp.Return // has room for all in flight, so that the client's reader never blocks
+	frame   int              // the largest frame that the broker accepts, in bytes
+	returns chan amqp.Return // has room for all messages in flight, so that the client's reader never blocks
 	closed  chan *amqp.Error
 }
 
@@ -119,8 +119,7 @@ func (l *Link) hold(ctx context.Context, conn *amqp.Connection) error {
 	}
 }
 
-// allowed checks until ctx ends, while the user may not publish, whether the permission has been
-// granted.
+// allowed checks until ctx ends whether a user who may not publish has been granted the permission.
 func (l *Link) allowed(ctx context.Context, conn *amqp.Connection) {
 	var b backoff
 	for wait := backoffFirst; sleep(ctx, wait) == nil; {

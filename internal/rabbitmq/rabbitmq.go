@@ -1,5 +1,5 @@
 // Package rabbitmq speaks AMQP 0-9-1 and the management API. It drains inboxes in windows and
-// publishes with confirms. Every session is disposable: after a close or a cancel all its objects
+// publishes with confirms. Every session is disposable. After a close or a cancel, all its objects
 // are dropped and another session begins. After a minute without a delivery, a session consumes
 // again on a new channel. The package stores no letters and makes no decisions about them.
 package rabbitmq
@@ -35,7 +35,7 @@ type Broker struct {
 	ConfirmTimeout time.Duration // how long a confirm may take
 }
 
-// Link manages the connections to one broker: a publishing connection, and one more per inbox.
+// Link manages the connections to one broker: one for publishing, and one for each inbox.
 type Link struct {
 	broker     Broker
 	vhost      string
@@ -49,9 +49,9 @@ type Link struct {
 	events    []deadletter.Problem // events on queues within the last day
 	publish   publisher
 	sessions  int64                    // publishing connections so far
-	refused   map[string]refusedWaiter // waiters of the broker that could not be declared, by name
+	refused   map[string]refusedWaiter // waiters that could not be declared on the broker, by name
 	declaring bool                     // wait queues are being declared
-	changed   chan struct{}            // closed and replaced whenever the publishing connection changes
+	changed   chan struct{}            // closed and replaced when the publishing connection changes
 	tries     tries
 
 	marking  sync.Mutex // one mark is read or written at a time
@@ -60,7 +60,8 @@ type Link struct {
 }
 
 // Connect returns a Link to b. It does not wait for the broker: connections are opened when they
-// are needed, and retried. The error explains what is wrong with the URLs, without passwords.
+// are needed, and retried. The error explains what is wrong with the URLs. It contains no
+// passwords.
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
@@ -130,15 +131,15 @@ func (l *Link) inboxStatus(queue string, draining bool, reason string) {
 const (
 	heartbeat   = 10 * time.Second // a half-open connection is noticed within three heartbeats
 	dialTimeout = 30 * time.Second // for connection and handshake together
-	silence     = time.Minute      // without a delivery: consume again on a new channel, as a 4.3 broker may cancel silently
-	stopWait    = 5 * time.Second  // for work in progress when dlo stops
-	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published; it may never confirm a close
+	silence     = time.Minute      // time without a delivery after which a new channel consumes, as a 4.3 broker may cancel silently
+	stopWait    = 5 * time.Second  // how long work in progress may take when dlo stops
+	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never confirm a close
 )
 
 // cutAfter closes a connection that is still open a while after ctx has ended. AMQP calls wait for
-// their reply even after ctx ends, and a quorum queue that has just lost its leader gives none for
-// a minute (3.10.8). That must not keep dlo from stopping: messages that are not settled by then
-// are decided at the next start.
+// their reply even after ctx ends, and a quorum queue that has just lost its leader does not reply
+// for a minute (3.10.8). That must not keep dlo from stopping. Messages that are not settled by
+// then are decided at the next start.
 func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
 	select {
@@ -153,8 +154,9 @@ func cutAfter(ctx context.Context, conn *amqp.Connection) {
 	}
 }
 
-// backoff paces reconnects: 1 s, doubling to a minute, with jitter. A broker gets at most about ten
-// attempts a minute, and many dlo processes do not reconnect simultaneously.
+// backoff paces reconnects. The wait is 1 s at first and doubles up to a minute, with jitter. A
+// broker gets at most about ten attempts a minute, and many dlo processes do not reconnect
+// simultaneously.
 type backoff struct{ failures int }
 
 const (

@@ -12,7 +12,7 @@ import (
 
 // rawPublisher publishes messages whose properties are arbitrary bytes.
 type rawPublisher struct {
-	wire net.Conn // the client's connection, on which it sends nothing meanwhile
+	wire net.Conn // the client's connection; the client sends nothing on it while publish uses it
 	ch   *amqp.Channel
 }
 
@@ -34,7 +34,8 @@ func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	return p
 }
 
-// declare declares a durable queue. With dying arguments, messages published to it die immediately.
+// declare declares a durable queue. With the arguments of dying, messages published to it die
+// immediately.
 func (p *rawPublisher) declare(t *testing.T, queue string, args amqp.Table) {
 	t.Helper()
 	if _, err := p.ch.QueueDeclare(queue, true, false, false, false, args); err != nil {

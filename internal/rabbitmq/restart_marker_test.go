@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheMarkerTellsARestart verifies the basis of the restart rule on this broker version: the
+// TestTheMarkerTellsARestart verifies the basis of the restart rule on this broker version. The
 // marker survives a lost connection, and is gone after a kill and after a clean stop.
 func TestTheMarkerTellsARestart(t *testing.T) {
 	t.Parallel()

@@ -10,10 +10,10 @@ import (
 )
 
 // TestWhatComesBackStandsBehindWhatCameBackBefore verifies why a session's first window takes all
-// letters that earlier sessions may have held. One session dies with 32 unacknowledged letters, the
-// next one with the first 16 of them. A classic queue returns those 16 to their original position.
-// A quorum queue puts them behind the other 16, so a window of 16 would not come back first. If all
-// 32 are taken, they come first and in order on both.
+// letters that earlier sessions may have held. One session dies with 32 unacknowledged letters, and
+// the next session dies with the first 16 of them. A classic queue returns the 16 to their original
+// position. A quorum queue puts them behind the other 16, so a window of 16 would not come back
+// first. A window that takes all 32 comes back first and in order on both types.
 func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -16,7 +16,7 @@ const (
 	epochQueues     = "dlo.epoch.*"       // markers, locks and turns of inboxes
 	defaultExchange = "amq.default"       // the name of the default exchange in permissions
 	rightAgain      = 10 * time.Second    // minimum wait before a missing permission is checked again
-	preflightWait   = 5 * time.Second     // for a reply that a broker under an alarm does not send
+	preflightWait   = 5 * time.Second     // how long to wait for a reply that a broker under an alarm does not send
 	nobody          = "dlo.epoch.nobody." // followed by random text: a queue that does not exist
 )
 
@@ -75,8 +75,8 @@ func (l *Link) needs(r deadletter.Right) {
 	})
 }
 
-// grant is the command that gives dlo's user all permissions that it can use. It replaces the three
-// expressions that the user has in the vhost.
+// grant is the command that gives dlo's user all permissions that dlo can use. The command replaces
+// the three expressions that the user has in the vhost.
 func (l *Link) grant(rights []deadletter.Right) string {
 	names := map[string][]string{"write": {`amq\.default`}}
 	add := func(operation, name string) {
@@ -84,7 +84,7 @@ func (l *Link) grant(rights []deadletter.Right) string {
 			names[operation] = append(names[operation], regexp.QuoteMeta(name))
 		}
 	}
-	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // both are declared and bound
+	if l.broker.Exchange != "" && len(l.broker.Inboxes) > 0 { // the exchange and the first inbox are declared and bound
 		for _, operation := range []string{"configure", "write", "read"} {
 			add(operation, l.broker.Exchange)
 			add(operation, l.broker.Inboxes[0])
@@ -102,14 +102,14 @@ func (l *Link) grant(rights []deadletter.Right) string {
 }
 
 // mayWrite checks whether dlo may publish. A mandatory message to a queue that does not exist is
-// returned if the user may publish, and closes the channel if not (3.10.8, 4.0.5, 4.3.6). No reply,
-// as from a broker under an alarm, reveals nothing.
+// returned if the user may publish, and closes the channel if not (3.10.8, 4.0.5, 4.3.6). A broker
+// under an alarm does not reply, which reveals nothing.
 func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	ch, err := conn.Channel()
 	if err != nil {
 		return true
 	}
-	defer func() { go ch.Close() }() // a broker under an alarm does not reply to it
+	defer func() { go ch.Close() }() // a broker under an alarm does not reply to the close
 	closed, returned := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyReturn(make(chan amqp.Return, 1))
 	if err := ch.PublishWithContext(ctx, "", nobody+string(deadletter.NewToken()), true, false, amqp.Publishing{}); err != nil {
 		return true
@@ -125,8 +125,9 @@ func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	return true
 }
 
-// mayRead checks whether dlo may read a queue, without taking anything from it: the broker checks
-// the permission before it rejects an invalid consumer argument (3.10.8, 4.0.5, 4.3.6).
+// mayRead checks whether dlo may read a queue, without taking anything from it. It works because
+// the broker checks the permission before it rejects an invalid consumer argument (3.10.8, 4.0.5,
+// 4.3.6).
 func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.Consume(queue, "rights", false, false, false, false, amqp.Table{"x-priority": "none"})

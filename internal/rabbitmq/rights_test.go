@@ -38,7 +38,7 @@ func soon(t *testing.T, what string, done func() bool) {
 
 // TestARightThatIsMissingHoldsNoLetter covers a user without the right to publish, from the start
 // or later. Nothing is sent and no letter is rejected. The problem names the right and the command
-// that grants it, and everything continues automatically once it is granted.
+// that grants it. After the grant, everything continues automatically.
 func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -73,7 +73,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	soon(t, "the right is taken away", func() bool { // 4.0.5 applies it to new channels only
+	soon(t, "the right is taken away", func() bool { // 4.0.5 applies the change to new channels only
 		got := link.Publish(t.Context(), one)[0]
 		if got.Kind != deadletter.OutcomeConfirmed && got.Kind != deadletter.OutcomeUnsent {
 			t.Errorf("%+v", got)
@@ -90,7 +90,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 }
 
 // TestAnInboxThatMayNotBeRead checks that an inbox is neither drained nor shown as drained until
-// its user may read it. Checking the right takes no letter out of it.
+// dlo's user may read it. The check of the right takes no letter out of the inbox.
 func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

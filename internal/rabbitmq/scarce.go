@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	scarceWait     = time.Hour // before letters with one delivery left are requested
+	scarceWait     = time.Hour // wait before letters with one delivery left are requested
 	scarceFailures = 3         // sessions in a row that settled no window, before this wait
 )
 
 // spend checks how many deliveries the letters of a window have left, if their broker deletes
-// letters after a limit. It is reported when half of the deliveries are used up, and again whenever
-// more are. On 4.3 a letter keeps the count of the queue in which it died.
+// letters after a limit. It reports when half of the deliveries are used up, and again whenever
+// more are used up. On 4.3 a letter keeps the count of the queue in which it died.
 func (i *Inbox) spend(w []deadletter.Arrival) {
 	limit, most := int64(i.facts.limit), int64(0)
 	if limit == 0 {
@@ -38,7 +38,7 @@ func (i *Inbox) spend(w []deadletter.Arrival) {
 }
 
 // rest returns how long to wait before the next session, which uses up one delivery of each letter
-// that it receives. No retry loop in dlo uses up the last one.
+// that it receives. The long wait keeps a retry loop in dlo from using up the last delivery.
 func (i *Inbox) rest() time.Duration {
 	wait := i.fruitless.next()
 	if !i.scarce || i.fruitless.failures <= scarceFailures {

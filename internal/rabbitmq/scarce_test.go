@@ -13,7 +13,7 @@ import (
 
 // TestDeliveriesThatRunOutAreTold takes letters from a queue whose delivery limit is accepted, and
 // loses the session each time. People are notified when half of the deliveries are used up, and dlo
-// waits before it takes the last one.
+// waits before it takes the last delivery.
 func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -20,8 +20,8 @@ func (l *Link) SetPolicy(ctx context.Context, p topology.Policy) error {
 	})
 }
 
-// DeletePolicy deletes a policy in the vhost of the link. It does nothing if there is no such
-// policy. Its errors are those of SetPolicy.
+// DeletePolicy deletes a policy in the vhost of the link, if it exists. It returns the same errors
+// as SetPolicy.
 func (l *Link) DeletePolicy(ctx context.Context, name string) error {
 	err := l.changePolicy(ctx, http.MethodDelete, name, nil)
 	if errors.Is(err, deadletter.ErrNotFound) {

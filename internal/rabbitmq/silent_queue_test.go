@@ -13,8 +13,8 @@ import (
 
 // TestASilentQueuePutsNoOtherInDoubt sends one batch to healthy queues and to a quorum queue that
 // does not respond, like a queue without a leader. The healthy queues' confirms arrive and count,
-// although an earlier one is missing. The publisher immediately has a channel for the next batch,
-// even though the broker does not close the channel blocked by the silent queue.
+// although an earlier confirm is missing. The broker does not close the channel that the silent
+// queue blocks, but the publisher immediately has another channel for the next batch.
 func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -54,8 +54,8 @@ func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 	}
 }
 
-// silence suspends a quorum queue's process until the end of the test: it is alive but does not
-// respond.
+// silence suspends a quorum queue's process until the end of the test. The process is alive but
+// does not respond.
 func silence(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	do := func(what string) error {

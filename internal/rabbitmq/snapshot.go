@@ -16,18 +16,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// queuePage is the number of queues in one request: larger pages are refused.
+// queuePage is the number of queues in one request. The API refuses larger pages.
 const queuePage = 500
 
-// errNoManagement means that the configuration has no management API of a broker.
+// errNoManagement means that the configuration has no management API for a broker.
 var errNoManagement = errors.New("the broker has no management URL in the configuration")
 
-// lookWait is how long a look waits for a response. On 4.0.5 and 4.3.6, /api/overview takes 5 s now
-// and then while connections come and go, with and without its statistics.
+// lookWait is how long a look waits for a response. On 4.0.5 and 4.3.6, /api/overview sometimes
+// takes 5 s while connections come and go, with and without its statistics.
 const lookWait = 20 * time.Second
 
-// newLooks returns a client for looks at the dead-letter paths. Nothing waits for these, so they
-// have more time than questions about single queues. A slow look must not stop those either.
+// newLooks returns a client for looks at the dead-letter paths. Nothing waits for a look, so a look
+// has more time than a question about a single queue. A slow look must not stop such questions
+// either.
 func newLooks(raw string) (*Management, error) {
 	m, err := newManagement(raw)
 	if err != nil {
@@ -47,7 +48,8 @@ func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
 }
 
 // Look returns snapshots of vhosts of a broker that dlo is not connected to. raw is the URL of its
-// management API with user and password. No vhosts means all that the user may see.
+// management API with user and password. If vhosts is empty, Look returns all vhosts that the user
+// may see.
 func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot, error) {
 	m, err := newLooks(raw)
 	if err != nil {
@@ -118,8 +120,8 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	return s, ctx.Err()
 }
 
-// shovels reads the dynamic shovels of a vhost. The user needs the tag policymaker for that, so
-// shovels that it may not see are not missed.
+// shovels reads the dynamic shovels of a vhost. Without the tag policymaker the user may not see
+// them, and they are not reported as a gap.
 func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapshot) {
 	var list []struct {
 		Name  string
@@ -153,7 +155,8 @@ func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot
 				s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(q.Name), Why: err.Error()})
 				continue
 			}
-			// A queue that is deleted or declared meanwhile moves the others across the pages.
+			// If a queue is deleted or declared between two pages, the other queues move across the
+			// pages.
 			if !seen[q.Name] {
 				seen[q.Name] = true
 				s.Queues = append(s.Queues, q)
@@ -162,8 +165,8 @@ func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot
 	}
 }
 
-// Ahead returns how far the clock of the broker is ahead of the clock here. The management API
-// reports whole seconds.
+// Ahead returns how far the broker's clock is ahead of the local clock. The management API reports
+// whole seconds.
 func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
 	if l.looks == nil {
 		return 0, errNoManagement

@@ -16,7 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestASnapshotOfAVHost checks that a user with the tag "management" alone sees everything that
+// TestASnapshotOfAVHost checks that a user who only has the tag "management" sees everything that
 // findings need, and that the definitions file of the same vhost gives the same picture.
 func TestASnapshotOfAVHost(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestASnapshotOfAVHost(t *testing.T) {
 	}
 }
 
-// shape writes what a snapshot says, without what the broker declares itself.
+// shape describes the contents of a snapshot, without the objects that the broker declares.
 func shape(s *topology.Snapshot) []string {
 	var list []string
 	for i := range s.Queues {
@@ -121,7 +121,7 @@ func shape(s *topology.Snapshot) []string {
 }
 
 // TestASnapshotSaysWhatItDoesNotKnow checks that a broken part of the API becomes a gap, and that a
-// broken queue does not hide the others.
+// queue that cannot be decoded does not hide the others.
 func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	api := http.NewServeMux()
@@ -156,7 +156,7 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestALookThatFails checks the error of an API that cannot be asked.
+// TestALookThatFails checks the errors for an API that cannot be queried.
 func TestALookThatFails(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

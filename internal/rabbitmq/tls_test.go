@@ -24,8 +24,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxOverTLS reads a letter with a header larger than a frame from a broker behind TLS that
-// requires a client certificate. The TLS options in a URL work as they do for the client.
+// TestAnInboxOverTLS reads a letter with a header larger than a frame. The broker is behind TLS
+// that requires a client certificate. The TLS options in a URL work as they do for the client.
 func TestAnInboxOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -56,7 +56,7 @@ func TestAnInboxOverTLS(t *testing.T) {
 	}{
 		"of an authority that nobody knows": {"cacertfile", "unknown authority"},
 		"of another name":                   {"server_name_indication", "127.0.0.1"},
-		"and none of the client":            {"certfile", ""}, // TLS 1.3 reports this after the handshake, without an address
+		"and none of the client":            {"certfile", ""}, // TLS 1.3 reports it after the handshake, without an address
 	} {
 		values := url.Values{}
 		for k, v := range ours {
@@ -139,7 +139,8 @@ func tlsRelay(t *testing.T, target string, config *tls.Config) (addr string) {
 	return l.Addr().String()
 }
 
-// TestTheManagementAPIOverTLS asks a management API behind TLS that requires a client certificate.
+// TestTheManagementAPIOverTLS queries a management API behind TLS that requires a client
+// certificate.
 func TestTheManagementAPIOverTLS(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -178,8 +179,8 @@ func TestTheManagementAPIOverTLS(t *testing.T) {
 	}
 }
 
-// TestAPasswordIsReadAgain changes the password of a user and of its file. The next connection and
-// the next request use the new one.
+// TestAPasswordIsReadAgain changes the password of a user and the file that holds it. The next
+// connection and the next request use the new password.
 func TestAPasswordIsReadAgain(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -224,7 +225,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 	if err := use(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Remove(file); err != nil { // while it is replaced
+	if err := os.Remove(file); err != nil { // as happens while the file is replaced
 		t.Fatal(err)
 	}
 	if err := link.management.get(t.Context(), "/api/vhosts", &[]any{}); err != nil {
@@ -237,7 +238,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 func TestTheCertificateIsTheUser(t *testing.T) {
 	t.Parallel()
 	authority, caFile, _ := certificateOf(t, "authority")
-	certFile, keyFile := issuedBy(t, authority, "guest") // Erlang refuses a peer that signed itself
+	certFile, keyFile := issuedBy(t, authority, "guest") // Erlang refuses a self-signed certificate of a peer
 	files := map[string][]byte{}
 	for name, path := range map[string]string{"ca.pem": caFile, "cert.pem": certFile, "key.pem": keyFile} {
 		text, err := os.ReadFile(path)

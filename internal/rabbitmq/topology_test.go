@@ -16,7 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fault is one way in which a vhost is wrong.
+// fault is one way in which a vhost can be wrong.
 type fault struct {
 	orders  amqp.Table // arguments of the queue orders
 	letters amqp.Table // further arguments of the inbox
@@ -27,10 +27,10 @@ type fault struct {
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
-	mend    func() // what use does changes, and the finding is gone; nil = it does not change
+	mend    func() // ends what use started, after which the finding must be gone; nil = nothing does
 	want    string // the finding, and its queue if that is not orders
 	safe    bool   // plan at-least-once
-	planned bool   // the plan cures it
+	planned bool   // the plan cures the fault
 	idle    bool   // dlo has seen no consumer of orders for an hour
 }
 
@@ -40,7 +40,7 @@ type policyOf struct {
 	keys     map[string]any
 }
 
-// toDLO are the keys of a policy that is right.
+// toDLO returns the keys of a correct policy.
 func toDLO(pairs ...any) map[string]any {
 	keys := map[string]any{"dead-letter-exchange": "dlo.dlx"}
 	for i := 0; i < len(pairs); i += 2 {
@@ -104,7 +104,8 @@ var faults = map[string]fault{
 		policy: toDLO(), idle: true, want: "left_behind orders",
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
-	// The broker says which policy applies, so a pattern that dlo cannot evaluate is no finding there.
+	// The broker reports which policy applies, so a pattern that dlo cannot evaluate causes no
+	// finding on a broker.
 	"unknown pattern": {more: map[string]policyOf{"lookahead": {"^(?!mail|dlo).*$", 10, toDLO()}}},
 	"storm": {
 		policy: toDLO(),
@@ -127,12 +128,12 @@ var faults = map[string]fault{
 	},
 }
 
-// mended makes the consumer of the storm reject without requeue.
+// mended makes the consumer of the case "storm" reject without requeue.
 var mended atomic.Bool
 
-// TestEachFaultOnABroker makes a vhost wrong in one way at a time. It checks that dlo finds that
-// fault and nothing else. If a policy cures it, the test sets the policies of the plan and checks
-// that the finding is gone and that a rejected message arrives in the inbox.
+// TestEachFaultOnABroker makes a vhost wrong in one way at a time. It checks that dlo finds this
+// fault and nothing else. If a policy cures the fault, the test sets the policies of the plan. It
+// then checks that the finding is gone and that a rejected message arrives in the inbox.
 func TestEachFaultOnABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -181,7 +182,7 @@ func atMostOnce(f fault) string {
 	return ""
 }
 
-// make declares what the fault is about.
+// make declares the objects of the fault.
 func (f *fault) make(t *testing.T, node *testenv.Node, vhost string, ch *amqp.Channel) {
 	t.Helper()
 	letters := amqp.Table{"x-queue-type": "quorum"}
@@ -243,8 +244,8 @@ func setPolicy(t *testing.T, node *testenv.Node, vhost, kind, name string, body 
 	}
 }
 
-// found looks at the vhost until the findings are those that are wanted. Figures come late, and
-// rates even later.
+// found looks at the vhost until the findings are the wanted ones. Figures come late, and rates
+// come even later.
 func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *topology.Snapshot {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
@@ -303,8 +304,8 @@ func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// rejected publishes to orders and rejects, until a letter arrives in the inbox. The broker applies
-// a policy some time after it accepts it.
+// rejected publishes messages to orders and rejects them until a letter arrives in the inbox. The
+// broker applies a policy some time after it accepts it.
 func rejected(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {

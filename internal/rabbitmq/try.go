@@ -11,12 +11,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Try sends a message through the trial queue and is the consumer of that queue: it rejects the
-// message once, so that the broker dead-letters it to dlo, and acknowledges it the next time. heard
-// is called for both. Try continues until ctx ends, and then deletes the queue if it is empty. If
-// dlo ends before that, the queue expires. A queue that belongs to another trial or to another
-// owner is left alone. An error explains why Try cannot continue; it is a *deadletter.TrialRefused
-// if people can fix the cause.
+// Try sends a message through the trial queue and is also the consumer of that queue. It rejects
+// the message once, so that the broker dead-letters it to dlo, and acknowledges it the next time.
+// heard is called for both. Try continues until ctx ends, and then deletes the queue if it is
+// empty. If dlo is killed before that, the queue expires. A queue that belongs to another trial or
+// to another owner is left alone. An error explains why Try cannot continue; it is a
+// *deadletter.TrialRefused if people can fix the cause.
 func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(accepted bool)) error {
 	conn, err := l.dial(ctx, "try")
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *Link) Try(ctx context.Context, m deadletter.TrialMessage, heard func(ac
 		select {
 		case d, ok := <-deliveries:
 			if !ok {
-				deliveries = nil // closed holds the reason
+				deliveries = nil // the reason comes from closed
 				continue
 			}
 			if err := answerTrial(&d, m, &rejected, heard); err != nil {
@@ -105,7 +105,7 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 	return l.trialRefused(err)
 }
 
-// trialRefused explains which permission a refusal lacks and how to grant it.
+// trialRefused explains which permission is missing and how to grant it.
 func (l *Link) trialRefused(err error) error {
 	switch {
 	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):

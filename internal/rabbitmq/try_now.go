@@ -11,14 +11,14 @@ type tries struct {
 	ended chan struct{} // closed and replaced whenever an attempt of the publishing connection ends
 }
 
-// tryAgain is the minimum wait after an attempt, however often another one is requested. Only a
-// shorter back-off shortens it.
+// tryAgain is the minimum wait after an attempt, however often another attempt is requested. The
+// wait is shorter only if the back-off is.
 const tryAgain = time.Second
 
 func newTries() tries { return tries{now: make(chan struct{}), ended: make(chan struct{})} }
 
 // TryNow ends all waits for the next attempt to connect. It returns once the publishing connection
-// was tried or ctx ends. A connected broker is left alone.
+// was attempted or ctx ends. A connected broker is left alone.
 func (l *Link) TryNow(ctx context.Context) {
 	l.mu.Lock()
 	connected, ended := l.status.Connected, l.tries.ended
@@ -37,7 +37,7 @@ func (l *Link) TryNow(ctx context.Context) {
 }
 
 // asked returns a channel that is closed when an immediate attempt is requested. It must be called
-// before an attempt, so that no request is missed between the attempt and the wait.
+// before an attempt, so that no request is missed between the attempt and the wait after it.
 func (l *Link) asked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,8 +51,8 @@ func (l *Link) tried() {
 }
 
 // until waits for d before the next attempt, or until an attempt is requested. A requested attempt
-// still waits for a second if d is longer. It also resets the back-off: the person who asks has
-// fixed something, or is about to.
+// still waits for a second if d is longer. The request also resets the back-off, because the person
+// who asks has fixed something, or is about to.
 func (b *backoff) until(ctx context.Context, d time.Duration, asked <-chan struct{}) error {
 	soonest := time.Now().Add(min(d, tryAgain))
 	waiting, cancel := context.WithTimeout(ctx, d)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTryNow checks that an unavailable broker can be tried ahead of time, but no more than twice a
-// second, and that a connected broker is left alone.
+// TestTryNow checks that a connection to an unavailable broker can be attempted ahead of time, but
+// no more than twice a second. A connected broker is left alone.
 func TestTryNow(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func TestTryNow(t *testing.T) {
 	for range 3 {
 		link.TryNow(t.Context())
 	}
-	// An attempt takes no time, and its back-off at least half a second.
+	// An attempt takes no time, and its back-off is at least half a second.
 	if n, most := calls.Load()-before, 2+int64(time.Since(began)/(tryAgain/2)); n > most {
 		t.Errorf("%d attempts, want %d at most", n, most)
 	}

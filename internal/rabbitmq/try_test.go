@@ -21,8 +21,8 @@ func trialOf(id string) deadletter.TrialMessage {
 }
 
 // TestATrialGoesThroughItsQueue checks that the message is rejected once, dead-lettered to dlo's
-// exchange, and accepted when it comes again. Afterwards the queue is deleted; it would have
-// expired anyway.
+// exchange, and accepted when it comes again. Afterwards the queue is deleted, although it would
+// also expire.
 func TestATrialGoesThroughItsQueue(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -174,8 +174,8 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	goes("the queue of somebody is deleted")
 }
 
-// TestATrialLeavesThatOfAnotherAlone: two dlo's have one vhost. The second one is refused, and the
-// first one goes on.
+// TestATrialLeavesThatOfAnotherAlone covers two dlo processes in one vhost. The second trial is
+// refused, and the first one continues.
 func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -215,7 +215,7 @@ func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
 	}
 }
 
-// TestATrialEndsWithItsConnection, and says so.
+// TestATrialEndsWithItsConnection checks that a trial ends with an error when its connection ends.
 func TestATrialEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

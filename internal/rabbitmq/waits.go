@@ -22,11 +22,11 @@ type refusedWaiter struct {
 	why   string
 }
 
-const waiterRest = time.Minute // before a waiter that could not be declared is retried
+const waiterRest = time.Minute // how long to wait before a waiter that could not be declared is retried
 
-// Takes reports whether letters can currently wait in all of the given places of one waiter. Places
-// that are not known to exist are declared in the background. After a failure the declaration is
-// retried a minute later; Status has the reason.
+// Takes reports whether letters can currently wait in all of the given places, which belong to one
+// waiter. Places that are not known to exist are declared in the background. After a failure the
+// declaration is retried a minute later; Status has the reason.
 func (l *Link) Takes(places ...deadletter.Wait) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,9 +83,9 @@ func (l *Link) noteWaiters() {
 	}
 }
 
-// declareWaits uses its own connection, because a 3.10 broker closes the connection if it does not
-// know an exchange type (503). The connection also has a time limit: on a queue without a leader a
-// declaration does not end.
+// declareWaits declares the places of a waiter. It uses its own connection, because a 3.10 broker
+// closes the connection if it does not know an exchange type (503). The connection also has a time
+// limit, because on a queue without a leader a declaration does not end.
 func (l *Link) declareWaits(places []deadletter.Wait) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 	if w.Delayed {
 		kind, args = delayedType, amqp.Table{"x-delayed-type": "fanout"}
 	}
-	// If a policy sets a length, the full queue rejects letters, which then wait in the store;
-	// dropping the oldest would lose them.
+	// If a policy sets a length, the full queue must reject letters, which then wait in the store.
+	// A queue that drops its oldest letters would lose them.
 	queue := amqp.Table{"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish"}
 	if w.TTL >= 0 {
 		queue["x-message-ttl"] = w.TTL.Milliseconds()

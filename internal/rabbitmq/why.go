@@ -11,7 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// closeError returns why a connection or channel ended; nil stands for an end without a reason.
+// closeError returns why a connection or channel ended. If err is nil, it ended without a reason.
 func closeError(err *amqp.Error) error {
 	if err == nil {
 		return amqp.ErrClosed
@@ -38,8 +38,8 @@ func why(err error) string {
 // headers are withheld from the client.
 var unreadable = []string{amqp.ErrSyntax.Reason, amqp.ErrFrame.Reason, amqp.ErrFrameTooLarge.Reason}
 
-// words states once what ended a connection or channel: the client nests the text of one error in
-// another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
+// words states only once what ended a connection or channel. The client nests the text of one error
+// in another, as in "Exception (501) Reason: \"Exception (502) Reason: ...".
 func words(e *amqp.Error) string {
 	text := e.Reason
 	for {

@@ -12,7 +12,7 @@ import (
 )
 
 // adapt doubles the prefetch while full windows stay below a quarter of the byte limit, and halves
-// it immediately otherwise.
+// the prefetch immediately otherwise.
 func (i *Inbox) adapt(letters int) {
 	switch {
 	case i.taken >= i.limits.Bytes/4:
@@ -24,15 +24,15 @@ func (i *Inbox) adapt(letters int) {
 
 // fetch describes which letters form a window.
 type fetch struct {
-	letters int                                          // at most, except for arrivals while the consumer is cancelled
-	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter: may the window close early
-	linger  time.Duration                                // how long to wait for more
+	letters int                                          // most letters, without those that arrive while the consumer is cancelled
+	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter; true closes the window early
+	linger  time.Duration                                // how long to wait for more letters
 	sliding bool                                         // linger counts from the last letter, not from the first
 }
 
-// window consumes and cancels. Letters that arrive before cancel-ok belong to the window, and
-// letters that the cancel returned to the queue join it. The window is empty if no letter arrives
-// within silence.
+// window consumes and cancels. Letters that arrive before cancel-ok belong to the window. Letters
+// that the cancel returned to the queue are fetched and added. The window is empty if no letter
+// arrives within silence.
 func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, error) {
 	fail := func(err error) ([]deadletter.Arrival, error) {
 		if isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive use") {
@@ -106,7 +106,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 			return fail(err)
 		}
 	}
-	select { // a session that ended meanwhile closes the deliveries too, and may have swallowed some
+	select { // if the session ended, it has closed the deliveries too and may have lost some
 	case err := <-i.closed:
 		return fail(closeError(err))
 	default:
@@ -121,13 +121,15 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 }
 
 // sweep fetches the letters that the broker requeued when a consumer with free capacity was
-// cancelled. A quorum queue assigns letters to a consumer that the client never sees: they are in
-// transit at the cancel, return to the front of the queue, and are flagged redelivered
-// (cancel_test.go). If they stayed there, they would stand before a window that comes back, and
-// could be taken for it if the window was acknowledged. A get is processed after their return, so a
-// letter that is delivered for the first time, or no letter, means that none is left. If first
-// deliveries are flagged too (4.0 and later, from one quorum queue into another), this sign does
-// not come soon, so sweep ends after a while.
+// cancelled. The client never sees these letters, although a quorum queue has assigned them to the
+// consumer. They are in transit at the cancel, return to the front of the queue, and are flagged
+// redelivered (cancel_test.go). If they stayed in the queue, they would be ahead of a window that
+// comes back, and could be taken for that window if it was acknowledged.
+//
+// A get is processed after the letters have returned. A letter that is delivered for the first
+// time, or no letter, therefore means that none is left. If first deliveries are flagged too (4.0
+// and later, from one quorum queue into another), this sign does not come soon, so sweep ends after
+// a while.
 func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 	for began := time.Now(); have < room && !i.locked && time.Since(began) < sweepMost; have++ {
 		d, ok, err := i.ch.Get(i.queue, false)
@@ -145,11 +147,12 @@ func (i *Inbox) sweep(have, room int, take func(d *amqp.Delivery) error) error {
 }
 
 // sweepMost is enough for a window of 256 letters at 20 ms per get. 250 ms was too short for a busy
-// broker: in 12 of 144 windows, letters remained before them (4.3.6 on a loaded machine).
+// broker. In 12 of 144 windows, requeued letters then remained ahead of the window (4.3.6 on a
+// loaded machine).
 const sweepMost = 5 * time.Second
 
-// Ack acknowledges a window. The broker may process the acknowledgement
-// later; Fence waits for that.
+// Ack acknowledges a window. The broker may process the acknowledgement later; Fence waits until it
+// has.
 func (i *Inbox) Ack(w []deadletter.Arrival) error {
 	if err := i.ch.Ack(w[len(w)-1].Tag, true); err != nil {
 		return fmt.Errorf("ack %d letters of %s: %w", len(w), i.queue, err)

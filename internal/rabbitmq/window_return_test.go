@@ -23,8 +23,7 @@ const (
 // a plain client. It takes a window with consume and cancel, and then the connection dies. An
 // unacknowledged window comes back whole, ahead of all other letters, in its original order, with
 // every letter flagged redelivered. A window acknowledged with one frame comes back whole or not at
-// all, and never in part, however soon after the frame the connection dies. After the fence nothing
-// comes back.
+// all, however soon after the frame the connection dies. After the fence nothing comes back.
 func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -60,7 +59,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 		}, []string{whole, gone}},
 		{"acknowledged, cut after the fence", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
 			ackWindow(t, ch, last)
-			if err := ch.Qos(1, 0, false); err != nil { // a round trip: the channel has processed the previous frame
+			if err := ch.Qos(1, 0, false); err != nil { // this round trip shows that the channel has processed the previous frame
 				t.Fatal(err)
 			}
 			link.Cut()
@@ -71,7 +70,7 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 			t.Parallel()
 			args := amqp.Table{"x-queue-type": kind}
 			if kind == "quorum" && node.AtLeast("4.0") {
-				args["x-delivery-limit"] = -1 // the default of 20 deletes letters; on 3.x -1 means 0
+				args["x-delivery-limit"] = -1 // the default limit of 20 deletes letters; on 3.x -1 means 0
 			}
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -89,10 +88,10 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 }
 
 // TestOpenWindowIsPassedByWhileItsSessionLives shows the limit of the claim rule. If the network
-// swallows everything and no heartbeat has been missed yet, the broker takes a dead session for
+// swallows everything and no heartbeat has been missed yet, the broker considers a dead session
 // alive. A new session then gets the letters behind the window first. The first letters of a new
 // session therefore prove nothing about the window until the broker has ended the old session. An
-// exclusive queue of the old session shows when that happens.
+// exclusive queue of the old session shows when it has.
 func TestOpenWindowIsPassedByWhileItsSessionLives(t *testing.T) {
 	t.Parallel()
 	const inbox = "inbox"
@@ -153,7 +152,7 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 	<-closed
 	awaitSessionEnd(t, url)
 
-	// Everything that is left, up to a letter published now.
+	// The letters that are left are those ahead of a letter that is published now.
 	publishLetters(t, observer, inbox, "the end")
 	var left []amqp.Delivery
 	deliveries := consume(t, observer, inbox, 0)
@@ -168,7 +167,7 @@ func cutWindow(t *testing.T, node *testenv.Node, cut int, args amqp.Table, die d
 }
 
 // takeWindow takes the first letters of an inbox as ingest does. It consumes, and cancels when the
-// window is full so that nothing more can be delivered.
+// window is full so that the broker cannot deliver more.
 func takeWindow(t *testing.T, ch *amqp.Channel, inbox string) []amqp.Delivery {
 	t.Helper()
 	deliveries := consume(t, ch, inbox, window)
@@ -206,9 +205,9 @@ func describeReturn(left []amqp.Delivery) string {
 	return "whole"
 }
 
-// sessionLock is a queue that only the reader's connection may use. It is deleted only when the
-// broker has noticed the end of that connection, which another connection can therefore detect. A
-// new session that is faster than the broker would see the letters behind the window first.
+// sessionLock is a queue that only the reader's connection may use. The broker deletes it only when
+// it has noticed the end of that connection, so another connection can detect the end. A new
+// session that begins before that would see the letters behind the window first.
 const sessionLock = "session lock"
 
 func lockSession(t *testing.T, ch *amqp.Channel) {

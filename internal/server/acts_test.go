@@ -159,7 +159,7 @@ func (l *ledger) call(way deadletter.Way, method, path, body string) map[string]
 	return v
 }
 
-// step makes the operations do what they can do now.
+// step lets the operations do everything that they can do now.
 func (l *ledger) step() {
 	l.t.Helper()
 	for range 5 {
@@ -169,7 +169,7 @@ func (l *ledger) step() {
 	}
 }
 
-// raw runs SQL on the store's database, to make time pass.
+// raw runs SQL on the store's database, for example to simulate that time has passed.
 func (l *ledger) raw(text string, args ...any) {
 	l.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+l.cfg.Store+"?_pragma=busy_timeout(5000)")
@@ -200,8 +200,8 @@ func (l *ledger) acts() []deadletter.Act {
 	return list
 }
 
-// TestEveryActIsRecordedWhole does everything that people or dlo itself can do. It checks who each
-// audit entry names, the way used, the targets, and the numbers requested and done.
+// TestEveryActIsRecordedWhole does everything that people or dlo can do. It checks whom each audit
+// entry names, the way used, the targets, and the numbers requested and done.
 func TestEveryActIsRecordedWhole(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
@@ -236,13 +236,13 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			t.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	// What dlo does at its start, and when it is told to reload its file.
+	// dlo starts, and reloads its file on request.
 	did("broker renamed dlo 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
 	l.reload(t.Context())
 	did("rules loaded dlo 1/1 rules")
 
-	// Actions on letters.
+	// People act on letters.
 	ids := l.die("main", "sms", 1, 9)
 	more := l.die("main", "email", 2, 2)
 	did()
@@ -291,7 +291,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(page, "POST", "/operations/"+strings.TrimPrefix(taken, "operation ")+"/cancel", "")
 	did("cancelled page 1/0 " + taken)
 
-	// Decisions on groups. G-1 belongs to the broker that has been renamed.
+	// People decide about groups. G-1 belongs to the broker that has been renamed.
 	l.call(page, "POST", "/triage", "do=snooze&for=4h&id=G-1")
 	l.call(api, "POST", "/groups/decisions", `{"groups":["G-1","G-2"],"resolve":{}}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"reopen":true}`)
@@ -306,7 +306,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1", "assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
 		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2", "split api 1/1 group G-2", "undone page 1/1 group G-1")
 
-	// What happens to groups: one comes back, another one grows and calms down.
+	// Groups change: one comes back, another one grows and calms down.
 	l.die("main", "email", 2, 1)
 	did("regressed dlo 1/1 group G-2")
 	l.raw(`UPDATE groups SET first_at = first_at - 3 * 86400000 WHERE id = 2`)
@@ -326,7 +326,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	}
 	did("regrouped dlo 1/1 group G-3")
 
-	// Single letters.
+	// People act on single letters.
 	letter := "/letters/" + string(ids[3])
 	l.call(cli, "POST", letter+"/revisions", `{"headers":{"a":"b"},"reason":"r"}`)
 	l.call(api, "POST", letter+"/reveal", `{"header":"x-token"}`)
@@ -346,7 +346,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(cli, "DELETE", "/types/more", "")
 	did("pick removed api 1/1 binding sms", "pick removed api 1/1 letter "+string(ids[3]), "schema removed cli 1/1 schema more")
 
-	// Everything else.
+	// People do everything else.
 	l.call(api, "POST", "/overrides", `{"broker":"main","vhost":"/","queue":"sms","to":"sms2"}`)
 	l.call(page, "POST", "/rules/overrides/1/remove", "")
 	l.call(api, "POST", "/queues/pause", `{"broker":"main","vhost":"/","queue":"sms"}`)
@@ -399,7 +399,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
-	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}); err != nil { // the start recorded the first
+	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}); err != nil { // the first call is recorded at the start
 		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")
@@ -486,7 +486,7 @@ func (l *ledger) drains(between func(id string)) {
 	<-ended
 }
 
-// trial starts a trial, which cannot complete here.
+// trial starts a trial, which cannot complete in this test.
 func (l *ledger) trial() {
 	l.t.Helper()
 	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))
@@ -522,7 +522,7 @@ func (l *ledger) adopt() {
 	}
 }
 
-// deny asks three times for what a reader may not do. The audit has it once.
+// deny makes a reader try a forbidden act three times. The audit records it once.
 func (l *ledger) deny() {
 	l.t.Helper()
 	local := l.web.Actor

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	auditEvery = time.Second // how often new acts are looked for
-	auditBatch = 500         // acts that are written at a time
+	auditEvery = time.Second // how often dlo looks for new acts
+	auditBatch = 500         // most acts that are written at a time
 	auditSaid  = time.Minute // between two log lines about a file that cannot be written
 )
 
-// auditFile copies the audit log to a file, one line of JSON for each act, for a SIEM. Each line is
-// written at least once: after a crash, the last lines can be there twice, with equal ids. The file
-// is opened for each batch, so that it can be rotated by renaming it.
+// auditFile copies the audit log to a file for a SIEM, one line of JSON for each act. Each line is
+// written at least once. After a crash, the file can contain the last lines twice, with equal ids.
+// The file is opened for each batch, so that it can be rotated by renaming it.
 type auditFile struct {
 	path  string
 	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // oldest first
@@ -52,10 +52,10 @@ func (a *auditFile) open() error {
 	return a.write(nil)
 }
 
-// position returns the name of the file that holds the id of the last act that was written.
+// position returns the name of the file that contains the id of the last act that was written.
 func (a *auditFile) position() string { return a.path + ".position" }
 
-// run copies acts until ctx ends, and then those that are left.
+// run copies acts until ctx ends, and then copies the acts that are left.
 func (a *auditFile) run(ctx context.Context) error {
 	for {
 		stopping := ctx.Err() != nil
@@ -77,7 +77,7 @@ func (a *auditFile) run(ctx context.Context) error {
 	}
 }
 
-// copy writes a batch of acts. more is set if there may be others.
+// copy writes a batch of acts. It returns more = true if there may be others.
 func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 	list, err := a.acts(ctx, a.last, auditBatch)
 	if err != nil || len(list) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// copied is an audit log of n acts, and a file that it is copied to.
+// copied returns an audit file for an audit log of n acts.
 func copied(t *testing.T, n *int64) *auditFile {
 	t.Helper()
 	return &auditFile{
@@ -49,7 +49,7 @@ func lines(t *testing.T, path string) (ids []int64) {
 	return ids
 }
 
-// TestTheAuditFileHasEachActOnce copies acts, rotates the file, restarts, and goes on.
+// TestTheAuditFileHasEachActOnce copies acts, rotates the file, restarts, and copies further acts.
 func TestTheAuditFileHasEachActOnce(t *testing.T) {
 	t.Parallel()
 	n := int64(1200)
@@ -62,7 +62,7 @@ func TestTheAuditFileHasEachActOnce(t *testing.T) {
 		if err := a.open(); err != nil {
 			t.Fatal(err)
 		}
-		_ = a.run(stopped) // copies what is there
+		_ = a.run(stopped) // copies the acts that exist now
 	}
 	run()
 	if got := lines(t, a.path); len(got) != 1200 || got[0] != 1 || got[1199] != 1200 {
@@ -85,7 +85,7 @@ func TestTheAuditFileHasEachActOnce(t *testing.T) {
 	}
 }
 
-// TestAnAuditFileThatCannotBeWritten checks what is said at the start, and that acts wait.
+// TestAnAuditFileThatCannotBeWritten checks the error at the start, and that acts wait.
 func TestAnAuditFileThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	n := int64(2)

@@ -18,14 +18,14 @@ type certificate struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	changed [2]time.Time // of the files that current was read from
+	changed [2]time.Time // times of the files that current was read from
 	looked  time.Time
 }
 
-// certificateLook is how often the files are looked at, at most.
+// certificateLook is the shortest time between two checks of the files.
 const certificateLook = time.Second
 
-// readCertificate reads the certificate for the first time. The error says which file is wrong.
+// readCertificate reads the certificate for the first time. The error names the file that is wrong.
 func readCertificate(files config.TLS) (*certificate, error) {
 	c := &certificate{files: files}
 	changed, err := c.times()
@@ -52,8 +52,9 @@ func (c *certificate) times() (changed [2]time.Time, err error) {
 	return changed, nil
 }
 
-// get returns the certificate for a connection. If changed files cannot be used, for example
-// because only one of them is written so far, the certificate before stays in use.
+// get returns the certificate for a connection. If changed files cannot be used, the previous
+// certificate stays in use. An example is a renewal that has written only one of the two files so
+// far.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

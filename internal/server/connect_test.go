@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// TestWhoMayNotConnectsToNoBroker also checks that nobody can connect to a broker that is not
-// configured.
+// TestWhoMayNotConnectsToNoBroker checks that only people with the right can request a connection,
+// and that nobody can connect to a broker that is not configured.
 func TestWhoMayNotConnectsToNoBroker(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}

@@ -34,7 +34,7 @@ type checkup struct {
 	Cure    string `json:"cure,omitzero"`
 }
 
-// Run checks everything that dlo needs, and changes nothing. It also works while dlo runs.
+// Run checks everything that dlo needs, and changes nothing. It also works while another dlo runs.
 func (c Doctor) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
@@ -122,7 +122,7 @@ func atBroker(ctx context.Context, b *config.Broker, link *rabbitmq.Link) []chec
 	return append(list, ofPaths(&s, b), ofClock(ctx, b.Name, link))
 }
 
-// ofPaths reports what loses dead letters.
+// ofPaths reports the findings on the dead-letter paths.
 func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	one := checkup{Part: "paths of " + b.Name}
 	found := topology.Inspect(s, topology.Options{Inboxes: b.Inboxes, Intents: b.Intents})
@@ -143,7 +143,8 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	return one
 }
 
-// skewed is a difference between clocks that makes times of deaths and receipts confusing.
+// skewed is the difference between clocks from which on the times of deaths and receipts are
+// confusing.
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with that of the broker.
@@ -187,8 +188,7 @@ func atStore(cfg *config.Config) []checkup {
 	return []checkup{file, disk}
 }
 
-// ofChannels checks the settings of the channels. It sends nothing, because people would be
-// disturbed.
+// ofChannels checks the settings of the channels. It sends nothing, so that nobody is disturbed.
 func ofChannels(cfg *config.Config) []checkup {
 	if len(cfg.Channels) == 0 {
 		return []checkup{{"channels", true, "none is configured: nobody is told about dead letters and problems", "add channels to the configuration (docs/notifications.md)"}}

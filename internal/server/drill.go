@@ -32,7 +32,7 @@ type Drill struct {
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// Run causes the failures and prints what was reported for each.
+// Run causes the failures and prints for each of them what dlo reported.
 func (c Drill) Run(ctx context.Context, o Options) error {
 	if c.List {
 		return c.list(o.Out)
@@ -67,7 +67,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 	return verdict(&report)
 }
 
-// verdict returns the error for rows that failed or were skipped.
+// verdict returns an error if rows of the report failed or were skipped.
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:
@@ -98,8 +98,8 @@ func (c Drill) options(o Options) (drill.Options, error) {
 	return options, nil
 }
 
-// broker returns the configured broker to drill on, with the management API named on the command
-// line.
+// broker returns the configured broker that the drill uses, with the management API named on the
+// command line.
 func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	path, err := c.Path(getenv)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r running) Stop() error {
 	return <-r.ended
 }
 
-// startOffice starts a dlo in this process. The dlo writes its log beside its configuration and
+// startOffice starts a dlo in this process. The dlo writes its log next to its configuration and
 // ignores this process's environment.
 func (o Options) startOffice(ctx context.Context, path, amqp, management string) (drill.Running, error) {
 	nothing := func(string) string { return "" }
@@ -161,7 +161,7 @@ func (o Options) startOffice(ctx context.Context, path, amqp, management string)
 		return nil, err
 	}
 	running := running{Server: s, ended: make(chan error, 1)}
-	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // it ends only when the drill stops it
+	ctx, running.cancel = context.WithCancel(context.WithoutCancel(ctx)) // this dlo ends only when the drill stops it
 	go func() {
 		defer log.Close()
 		running.ended <- s.Run(ctx)

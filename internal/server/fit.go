@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// Each package declares the interfaces that it needs. These types implement them.
+// These types implement the interfaces that other packages declare for what they need.
 var (
 	_ annotation.Store         = (*store.Store)(nil)
 	_ classify.IndexStore      = (*store.Store)(nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // intake creates the parts that take in letters, both continuously from inboxes and once from other
-// queues. It also creates the intake of annotations.
+// queues. It also creates the parts that take in annotations.
 func (s *Server) intake() {
 	cfg := s.cfg
 	taking := ingest.Options{

@@ -21,8 +21,8 @@ type Leave struct {
 	Yes         bool   `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
 }
 
-// Run removes from the brokers of the configuration what dlo declared there, and the policies that
-// it set. No dlo may run on the store meanwhile.
+// Run removes the objects that dlo declared on the configured brokers, and the policies that it
+// set. No dlo may run on the store at the same time.
 func (c Leave) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	return leaveAll(ctx, o.Out, s.links)
 }
 
-// settled returns an error if letters in the store still need something to be done.
+// settled returns an error if letters in the store still need an action.
 func (c Leave) settled(ctx context.Context, s *Server) error {
 	queues, err := s.store.Queues(ctx)
 	if err != nil || c.KeepLetters || c.Export != "" {
@@ -91,7 +91,7 @@ func (c Leave) settled(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// leaveAll removes what is on the brokers, and prints it.
+// leaveAll removes dlo's objects from the brokers, and prints what it removed.
 func leaveAll(ctx context.Context, out io.Writer, links []*rabbitmq.Link) error {
 	kept := 0
 	for _, link := range links {

@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// exportLetters writes all letters of a store to a new file, as GET /letters/export does, with
-// masked values. dlo letters import reads them again.
+// exportLetters writes all letters of a store to a new file, with masked values, as GET
+// /letters/export does. The command dlo letters import can read the file.
 func exportLetters(ctx context.Context, s *store.Store, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -28,7 +28,7 @@ func exportLetters(ctx context.Context, s *store.Store, path string) (err error)
 		return err
 	}
 	defer func() {
-		if recover() != nil { // how a handler ends a stream that it cannot complete
+		if recover() != nil { // this is how a handler ends a stream that it cannot complete
 			err = errors.New("the letters could not all be read; nothing was changed")
 		}
 	}()

@@ -57,20 +57,22 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 	return list, nil
 }
 
-// Look reads vhosts of a broker that need not be in the configuration, through the management API
-// at a URL. No vhosts means all that the user may see. It changes nothing there.
+// Look reads vhosts of a broker, which need not be in the configuration, through the management API
+// at a URL. If vhosts is empty, Look reads all vhosts that the user may see. It changes nothing on
+// the broker.
 func Look(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
 	return rabbitmq.Look(ctx, management, vhosts)
 }
 
 // Dropped returns how many messages a node dropped since it started because a consumer rejected
-// them and their queue has no dead-letter exchange. metrics is the URL of its metrics; "" is the
-// usual one beside its management API.
+// them and their queue has no dead-letter exchange. metrics is the URL of the node's metrics. ""
+// means the usual URL for a node with this management API.
 func Dropped(ctx context.Context, management, metrics string) (int64, error) {
 	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }
 
-// places lists the vhosts whose dead-letter paths dlo looks at: those with a management API.
+// places lists the vhosts whose dead-letter paths dlo looks at. These are the vhosts with a
+// management API.
 func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
@@ -87,7 +89,8 @@ func (s *Server) places() []survey.Place {
 	return list
 }
 
-// adoptions lists the vhosts whose policies dlo can set: those with a management API.
+// adoptions lists the vhosts whose policies dlo can set. These are the vhosts with a management
+// API.
 func (s *Server) adoptions() []adopt.Place {
 	var list []adopt.Place
 	for i, b := range s.cfg.Brokers {
@@ -106,7 +109,7 @@ func (s *Server) adoptions() []adopt.Place {
 	return list
 }
 
-// drained returns a function that waits until the link drains all its inboxes: by then, dlo has
+// drained returns a function that waits until the link drains all its inboxes. By then, dlo has
 // declared its exchange and its queues.
 func drained(l *rabbitmq.Link) func(context.Context) error {
 	return func(ctx context.Context) error {

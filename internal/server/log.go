@@ -71,7 +71,7 @@ func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// leaves reports whether a line must be omitted. It counts the line in either case.
+// leaves reports whether a line must be omitted. It counts the line whether or not it is omitted.
 func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)

@@ -56,7 +56,7 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 		if n := written(); n != logAlike+4 || !strings.Contains(last(), `msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last"`) {
 			t.Errorf("%d lines after a minute: %s", n, last())
 		}
-		for range 600 { // it continues: one line a minute
+		for range 600 { // the flood continues, so the log gets one line a minute
 			inbox.Warn("doubtful twins held", "letters", 1)
 			time.Sleep(time.Second)
 		}

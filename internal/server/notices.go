@@ -67,8 +67,8 @@ func (s *Server) telling() error {
 	return nil
 }
 
-// tell puts channels into use. Notices still waiting for a removed channel fail, so that people see
-// them.
+// tell puts channels into use. If a channel was removed, the notices that still wait for it fail,
+// so that people see them.
 func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
 		s.log.Error("notices", "err", err)
@@ -94,7 +94,7 @@ func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 }
 
 // office returns the identity of this dlo. It consists of the address where people reach dlo and
-// the name by which receivers tell it apart from other instances.
+// the name by which receivers distinguish it from other instances.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
 	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // use the configured name, such as localhost, which the Host check allows
@@ -105,12 +105,12 @@ func (s *Server) office(cfg config.Config) notify.Office {
 	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: s.name}
 }
 
-// Check validates what a valid configuration leads to: the channels, by creating their senders, and
-// the address, the certificate and the rights to listen there.
+// Check validates what a configuration without mistakes needs outside the file. It creates the
+// senders of the channels, and checks the address, the certificate and the rights to listen there.
 func Check(cfg config.Config) error {
 	_, channels := channelsOf(cfg.Channels)
 	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
-		return []netip.Addr{netip.IPv6Loopback()}, nil // a check asks no name server
+		return []netip.Addr{netip.IPv6Loopback()}, nil // a check must not query a name server
 	}
 	_, err := allAddresses(context.Background(), cfg, unasked)
 	if err == nil && cfg.TLS.Cert != "" {
@@ -169,7 +169,7 @@ func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
 	return notify.TimeOfDay{Hour: int(t) / 60, Minute: int(t) % 60}
 }
 
-// location returns the time zone with a name that the configuration has validated.
+// location returns the time zone with the given name. The configuration has validated the name.
 func location(name string) *time.Location {
 	zone, _ := time.LoadLocation(name) // nil, which means UTC, if the zone is unknown here
 	return zone

@@ -58,7 +58,7 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 	}
 }
 
-// TestNothingMaskedIsTold checks that everything a delivery says about groups is masked.
+// TestNothingMaskedIsTold checks that masks apply to everything that a delivery says about groups.
 func TestNothingMaskedIsTold(t *testing.T) {
 	t.Parallel()
 	const secret = "card 4111"
@@ -78,7 +78,7 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	}
 }
 
-// TestMachinesAreTheWebhooks checks that the store's machines are the configured webhooks.
+// TestMachinesAreTheWebhooks checks that the configured webhooks are the machines of the store.
 func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)

@@ -83,8 +83,8 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// freezing returns an actor that lets nobody change anything at some brokers. nil is everybody
-// local.
+// freezing returns an actor that lets nobody change anything at the given brokers. An actor of nil
+// means that everybody is the local user.
 func freezing(actor func(*http.Request) (deadletter.Principal, error), brokers []string) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)
@@ -96,7 +96,8 @@ func freezing(actor func(*http.Request) (deadletter.Principal, error), brokers [
 	}
 }
 
-// readOnly returns an actor that lets everybody look and change nothing. nil is everybody local.
+// readOnly returns an actor that lets everybody look and nobody change anything. An actor of nil
+// means that everybody is the local user.
 func readOnly(actor func(*http.Request) (deadletter.Principal, error)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		if actor == nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// How long an answer of a broker about a person's permissions is used again. Rights that are taken
-// away in RabbitMQ end here after that.
+// permissionsFor is how long a broker's answer about a person's permissions is used again. After
+// that time, a right that was taken away in RabbitMQ also ends in dlo.
 const (
 	permissionsFor = time.Minute
 	refusalFor     = 10 * time.Second // after an error
-	permissionsIn  = 2 * time.Second  // that a broker has for its answer
-	maxPermissions = 5000             // people who are remembered
+	permissionsIn  = 2 * time.Second  // how long a broker has for its answer
+	maxPermissions = 5000             // how many people are remembered
 )
 
 // permissions asks brokers what their users may write to.
@@ -30,15 +30,15 @@ type permissions struct {
 	known map[string]*permitted
 }
 
-// permitted is what one person may write to. Its lock is held while the brokers are asked, so that
-// each person is asked about once at a time.
+// permitted is the list of resources that one person may write to. Its lock is held while the
+// brokers are asked, so that they are asked about each person only once at a time.
 type permitted struct {
 	mu    sync.Mutex
 	list  []deadletter.Written
 	until time.Time
 }
 
-// of returns a person's permissions. A broker that does not answer gives none.
+// of returns a person's permissions. A broker that does not answer gives no permissions.
 func (p *permissions) of(ctx context.Context, user string) []deadletter.Written {
 	p.mu.Lock()
 	if len(p.known) >= maxPermissions || p.known == nil {

@@ -40,8 +40,7 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts returns a decoder for bodies that are not shown to anybody. It skips the
-// conversion to JSON.
+// decoderOfVerdicts returns a decoder for bodies that nobody sees. It skips the conversion to JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
 	d.NoJSON = true
@@ -63,8 +62,8 @@ func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 
 func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
 
-// AddPick saves a person's pick of a type and puts it into use. The letters it applies to are read
-// again.
+// AddPick saves a person's pick of a type and puts it into use. The letters that it applies to are
+// read again.
 func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pick, error) {
 	err := s.reader.Between(func() (err error) {
 		if p, err = s.store.AddPick(ctx, p, boundTo); err != nil {
@@ -75,7 +74,7 @@ func (s *Server) AddPick(ctx context.Context, p deadletter.Pick) (deadletter.Pic
 	return p, err
 }
 
-// RemovePick removes a pick. The letters it applied to are read again.
+// RemovePick removes a pick. The letters that it applied to are read again.
 func (s *Server) RemovePick(ctx context.Context, id int64, by string) error {
 	return s.reader.Between(func() error {
 		if err := s.store.RemovePick(ctx, id, by, boundTo); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// problems returns the problems that keep dlo itself from working. The brokers report their own
-// problems.
+// problems returns the problems that keep dlo from working. The brokers report their own problems.
 func (s *Server) problems() []deadletter.Problem {
 	var list []deadletter.Problem
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text string) {
@@ -39,7 +38,7 @@ func (s *Server) problems() []deadletter.Problem {
 	return list
 }
 
-// allProblems returns the problems of dlo itself and of its brokers.
+// allProblems returns the problems of dlo and of its brokers.
 func (s *Server) allProblems() []deadletter.Problem {
 	list := s.problems()
 	for _, b := range s.brokers() {
@@ -48,9 +47,9 @@ func (s *Server) allProblems() []deadletter.Problem {
 	return list
 }
 
-// toldProblems returns the problems that people are told about: those of dlo and its brokers, and
-// faults of the dead-letter paths. The latter are not on every page and not in /readyz, because
-// they keep dlo from nothing.
+// toldProblems returns the problems that people are notified of. These are the problems of dlo and
+// its brokers, and the faults of the dead-letter paths. The faults are not on every page and not in
+// /readyz, because they do not keep dlo from working.
 func (s *Server) toldProblems() []deadletter.Problem {
 	return append(s.allProblems(), s.pathProblems()...)
 }

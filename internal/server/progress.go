@@ -15,9 +15,9 @@ const (
 	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
 )
 
-// noting writes the store's progress to a file beside it at regular intervals, even while nothing
-// is sent. If the store is later replaced by an older copy, dlo can therefore notice missing
-// decisions and arrivals too.
+// noting writes the store's progress to a file beside the store at regular intervals, even while
+// nothing is sent. If the store is later replaced by an older copy, dlo can then also notice that
+// decisions and arrivals are missing.
 func (s *Server) noting(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
@@ -31,7 +31,7 @@ func (s *Server) noting(ctx context.Context) error {
 	}
 }
 
-// history returns what a store knows about its own past.
+// history returns the facts that a store knows about its own past.
 type history interface {
 	Restore(ctx context.Context) (*deadletter.Restore, error) // nil = never restored
 	Strangers() []string

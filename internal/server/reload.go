@@ -30,7 +30,7 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// configured records in the audit what has changed in the configuration file.
+// configured records the changes of the configuration file in the audit.
 func (s *Server) configured(ctx context.Context, path string) error {
 	outline, err := config.Outline(path)
 	if err != nil {
@@ -39,8 +39,8 @@ func (s *Server) configured(ctx context.Context, path string) error {
 	return s.store.Configured(ctx, outline)
 }
 
-// reload puts the rules, channels, quiet hours and digest of the configuration file into use. It is
-// all or nothing: a file with a mistake changes nothing. The new rules apply to letters that are
+// reload puts the rules, channels, quiet hours and digest of the configuration file into use, all
+// of them or none. A file with a mistake changes nothing. The new rules apply to letters that are
 // not decided yet. Letters that already wait keep their decision.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File

@@ -35,7 +35,7 @@ func (r *room) stop() {
 // arrived.
 const sendingStop = 5 * time.Second
 
-// Run works until ctx ends and then stops in order: it starts no more actions, windows or claims,
+// Run works until ctx ends and then stops in order. It starts no more actions, windows or claims,
 // and waits for every transaction, ack and confirm in progress. A stop therefore causes no
 // duplicates as long as the broker responds.
 func (s *Server) Run(ctx context.Context) error {
@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // immediately: nothing written since is reliable, and unstored letters are still in the broker
+		return failure // immediately, because nothing written since is reliable, and unstored letters are still in the broker
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")

@@ -1,4 +1,4 @@
-// Package server assembles dlo: it creates the store, the broker links and all other components,
+// Package server assembles dlo. It creates the store, the broker links and all other components,
 // connects them, and starts and stops them in order. It contains the commands that open a file or
 // connect to a broker.
 package server
@@ -68,7 +68,7 @@ func wrong(format string, args ...any) error {
 }
 
 const (
-	collectAt   = 300       // per cent of growth; most memory of a window is free by the time of the next one
+	collectAt   = 300       // growth in per cent; most memory of a window is free before the next window
 	softCeiling = 200 << 20 // bytes; the collector works hard near this limit. A larger body exceeds it while it is in memory
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 )
 
-// TestServeReadsTheFileThatIsNamed covers a file named by an argument, by --config or by the
-// environment. A mistake in the file ends the command before anything is opened.
+// TestServeReadsTheFileThatIsNamed covers a file that is named by an argument, by --config or by
+// the environment. If the file has a mistake, the command ends before it opens anything.
 func TestServeReadsTheFileThatIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")

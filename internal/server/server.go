@@ -75,16 +75,16 @@ type Server struct {
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool           // letters were in groups of an older version at startup; people's picks for these groups move too
-	listener    net.Listener   // of the first address
+	regroups    bool           // at startup, letters were in groups of an older version; people's picks for these groups move too
+	listener    net.Listener   // listener of the first address
 	further     []net.Listener // of the others
-	opsListener net.Listener   // of probes and metrics; nil = none
+	opsListener net.Listener   // listener of probes and metrics; nil = none
 	web         *web.Web
 	auditFile   *auditFile         // nil = none
-	accounts    *identity.Accounts // nil = no users of dlo's own
+	accounts    *identity.Accounts // nil = dlo has no users of its own
 	http        *http.Server
-	ops         *http.Server // of probes and metrics
-	broken      chan error   // an fsync failed or the file was replaced: end immediately
+	ops         *http.Server // server of probes and metrics
+	broken      chan error   // signals that an fsync failed or the file was replaced: end immediately
 }
 
 // New creates the components, opens the store and listens on the address. Nothing runs yet.
@@ -144,7 +144,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			return nil, err
 		}
 		l = netutil.LimitListener(l, maxConnections)
-		if certificate != nil && l.Addr().Network() != "unix" { // outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
+		if certificate != nil && l.Addr().Network() != "unix" { // TLS must be outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
 			l = certificate.over(l)
 		}
 		if i == 0 {
@@ -180,7 +180,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// firstRun logs the link of the first user, if dlo has users of its own and none of them has a
+// firstRun logs the link of the first user, if dlo manages its own users and none of them has a
 // password yet.
 func (s *Server) firstRun(ctx context.Context) error {
 	if s.accounts == nil {
@@ -279,7 +279,7 @@ func (s *Server) rooms() {
 	s.intake()
 }
 
-// cameBack notifies the dispatchers of letters that came back.
+// cameBack notifies the dispatchers about letters that came back.
 func (s *Server) cameBack(letters []deadletter.ID) {
 	for _, d := range s.dispatch {
 		d.CameBack(letters)
@@ -292,7 +292,7 @@ func (s *Server) flooded() bool {
 	return slices.ContainsFunc(s.ingesters, (*ingest.Ingester).Busy) || s.Drains.Busy()
 }
 
-// facts asks the origin's broker for facts about the origin's queue.
+// facts asks the broker of an origin for facts about the queue of the origin.
 func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker {

@@ -21,9 +21,9 @@ func socketOf(listen string) (path string, ok bool) {
 	return "", false
 }
 
-// listenSocket listens on a socket of the machine. It takes the place of a socket that a program
-// left behind, and of nothing else. Everybody in the socket's group can connect or, without
-// sign-in, its owner only.
+// listenSocket listens on a socket of the machine. It replaces a socket that a program left behind,
+// and nothing else. With sign-in, everybody in the socket's group can connect. Without sign-in,
+// only its owner can.
 func listenSocket(path string, signIn bool) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -49,8 +49,8 @@ func listenSocket(path string, signIn bool) (net.Listener, error) {
 	return l, nil
 }
 
-// makeSocket makes a socket in a directory that only its owner can enter, and moves it to its place
-// when its mode is set.
+// makeSocket makes a socket in a directory that only its owner can enter, sets its mode, and then
+// moves it to its place.
 func makeSocket(path string, signIn bool) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".dlo")
 	if err != nil {

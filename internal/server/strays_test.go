@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// strayed returns a server with the given brokers, whose store has letters of other brokers.
+// strayed returns a server with the given brokers. Its store has letters of other brokers.
 func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	t.Helper()
 	s := &Server{}
@@ -41,7 +41,7 @@ func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 }
 
 // TestLettersThatNobodySends checks that the problem shows the number of letters, their broker and
-// what to configure. The line it shows must be valid in a configuration.
+// the missing setting. The line that it shows must be valid in a configuration.
 func TestLettersThatNobodySends(t *testing.T) {
 	t.Parallel()
 	counts := map[deadletter.State]int{deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1, deadletter.StateRequeued: 5}

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TokenFile is the tokens in a store file that no server holds. Whoever may write that file may do
-// everything, so this is how an installation gets its first token.
+// TokenFile accesses the tokens in a store file that no server has open. Whoever may write that
+// file may do everything, so an installation can get its first token in this way.
 type TokenFile struct {
 	store *store.Store
 	ctx   context.Context

@@ -14,8 +14,8 @@ import (
 // toldTitles is the number of findings whose titles a notice contains.
 const toldTitles = 5
 
-// pathProblems returns the findings that people are told about, one problem for each vhost and
-// kind. Findings on inboxes are missing if the broker's own problems already report them.
+// pathProblems returns the findings that people are notified of, one problem for each vhost and
+// kind. It omits findings on inboxes that the broker's own problems already report.
 func (s *Server) pathProblems() []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, r := range s.survey.Reports() {
@@ -34,8 +34,8 @@ func (s *Server) pathProblems() []deadletter.Problem {
 	return list
 }
 
-// reportedByBroker reports whether a finding is about an inbox, and of a kind that is also a
-// problem of its broker.
+// reportedByBroker reports whether a finding is about an inbox and of a kind that its broker also
+// reports as a problem.
 func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	if f.Kind != topology.LettersDeleted && f.Kind != topology.DeliveryLimit {
 		return false
@@ -50,8 +50,8 @@ func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	return false
 }
 
-// pathProblem returns findings of one kind in one vhost as one problem. Its severity is that of the
-// most urgent finding.
+// pathProblem returns findings of one kind in one vhost as one problem. The most urgent finding
+// decides the severity.
 func pathProblem(found []topology.Finding) deadletter.Problem {
 	f := &found[0]
 	p := deadletter.Problem{Kind: deadletter.ProblemKind(f.Kind), Severity: f.Severity, Title: f.Title, Broker: f.Broker, VHost: f.VHost, Cure: f.Cure, Since: f.Since}
@@ -72,7 +72,7 @@ func pathProblem(found []topology.Finding) deadletter.Problem {
 	return p
 }
 
-// Metrics of the looks at the dead-letter paths.
+// These are the metrics of the looks at the dead-letter paths.
 var (
 	findingsDesc = prometheus.NewDesc("dlo_findings", "Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.", []string{"kind", "severity", "broker", "vhost"}, nil)
 	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost.", []string{"broker", "vhost"}, nil)

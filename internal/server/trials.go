@@ -30,7 +30,7 @@ func noTrial(b *config.Broker) string {
 	return ""
 }
 
-// notYet returns the reason why a trial letter could not arrive now, or "" if it could.
+// notYet returns the reason why a trial letter cannot arrive yet, or "" if it can.
 func notYet(b deadletter.BrokerStatus) string {
 	if away := b.Away(); away != "" {
 		return away

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhoMayRunEachCommand lists for each command the lowest role that its calls of the API let in,
-// and whether the grant has to be for all queues. The roles of the calls are in
-// web/testdata/access.txt, where requests hold them. A new command changes the list.
+// TestWhoMayRunEachCommand lists two facts for each command: the lowest role that may make its API
+// calls, and whether the grant has to be for all queues. The roles of the calls are in
+// web/testdata/access.txt, and a test checks them with requests. A new command changes the list.
 func TestWhoMayRunEachCommand(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../web/testdata/access.txt")

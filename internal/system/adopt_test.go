@@ -22,7 +22,7 @@ type adopting struct {
 }
 
 // adoptable declares two queues without a dead-letter exchange: a classic one, and a quorum one
-// with a policy of its own.
+// that has its own policy.
 func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adopting {
 	t.Helper()
 	a := &adopting{t: t, node: node, vhost: vhost}
@@ -40,7 +40,7 @@ func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adoptin
 	return a
 }
 
-// api changes a thing of the vhost.
+// api changes an object of the vhost.
 func (a *adopting) api(method, kind, name string, body any) {
 	a.t.Helper()
 	if err := a.node.API(method, "/api/"+kind+"/"+url.PathEscape(a.vhost)+"/"+name, body, nil); err != nil {
@@ -48,7 +48,7 @@ func (a *adopting) api(method, kind, name string, body any) {
 	}
 }
 
-// state returns the policies and the queues of the vhost, without dlo's own queues that stay.
+// state returns the policies and the queues of the vhost, without the queues of dlo that stay.
 func (a *adopting) state() string {
 	a.t.Helper()
 	var all struct {
@@ -90,8 +90,8 @@ func (a *adopting) reject(queue string) {
 }
 
 // TestAPlanIsAppliedProvedAndUndone applies the plan of two queues. Each policy is proved with a
-// message, which is no letter for people. Rejected messages then arrive. After one queue has left
-// and the policy of the other is undone, the vhost is as it was.
+// message that people never see as a letter. Rejected messages then arrive. After one queue has
+// left and the policy of the other queue is undone, the vhost is as it was.
 func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -117,7 +117,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		t.Errorf("a probe queue is left:\n%s", state)
 	}
 
-	// Somebody changes a policy: it stays.
+	// Somebody changes a policy, so the undo leaves it.
 	list, _ := p.dlo(t.Context(), 0, "", "topology", "undo", "-o", "json")
 	var adopted struct {
 		Policies []struct {
@@ -162,7 +162,8 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	}
 }
 
-// TestOneQueueOfAPolicyLeaves applies one policy to two queues, and takes one of them out of it.
+// TestOneQueueOfAPolicyLeaves applies one policy to two queues, and takes one queue out of the
+// policy.
 func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -203,7 +204,8 @@ func TestAPlanIsRefusedAfterAChange(t *testing.T) {
 	}
 }
 
-// plan returns the body that applies the plan for queues, once the server has looked.
+// plan returns the request body that applies the plan for queues. It first waits until the server
+// has looked.
 func (p *child) plan(queues ...string) json.RawMessage {
 	p.t.Helper()
 	var plans struct{ Plans []json.RawMessage }
@@ -251,7 +253,7 @@ func TestApplyUnderKills(t *testing.T) {
 	}
 	applied := a.state()
 	p.Kill9()
-	p.Start("adopt: deleted=1") // a kill while it is undone
+	p.Start("adopt: deleted=1") // a kill during the undo
 	p.tryPost("/api/v1/topology/undo", map[string]any{"id": p.ask(`SELECT min(id) FROM declared WHERE kind = 'policy'`)})
 	p.Crashed("the crash while a policy is undone")
 	p.Start("")

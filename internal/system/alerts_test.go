@@ -28,7 +28,7 @@ func alertRules(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// The manual lists each kind of problem with the alerts that fire for each of its severities.
+// The manual must list each kind of problem, with the alerts that fire for each of its severities.
 func TestEachProblemHasAnAlert(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(monitoring + "README.md")

@@ -6,8 +6,8 @@ import (
 )
 
 // TestAFloodOfAnnotationsUnderKills publishes 20,000 annotations of a consumer while its letters
-// die, and kills dlo in the middle of them. Every letter is stored once, no annotation is lost or
-// stored twice, and each belongs to the right letter.
+// die, and kills dlo repeatedly during that time. Every letter is stored once, no annotation is
+// lost or stored twice, and each annotation belongs to the right letter.
 func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)

@@ -79,7 +79,7 @@ const (
 
 // TestAnAnnotationAndItsLetterMeet covers consumers that give their reason before or after they
 // reject, with dlo stopped in between. The annotations arrive from the queue, through the API and
-// by command line.
+// from the command line.
 func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -158,7 +158,7 @@ func reporting(t *testing.T) (*audit, *child) {
 }
 
 // TestAFloodOfAnnotations publishes as many annotations as letters, in random order. Each letter
-// ends up with its own error, whichever came first.
+// gets its own error, whether the annotation or the letter came first.
 func TestAFloodOfAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -203,7 +203,7 @@ func TestAFloodOfAnnotations(t *testing.T) {
 }
 
 // TestHostileAnnotations fills the queue with invalid annotations. None of their content is logged,
-// none of them blocks the queue, and the annotations behind them are joined to their letters.
+// none of them blocks the queue, and the valid annotations behind them are joined to their letters.
 func TestHostileAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -290,8 +290,8 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRightToAnnotations runs dlo as a user that may not declare or read the queue, which
-// is reported once. It also runs dlo with the queue disabled in the configuration.
+// TestWithoutTheRightToAnnotations runs dlo as a user that may not declare or read the queue. dlo
+// reports this once. The test also runs dlo with the queue disabled in the configuration.
 func TestWithoutTheRightToAnnotations(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

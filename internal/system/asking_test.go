@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Queries that tests run on a store's file, independently of the program. Names of tables are used
-// only here if possible; a condition used by a single test is in that test.
+// These queries of tests read a store's file independently of the program. Names of tables are used
+// only here if possible. A condition that a single test needs is in that test.
 
-// letters returns the number of letters in the given states, or of all letters without any states.
+// letters returns the number of letters in the given states. Without states, it returns the number
+// of all letters.
 func (p *child) letters(states ...string) int {
 	p.t.Helper()
 	if len(states) == 0 {
@@ -25,8 +26,8 @@ func (p *child) events(kind string) int {
 	return p.count("events", "kind = $1", kind)
 }
 
-// count returns the number of rows of a table or join that meet a condition, or of all rows if
-// where is "".
+// count returns the number of rows of a table or join that meet a condition. If where is "", it
+// returns the number of all rows.
 func (p *child) count(of, where string, args ...any) int {
 	p.t.Helper()
 	if where != "" {

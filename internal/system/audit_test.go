@@ -16,7 +16,7 @@ import (
 
 // audit is an independent check on one origin queue. It keeps its own log of published and
 // confirmed letters. Its worker rejects fresh letters, accepts letters that dlo sent back, and
-// records every copy. It never asks dlo.
+// records every copy. It never queries dlo.
 type audit struct {
 	t      testing.TB
 	conn   *amqp.Connection
@@ -138,7 +138,7 @@ func (a *audit) publish(n int, body func(i int) (body string, messageID string))
 	}
 }
 
-// acceptedLetters returns the number of letters that arrived back at least once: distinct tokens.
+// acceptedLetters returns the number of letters that arrived back at least once, by distinct token.
 func (a *audit) acceptedLetters() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,9 +174,9 @@ func (a *audit) reconnect(url string) {
 }
 
 // check compares the audit with the store's file. Every published letter has one row and arrived
-// back, every copy has a token that the store issued, and a body arrived under as many tokens as
-// letters with it were published. It returns the number of rows beyond the letters (suspects) and
-// the number of duplicate copies.
+// back. Every copy has a token that the store issued. If several letters were published with the
+// same body, it arrived back under as many tokens. check returns the number of rows beyond the
+// published letters (suspects) and the number of duplicate copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.stored(p)
@@ -190,8 +190,8 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored does the part of check that also applies if letters wait or are held: every letter has a
-// row, and every copy has a token that the store issued.
+// stored does the part of check that also applies if letters wait or are held. It checks that every
+// letter has a row, and that every copy has a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db := p.file()

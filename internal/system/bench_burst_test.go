@@ -11,8 +11,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestBenchBurst measures P12: dlo's memory at default settings while a burst of letters is
-// received, decided and indexed, and pages are requested.
+// TestBenchBurst measures P12, which is dlo's memory at default settings while a burst of letters
+// is received, decided and indexed, and pages are requested.
 func TestBenchBurst(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -64,7 +64,7 @@ func TestBenchBurst(t *testing.T) {
 		indexed.Round(time.Second), peak>>10, now>>10)
 }
 
-// burst publishes letters as RabbitMQ would dead-letter them, without tracking each.
+// burst publishes letters in the form in which RabbitMQ dead-letters them, without tracking each.
 func (a *audit) burst(n int) {
 	a.t.Helper()
 	ch := a.channel()

@@ -25,7 +25,7 @@ import (
 
 var benchBacklog = flag.Int("backlog", 100_000, "letters of TestBenchClassify and of each store of TestBenchDisk")
 
-// benchDecoder decodes the letters of payloadtest.Order, one of 200 types.
+// benchDecoder returns a decoder for the letters of payloadtest.Order, with 200 types.
 func benchDecoder(t *testing.T) *payload.Decoder {
 	t.Helper()
 	r := descriptor.NewRegistry()
@@ -114,7 +114,7 @@ func (b *backlog) record(t *testing.T) time.Duration {
 }
 
 // TestBenchClassify measures P10: received letters of known types are classified and stored. It
-// also measures the shares of decoding and of the store.
+// also measures how much of the time decoding and the store take.
 func TestBenchClassify(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -170,8 +170,8 @@ func TestBenchClassify(t *testing.T) {
 	}
 }
 
-// TestBenchDisk measures P13 for protobuf letters: the disk space of a letter compared with the
-// received bytes, and the share used for search.
+// TestBenchDisk measures P13 for protobuf letters. P13 is the disk space of a letter compared with
+// the received bytes. The test also measures the share of search.
 func TestBenchDisk(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -237,7 +237,7 @@ func (b *backlog) parts() ([]part, error) {
 	return list, rows.Err()
 }
 
-// shares describes the space per letter of the largest parts.
+// shares describes how much space per letter the largest parts take.
 func shares(list []part) string {
 	var text []string
 	for _, p := range list {

@@ -27,8 +27,9 @@ var causes = []string{
 	"closed socket", "unknown currency", "empty basket", "wrong tenant", "stale version", "broken image", "short read", "bad checksum", "no route",
 }
 
-// TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups: the
-// server's responses, and the whole page in a browser of 390 px. No page may be wider than that.
+// TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups. It
+// measures the server's responses, and the whole page in a browser 390 px wide. No page may be
+// wider than the browser.
 func TestBenchPages(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

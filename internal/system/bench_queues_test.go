@@ -16,7 +16,7 @@ import (
 
 func second[T any](_ T, err error) error { return err }
 
-// TestBenchLiveQueues looks at a broker with 2,000 classic queues, of which none has a dead-letter
+// TestBenchLiveQueues looks at a broker with 2,000 classic queues, none of which has a dead-letter
 // exchange, and makes a plan for all of them.
 func TestBenchLiveQueues(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {

@@ -37,7 +37,8 @@ func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, 
 	return due, err
 }
 
-// confirming accepts everything immediately: the schedule is measured, not the broker.
+// confirming accepts everything immediately, because the test measures the schedule and not the
+// broker.
 type confirming struct{}
 
 func (confirming) Session() int64 { return 1 }
@@ -62,8 +63,8 @@ func (confirming) Facts(context.Context, string) deadletter.QueueFacts {
 	return deadletter.UnknownQueue
 }
 
-// TestBenchSchedule measures P11: waiting letters, 1,000 of which become due per second, and the
-// cost of finding that none is due.
+// TestBenchSchedule measures P11. Of the waiting letters, 1,000 become due per second. It also
+// measures what it costs to find that no letter is due.
 func TestBenchSchedule(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -79,7 +80,7 @@ func TestBenchSchedule(t *testing.T) {
 		for b.letters < rows {
 			b.receive(t, 500)
 		}
-		begin := time.Now().Add(24 * time.Hour) // the dispatcher's clock starts there once all are decided
+		begin := time.Now().Add(24 * time.Hour) // the dispatcher's clock starts at this time once all letters are decided
 		b.wait(t, func(i int) time.Time {
 			if i < inTime {
 				return begin.Add(time.Duration(i) * time.Second / perSecond)
@@ -119,7 +120,8 @@ func TestBenchSchedule(t *testing.T) {
 	}
 }
 
-// wait schedules the received letters in 40 queues and 3,000 groups. due returns the i-th due time.
+// wait schedules the received letters in 40 queues and 3,000 groups. The i-th letter becomes due at
+// due(i).
 func (b *benchStore) wait(t *testing.T, due func(i int) time.Time) {
 	t.Helper()
 	for i := 0; ; {

@@ -12,9 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestBenchScope measures what a scope costs: the same addresses in turn, with a grant for all 38
-// queues, with one whose globs match all of them, and with one for 10 of them, over 55,000 letters.
-// The second shows the cost alone, because it reads the same letters.
+// TestBenchScope measures the cost of a scope over 55,000 letters. It requests the same addresses
+// in turn with three grants: one for all 38 queues, one whose globs match all of them, and one for
+// 10 of them. The second grant shows the cost alone, because it reads the same letters as the
+// first.
 func TestBenchScope(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")

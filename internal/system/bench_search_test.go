@@ -16,8 +16,8 @@ const (
 	searchesFor = 30 * time.Second
 )
 
-// TestBenchSearches measures how long pages take while clients search without a pause, with queries
-// that no index supports. Before searches had slots of their own, the other pages took 0.34 s (p50)
+// TestBenchSearches measures how long pages take while clients search without a pause. No index
+// supports their queries. Before searches had their own slots, the other pages took 0.34 s (p50)
 // and 1.5 s (p95).
 func TestBenchSearches(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
@@ -62,8 +62,8 @@ func TestBenchSearches(t *testing.T) {
 		ms(percentile(alone, 50)), ms(percentile(alone, 95)), searchers, searched, ms(percentile(busy, 50)), ms(percentile(busy, 95)), answers)
 }
 
-// paged requests pages in turn until over is closed, or each page ten times, and returns how long
-// each response took.
+// paged requests pages in turn until over is closed. If over is nil, it requests each page ten
+// times. It returns how long each response took.
 func (p *child) paged(t *testing.T, pages []string, over <-chan time.Time) (took []time.Duration) {
 	t.Helper()
 	for i := 0; ; i++ {

@@ -28,8 +28,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// listFilters are the filters for P6. Each is measured on the first page and on a page from the
-// middle. Filters in the second list find few letters or none, using an index of their own kind.
+// listFilters are the filters for P6. Each filter is measured on the first page and on a page from
+// the middle. Filters in the second list find few letters or none, and use an index of their own
+// kind.
 var listFilters = []string{
 	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
 	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",
@@ -398,7 +399,7 @@ func (b *benchStore) changes(t *testing.T) {
 		ms(percentile(during, 50)), ms(percentile(during, 99)), len(during))
 }
 
-// coldStart measures P14 on a copy of the store as kill -9 would leave it, with its log.
+// coldStart measures P14 on a copy of the store with its log, as kill -9 would leave it.
 func (b *benchStore) coldStart(t *testing.T) {
 	t.Helper()
 	var took []time.Duration

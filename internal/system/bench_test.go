@@ -109,7 +109,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ratio compares adjacent runs round by round.
+// ratio compares adjacent runs, round by round.
 func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) {
 	var ratios []float64
 	for i := range min(len(b.lines[over]), len(b.lines[under])) {
@@ -120,8 +120,8 @@ func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) 
 	}
 }
 
-// timed runs fn and returns the rate and the processor time per letter of this process, its ended
-// children, extra (a running child) and the broker.
+// timed runs fn and returns the rate and the processor time per letter. The time includes this
+// process, its ended children, extra (a running child) and the broker.
 func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
 	b.t.Helper()
 	before := b.cpu() + extra()
@@ -231,7 +231,7 @@ func (b *bench) rawConsumer() measure {
 	})
 }
 
-// later keeps letters in the store: they die immediately and nothing is published.
+// later keeps letters in the store. They die immediately and dlo publishes nothing.
 const later = "default: {retry: {delays: []}}\nrequeue: {watch: 1h}\n"
 
 func (b *bench) drain() measure {
@@ -272,7 +272,7 @@ func (b *bench) requeued(p *child) {
 }
 
 // retry makes n scheduled letters due at the same time. It measures from dlo's start until every
-// letter is confirmed and marked: intent, publish, confirm, mark.
+// letter has passed all steps: intent, publish, confirm, mark.
 func (b *bench) retry() measure {
 	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
 	db, err := sql.Open("sqlite", "file:"+p.store)
@@ -292,7 +292,7 @@ func (b *bench) retry() measure {
 	return m
 }
 
-// operate requeues n dead letters by operations. It measures from the first request, and so
+// operate requeues n dead letters by operations. It measures from the first request, so the time
 // includes freezing the selection and recording the results.
 func (b *bench) operate() measure {
 	p := b.stored(later)
@@ -313,7 +313,8 @@ func (b *bench) rawPublisher(window, n int) measure {
 	return b.timed(n, none, func() { b.publish("target", n, window) })
 }
 
-// shovel moves the letters from one quorum queue to another, acknowledging on confirm.
+// shovel moves the letters from one quorum queue to another with a shovel that acknowledges on
+// confirm.
 func (b *bench) shovel() measure {
 	b.queue("from", nil)
 	b.queue("to", nil)
@@ -329,6 +330,6 @@ func (b *bench) shovel() measure {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	b.node.API("DELETE", path, nil, nil) // it disappears on its own once the queue is empty
+	b.node.API("DELETE", path, nil, nil) // the shovel disappears automatically once the queue is empty
 	return m
 }

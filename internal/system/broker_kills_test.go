@@ -19,10 +19,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestBrokerKilledUnderLoad kills the broker again and again while publishers, intake, requeue and
-// workers run; none of them may stop on its own. Nothing is lost. Each letter has one row, except
-// letters that the broker brings back and that cannot be told apart from others; these are held,
-// and no others are. No letter is accepted under two tokens.
+// TestBrokerKilledUnderLoad kills the broker repeatedly while publishers, intake, requeue and
+// workers run. None of them may stop without being asked. Nothing is lost. Each letter has one row,
+// except letters that the broker brings back and that cannot be told apart from others. Only these
+// letters are held. No letter is accepted under two tokens.
 //
 // The kills follow so fast that dlo waits longer and longer for the broker, up to a minute.
 func TestBrokerKilledUnderLoad(t *testing.T) {
@@ -75,9 +75,8 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 
 // traffic publishes letters directly to the inbox, as if they had died in the queue named work, and
 // consumes from that queue. dlo cannot guarantee anything about letters that a dying broker loses
-// or duplicates between a queue and its dead-letter queue. (Measured: with the default strategy
-// most of the letters on the way are lost; with at-least-once 16 to 32 of 1,500 letters arrive
-// twice.)
+// or duplicates between a queue and its dead-letter queue. With the default strategy, most of the
+// letters on the way were lost. With at-least-once, 16 to 32 of 1,500 letters arrived twice.
 type traffic struct {
 	t                   testing.TB
 	url                 string
@@ -86,7 +85,7 @@ type traffic struct {
 	mu        sync.Mutex
 	number    int
 	confirmed map[string]int            // by body
-	unknown   map[string]int            // by body; sent but not confirmed
+	unknown   map[string]int            // by body; letters that were sent but not confirmed
 	accepted  map[string]map[string]int // body -> token -> copies
 	rejected  map[string]int            // by body
 	handled   int
@@ -110,7 +109,7 @@ func newTraffic(t testing.TB, url string) *traffic {
 	return w
 }
 
-// runs calls session repeatedly, each time with a new connection and channel.
+// runs calls session repeatedly, each time on a new connection and channel.
 func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {
@@ -180,8 +179,8 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	}
 }
 
-// work accepts what dlo sends, except the first attempts of every tenth letter, until the channel
-// or ctx ends.
+// work accepts the letters that dlo sends until the channel or ctx ends. It rejects the first
+// attempts of every tenth letter.
 func (w *traffic) work(ctx context.Context, ch *amqp.Channel) {
 	if ch.Qos(50, 0, false) != nil {
 		return
@@ -283,7 +282,7 @@ func (w *traffic) judge(p *child) string {
 		switch n := len(w.accepted[body]); {
 		case n > 1 || n == 0 && rows[body] == 1 && w.rejected[body] == 0:
 			w.t.Errorf("%q was accepted under the tokens %v", body, w.accepted[body])
-		case n == 0 && rows[body] == 1: // the store still has it
+		case n == 0 && rows[body] == 1: // the store still has the letter
 			onTheWay++
 		}
 	}

@@ -58,8 +58,8 @@ func (p *child) drains(broker string) {
 	})
 }
 
-// TestTwoVHosts drains two vhosts of one broker in which queues have equal names. Their letters
-// stay apart and return to where they came from.
+// TestTwoVHosts drains two vhosts of one broker in which queues have equal names. The letters of
+// the two vhosts stay apart and return to where they came from.
 func TestTwoVHosts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -104,9 +104,9 @@ func TestTwoVHosts(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoBrokersIsDead starts with one broker dead and kills the other later. The live broker
-// is drained and requeued to, letters of the dead one wait, and dlo reports which broker is down
-// and why.
+// TestOneOfTwoBrokersIsDead starts with one broker dead and kills the other broker later. The live
+// broker is drained and letters are requeued to it. Letters of the dead broker wait, and dlo
+// reports which broker is down and why.
 func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	t.Parallel()
 	node, mortal := testenv.Broker(t), testenv.PrivateBroker(t)
@@ -144,7 +144,7 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	p.drains("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
-	// Letters of the second broker wait for their retry when it dies. Letters of the first
+	// Letters of the second broker are waiting for their retry when it dies. Letters of the first
 	// continue.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
 	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })

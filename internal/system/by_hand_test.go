@@ -15,9 +15,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestALetterIsPublishedByHand runs the commands that dlo offers for copying a letter against a
-// broker. The message that arrives is the letter, with whole numbers as int64 and fractions as
-// double.
+// TestALetterIsPublishedByHand takes the commands that dlo offers for copying a letter, and runs
+// them against a broker. The message that arrives is the letter, with whole numbers as int64 and
+// fractions as double.
 func TestALetterIsPublishedByHand(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

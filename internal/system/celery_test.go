@@ -16,8 +16,9 @@ import (
 // compressions are kombu's compressions available in Debian packages, each once, and none.
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
-// Celery tasks that a worker rejects become letters with the task's name. Their arguments can be
-// read whatever their compression. After a requeue the repaired worker runs each task once.
+// TestCelery checks that Celery tasks that a worker rejects become letters with the task's name.
+// dlo can decode their arguments whatever their compression. After a requeue the repaired worker
+// runs each task once.
 func TestCelery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

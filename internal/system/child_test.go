@@ -30,11 +30,11 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The test binary is also the program under test. With these variables it runs dlo itself, and
-// kills itself with SIGKILL at the n-th hit of a named point.
+// The test binary is also the program under test. If these variables are set, it runs dlo and kills
+// itself with SIGKILL at the n-th hit of a named point.
 const (
 	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
-	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path of a file to wait for there
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path of a file to wait for at the point
 	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain request
 )
 
@@ -47,7 +47,7 @@ type commands struct {
 	cli.Commands
 }
 
-// process is cmd/dlo's main function with crash points.
+// process runs cmd/dlo's main function with crash points.
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -71,8 +71,8 @@ func TestMain(m *testing.M) {
 
 func noEnvironment(string) string { return "" }
 
-// crashAt returns a crash function that kills the process like kill -9 at the n-th hit of a point,
-// or one that waits at the point until a file exists.
+// crashAt returns a crash function. At the n-th hit of a point it kills the process like kill -9,
+// or it waits at the point until a file exists.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
@@ -108,7 +108,7 @@ type child struct {
 	amqp   string
 	config string
 	store  string
-	url    string // of the pages, once dlo is ready
+	url    string // URL of the pages, once dlo is ready
 	env    []string
 	flags  []string // of serve
 	copied bool     // the store is restored or its notes are removed
@@ -148,8 +148,8 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 	return p
 }
 
-// storeDoubts are log messages about a store that is older than its notes, or cannot be proved
-// current. No kill of dlo or a broker and no lost connection may cause them.
+// storeDoubts are log messages about a store that is older than its notes, or that cannot be proved
+// current. Killing dlo or a broker, or losing a connection, must never cause them.
 var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing proves that this store is not an older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
@@ -234,7 +234,7 @@ func (p *child) start(crash string) chan string {
 	return ready
 }
 
-// Crashed waits until the process has ended on its own.
+// Crashed waits until the process has killed itself.
 func (p *child) Crashed(what string) {
 	p.t.Helper()
 	eventually(p.t, what, func() bool {
@@ -247,13 +247,13 @@ func (p *child) Crashed(what string) {
 	})
 }
 
-// Kill9 ends the process as a crash would, and waits for it.
+// Kill9 kills the process as a crash would, and waits until it has ended.
 func (p *child) Kill9() {
 	p.cmd.Process.Kill()
 	<-p.ended
 }
 
-// Stop ends the process cleanly and returns its exit code.
+// Stop stops the process cleanly and returns its exit code.
 func (p *child) Stop() int {
 	p.t.Helper()
 	defer waited(p.t, "dlo has stopped")()
@@ -358,8 +358,8 @@ func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	}
 }
 
-// file opens the store's file read-only, independently of the program. Connections unused for a
-// second are closed.
+// file opens the store's file read-only, independently of the program. A connection that is unused
+// for a second is closed.
 func (p *child) file() *sql.DB {
 	p.t.Helper()
 	p.opened.Do(func() {
@@ -407,8 +407,8 @@ func eventually(t testing.TB, what string, done func() bool) {
 	within(t, limit, what, done)
 }
 
-// within waits until done returns true, for at most limit. It asks less often the longer it waits,
-// because each question costs processor time that the tests beside it need.
+// within waits until done returns true, for at most limit. It calls done less often the longer it
+// waits, because each call costs processor time that the parallel tests need.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer waited(t, what)()
@@ -441,7 +441,7 @@ func restart(t testing.TB, node *testenv.Node) {
 	}
 }
 
-// openTokens is that of cmd/dlo.
+// openTokens does the same as openTokens of cmd/dlo.
 func openTokens(ctx context.Context, store string) (cli.TokenFile, error) {
 	return server.Tokens(ctx, store)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// away configures a server whose broker is unreachable: nothing is drained or sent, and everything
+// away configures a server whose broker is unreachable. Nothing is drained or sent, and everything
 // else works.
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
@@ -74,7 +74,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		return out
 	}
 
-	// Import with a damaged line, and again.
+	// A file with a damaged line is imported, and then imported again.
 	var lines strings.Builder
 	for i := range 150 {
 		queue := "sms"
@@ -95,7 +95,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	p.dlo(ctx, 1, "", "letters", "import", file+".nothing")
 	eventually(t, "the letters are classified", func() bool { return p.letters("dead") == 150 })
 
-	// Find them.
+	// The letters can be found.
 	if out := ok("letters", "count", "-q", "queue:sms"); out != "100\n" {
 		t.Error(out)
 	}
@@ -132,14 +132,14 @@ func TestTheWholeCommandLine(t *testing.T) {
 	}
 	p.dlo(ctx, 1, "", "letters", "body", ids[0], "--out", body) // the file already exists
 
-	// Plans.
+	// Plans show what an operation would do.
 	out = ok("letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60", "--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order", "newest", "--to", "sms2")
 	has(out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown", "can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2% come back; waits while a queue has 9 messages")
 	has(out, "letters on production")
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
 	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
 
-	// Commands that nobody could have confirmed.
+	// These commands change letters, and nobody could have confirmed them.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
 	has(errs, "needs --yes")
 	_, errs = p.dlo(ctx, 2, strings.Join(append(ids, ids[0]), "\n"), "letters", "purge", "-")
@@ -152,7 +152,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		t.Fatalf("%d operations", n)
 	}
 
-	// Every verb and its output.
+	// Every verb is run, and its output is checked.
 	for _, step := range []struct{ verb, state string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
 		args := []string{"letters", step.verb, ids[0], ids[1], "--watch", "--reason", "a test"}
 		if step.verb == "purge" {
@@ -167,7 +167,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	_, errs = p.dlo(ctx, 1, "", "letters", "discard", ids[0], "--watch")
 	has(errs, "no letter was changed")
 
-	// Control an operation; interrupt while watching it.
+	// An operation is controlled, and watching it is interrupted.
 	out = ok("letters", "requeue", "-q", "state:dead queue:sms", "--yes", "--hold", "1h", "--reason", "the fix is out")
 	has(out, "requeue of 97 letters, begins at")
 	id := out[:strings.IndexByte(out, ':')]
@@ -188,7 +188,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("operations", "cancel", id), "97 cancelled")
 	p.dlo(ctx, 1, "", "operations", "watch", id)
 
-	// What people saved and did.
+	// The commands show what people saved and did.
 	has(ok("views", "add", "overnight", "state:dead since:12h"), "view 1: overnight")
 	p.dlo(ctx, 2, "", "views", "add", "broken", "state:deaf")
 	has(ok("views", "list"), "overnight", "state:dead since:12h")
@@ -230,7 +230,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	ok("queues", "drains")
 	p.dlo(ctx, 1, "", "queues", "stop", "D-1")
 
-	// Out.
+	// The letters are exported.
 	has(ok("letters", "export", "-q", "queue:email", "--format", "csv"), "id,state,received_at", ",email,rejected,")
 	all := filepath.Join(t.TempDir(), "all.ndjson")
 	ok("letters", "export", "--out", all)

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestFromAQueueToAQueueByCommandLine drains a queue and sends its letters to another one, by a
-// saved redirect and by --to, with a canary, and reports the result.
+// TestFromAQueueToAQueueByCommandLine drains a queue and sends its letters to another queue, by a
+// saved redirect and by --to, with a canary. It checks the report of the result.
 func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -31,7 +31,7 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	p.dlo(ctx, 1, "", "queues", "drain", "dlo.letters") // an inbox
 	eventually(t, "the letters are dead", func() bool { return p.letters("dead") == 30 })
 
-	// Their origin queue is gone: the broker returns them, and nothing is lost.
+	// The origin queue of these letters is gone, so the broker returns them, and nothing is lost.
 	_, errs := p.dlo(ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s")
 	if !strings.Contains(errs, "2 returned") || !strings.Contains(errs, "no letter was changed") {
 		t.Error(errs)

@@ -29,8 +29,8 @@ func withLetters(t *testing.T, letters int) *child {
 	return p
 }
 
-// TestKillLoopsCondemnNoLetter kills dlo again and again while it classifies ordinary letters. None
-// of them may be left undecoded, because none of them caused a death.
+// TestKillLoopsCondemnNoLetter kills dlo repeatedly while it classifies ordinary letters. All of
+// them must be decoded in the end, because none of them caused a kill.
 func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	t.Parallel()
 	letters, kills := 3000, 20
@@ -68,12 +68,12 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	}
 }
 
-// TestALetterThatKillsDloIsFound checks that a letter which kills dlo three times is kept as bytes,
-// and that no letter claimed with it is blamed.
+// TestALetterThatKillsDloIsFound checks that a letter that kills dlo three times is kept as bytes,
+// and that no letter claimed together with it is blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)
-	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // it is fifth in the batch, comes alone after all others, and is then the only one
+	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // the letter is fifth in the batch, then claimed last and alone, then the only one left
 		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}

@@ -17,14 +17,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// language describes how to run the consumer of a file in docs/consumers.md.
+// language describes how to run the consumer program that docs/consumers.md shows for a language.
 type language struct {
 	file     string
-	required bool   // required if DLO_TEST_REQUIRE=1 demands everything that make test installs
+	required bool   // the test fails without it if DLO_TEST_REQUIRE=1 demands everything that make test installs
 	install  string // command that installs its dependencies
 	stack    bool   // its errors have a stack
-	// command returns the command that runs the file, or an error that says what is missing. dir is
-	// a folder of the test that contains the file.
+	// command returns the command that runs the file, or an error that names the missing program.
+	// dir is a folder of the test that contains the file.
 	command func(t *testing.T, dir string) (*exec.Cmd, error)
 }
 
@@ -56,7 +56,7 @@ var languages = []language{
 	}},
 	{"consumer.py", true, ".ci/install python3-pika", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		var err error
-		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package needs the system's Python
+		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package works only with the system's Python
 			if err = exec.Command(python, "-c", "import pika").Run(); err == nil {
 				return exec.Command(python, filepath.Join(dir, "consumer.py")), nil
 			}
@@ -98,8 +98,8 @@ func look(program string) error {
 var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
 
 // TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md exactly as printed.
-// Messages they handle are acknowledged. Messages they reject become letters with their reason,
-// also when they come back.
+// Messages that they handle are acknowledged. Messages that they reject become letters with the
+// reason of the rejection, also when they come back.
 func TestTheConsumersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -194,7 +194,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 		}
 	}
 
-	// A program without the right to publish still rejects, and does not die.
+	// A program without the right to publish still rejects messages, and does not end.
 	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
@@ -203,9 +203,9 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop()
 }
 
-// start runs the program until stop is called; it must not end before that. A program that ends
-// before it consumes is restarted, as a supervisor would do: php-amqplib waits no longer than 3 s
-// for a connection.
+// start runs the program until stop is called. The program must not end before that. If it ends
+// before it consumes, it is restarted, as a supervisor would do, because php-amqplib waits no
+// longer than 3 s for a connection.
 func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()
 	env := program.Env

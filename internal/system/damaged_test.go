@@ -9,9 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestADamagedStoreIsNotWritten flips a bit in the table of bodies while dlo is down. Arriving
-// letters then wait in the broker, and /readyz, Overview and the pager say what to do. After an
-// earlier copy is restored, all letters are stored.
+// TestADamagedStoreIsNotWritten flips a bit in the table of bodies while dlo is stopped. Letters
+// that arrive then wait in the broker. /readyz, Overview and the pager say how to repair the store.
+// After an earlier copy is restored, all letters are stored.
 func TestADamagedStoreIsNotWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // delayRecipe is a published way to retry with RabbitMQ queues that only delay. After three tries a
-// worker gives up on a message and publishes it with all its headers to the inbox.
+// worker gives up on a message and publishes it to the inbox with all its headers.
 type delayRecipe struct {
 	name, queue, inbox string
 	declare            func(ch *amqp.Channel) error
@@ -24,7 +24,8 @@ type delayRecipe struct {
 	delay              string                                                    // queue of the newest death
 }
 
-// delayed publishes as these recipes do: everything received, with the number of the try.
+// delayed returns a message as these recipes publish it: everything that was received, and the
+// number of the try.
 func delayed(d *amqp.Delivery, try int64, expiration string) amqp.Publishing {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
@@ -48,7 +49,8 @@ func queueDeclare(ch *amqp.Channel, name, exchange, key string, ttl int32) error
 
 var delayRecipes = []delayRecipe{
 	{
-		// The work queue rejects to an exchange that feeds the delay queue, which leads back.
+		// Messages that the worker rejects go to an exchange that feeds the delay queue. The delay
+		// queue leads back to the work queue.
 		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true, delay: "timeline_retry10",
 		declare: func(ch *amqp.Channel) error {
 			for _, x := range []string{"acme", "acme_back"} {
@@ -94,7 +96,7 @@ var delayRecipes = []delayRecipe{
 		},
 	},
 	{
-		// One delay queue without a time to live: each message has its own expiration.
+		// There is one delay queue without a time to live, and each message has its own expiration.
 		name: "an expiration for each message", queue: "mail", inbox: "mail_error", delay: "mail_wait",
 		declare: func(ch *amqp.Channel) error {
 			if _, err := ch.QueueDeclare("mail", true, false, false, false, nil); err != nil {
@@ -154,7 +156,8 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 	return d.Ack(false)
 }
 
-// deathsIn returns the number by which a worker of the first recipe counts its tries.
+// deathsIn returns how often a message has died in a queue. A worker of the first recipe counts its
+// tries by this number.
 func deathsIn(d *amqp.Delivery, queue string) int64 {
 	entries, _ := d.Headers["x-death"].([]any)
 	for _, e := range entries {
@@ -173,9 +176,9 @@ func (w *delayWorker) done() int {
 }
 
 // TestRetryRecipesWithDelayQueues runs each recipe with a worker that fails, is repaired, and gets
-// its letters back as a group. Origin, reason and rule are those of the queue the worker consumes.
-// That queue is known from x-death, from the broker or from the configuration. If it is unknown,
-// letters are held with a question until people send them there.
+// its letters back as a group. Origin, reason and rule must belong to the queue that the worker
+// consumes. This queue is known from x-death, from the broker or from the configuration. If it is
+// unknown, letters are held with a question until people send them to this queue.
 func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -193,8 +196,8 @@ func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	}
 }
 
-// awaitFigures waits until the management API reports a queue's number of consumers, which it does
-// a few seconds after the queue is declared.
+// awaitFigures waits until the management API reports a queue's number of consumers. The API does
+// so a few seconds after the queue is declared.
 func awaitFigures(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	eventually(t, "the figures of "+queue, func() bool {

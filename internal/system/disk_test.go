@@ -47,8 +47,8 @@ func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	}
 }
 
-// TestAFullDisk lets the store fill its disk. No unstored letter is acknowledged, and dlo continues
-// automatically once there is room.
+// TestAFullDisk lets the store fill its disk. No letter is acknowledged before it is stored, and
+// dlo continues automatically once there is room.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -85,7 +85,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestANearlyFullDisk checks that below disk.stop_below no letters are taken in, the letters wait
+// TestANearlyFullDisk checks what happens below disk.stop_below. No letters are taken in, they wait
 // in the broker, and every page and /readyz say so.
 func TestANearlyFullDisk(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestANearlyFullDisk(t *testing.T) {
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	p := newChild(t, url, "default: {retry: {delays: []}}\n")
-	warm := newChild(t, url, "") // declares the inbox, so that dying letters have a destination
+	warm := newChild(t, url, "") // this run declares the inbox, so that dying letters have a destination
 	warm.Start("")
 	warm.Draining()
 	if code := warm.Stop(); code != 0 {
@@ -115,7 +115,7 @@ func TestANearlyFullDisk(t *testing.T) {
 	if n := p.letters(); n != 0 {
 		t.Errorf("%d letters were taken in", n)
 	}
-	// It is noticed each second, but logged only five times.
+	// dlo checks each second, but logs this only five times.
 	said := func() int { return strings.Count(p.Log(), `msg="nothing is taken in"`) }
 	eventually(t, "the log says it", func() bool { return said() >= 5 })
 	time.Sleep(3 * time.Second)

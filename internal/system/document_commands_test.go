@@ -19,7 +19,7 @@ var (
 	makeTarget      = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z-]+)")
 )
 
-// runElsewhere are commands that other tests run, with what they need.
+// runElsewhere lists commands that other tests run, each with the reason.
 var runElsewhere = map[string]string{
 	"dlo drill --":               "TestADrill runs it",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
@@ -38,8 +38,9 @@ var runElsewhere = map[string]string{
 }
 
 // TestTheCommandsOfTheDocuments runs every command of dlo and curl that a document shows in a code
-// block, in the order of the document, against a server with letters like those of the examples.
-// The broker is away, so a command that watches an operation would never end: it does not watch.
+// block, in the order of the document. The server has letters like those of the examples. Its
+// broker is away, so a command that watches an operation would never end. Such commands run without
+// --watch.
 func TestTheCommandsOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -111,13 +112,13 @@ func shownCommands(text string) (list []string) {
 	return list
 }
 
-// document is a server with what the examples of one document are about.
+// document is a server that has the letters and files which the examples of one document need.
 type document struct {
 	t       *testing.T
 	p       *child
 	dir     string
 	letters int
-	said    string // by the last command
+	said    string // output of the last command
 }
 
 func newDocument(t *testing.T) *document {
@@ -131,8 +132,8 @@ func newDocument(t *testing.T) *document {
 	return d
 }
 
-// take imports, for each queue, a letter that was received now and one that was received 40 days
-// ago. It returns the id and the group of the newest letter.
+// take imports two letters for each queue: one that was received now, and one that was received 40
+// days ago. It returns the id and the group of the newest letter.
 func (d *document) take(queues ...string) (id, group string) {
 	d.t.Helper()
 	var lines strings.Builder
@@ -158,7 +159,7 @@ func field(line, name string) string {
 	return m[1]
 }
 
-// run runs a command with what it names in place of the examples.
+// run runs a command of the document. fill first replaces the names of the examples.
 func (d *document) run(command string) {
 	d.t.Helper()
 	for part := range runElsewhere {
@@ -192,7 +193,7 @@ func (d *document) run(command string) {
 	}
 	args = slices.DeleteFunc(args, func(a string) bool { return a == "--watch" })
 	if slices.Contains([]string{"requeue", "discard", "release", "edit", "apply"}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
-		args = append(args, "--yes") // there is no terminal to ask on
+		args = append(args, "--yes") // no terminal can ask for confirmation
 	}
 	code := 0
 	if strings.Contains(command, "doubt:") && args[1] != "list" {
@@ -204,7 +205,8 @@ func (d *document) run(command string) {
 	}
 }
 
-// fill puts letters, groups, operations and files of this server into a command.
+// fill replaces the letters, groups, operations and files that a command names by those of this
+// server.
 func (d *document) fill(command string) string {
 	d.t.Helper()
 	for example, queue := range map[string]string{"G-418": "emails", "G-402": "sms"} {
@@ -223,7 +225,7 @@ func (d *document) fill(command string) string {
 	if offered := regexp.MustCompile(`groups undo \d+`).FindString(d.said); offered != "" {
 		command = strings.Replace(command, "groups undo 12", offered, 1)
 	}
-	if strings.Contains(command, `"expect":12480`) { // the plan before it said how many
+	if strings.Contains(command, `"expect":12480`) { // the plan that was made before reported the number
 		now := time.Now().UTC()
 		count := regexp.MustCompile(`"letters":(\d+)`).FindStringSubmatch(d.said)
 		command = strings.NewReplacer("12480", count[1], "2026-11-20T12:03:10.482Z", now.Add(-2*time.Hour).Format(time.RFC3339), "2026-11-20T14:03:10.482Z", now.Format(time.RFC3339Nano)).Replace(command)
@@ -238,7 +240,7 @@ func (d *document) operation(command string) string {
 	id, _ := d.take("emails")
 	verb := "requeue"
 	if strings.Contains(command, "watch") {
-		verb = "hold" // it ends, although the broker is away
+		verb = "hold" // a hold ends although the broker is away
 	}
 	out, _ := d.p.dlo(d.t.Context(), 0, "", "letters", verb, id, "--yes", "-o", "json")
 	operation := regexp.MustCompile(`"id": "(O-\d+)"`).FindStringSubmatch(out)[1]

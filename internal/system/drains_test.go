@@ -151,16 +151,16 @@ const (
 	slowCommit = 20 * time.Millisecond
 )
 
-// slow makes each window take a while.
+// slow makes each window take a while, so that a test can act during a drain.
 func slow(point string) {
 	if point == "ingest: committed" {
 		time.Sleep(slowCommit)
 	}
 }
 
-// TestADrainTakesWhatWasAskedFor checks that a drain takes not one letter more, from a classic and
-// from a quorum queue, and that another drain takes the rest. Letters of unknown origin are held;
-// the others continue.
+// TestADrainTakesWhatWasAskedFor checks that a drain from a classic or a quorum queue takes not one
+// letter more than requested, and that another drain takes the rest. Letters of unknown origin are
+// held; the others continue.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -170,7 +170,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			_, url := testenv.VHost(t)
 			args := amqp.Table{"x-queue-type": kind}
 			text := patient
-			if kind == "quorum" && node.AtLeast("4.0") { // else the broker may delete letters, and the drain is rejected
+			if kind == "quorum" && node.AtLeast("4.0") { // otherwise the broker may delete letters, and the drain is rejected
 				args["x-delivery-limit"] = int32(-1)
 				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
@@ -217,8 +217,8 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDrained checks that such a drain is rejected with instructions, and takes
-// nothing.
+// TestWhatCannotBeDrained checks that a drain that cannot work is rejected with instructions, and
+// takes nothing.
 func TestWhatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -274,13 +274,14 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
 		t.Errorf("%d letters in work, drains %+v", n, list)
 	}
-	if n := s.count("events", `letter IS NULL`); n != 0 { // the event of the second inbox's letter has a letter
+	if n := s.count("events", `letter IS NULL`); n != 0 { // events of the second inbox name their letter
 		t.Errorf("%d events of what did not happen", n)
 	}
 }
 
-// TestADrainIsStopped stops a drain midway. Letters already taken are stored, the rest stays in the
-// queue, and nobody else can drain it meanwhile. Stopping dlo stops a drain in the same way.
+// TestADrainIsStopped stops a drain midway. Letters already taken are stored, and the rest stays in
+// the queue. Until the drain has stopped, nobody else can drain the queue. Stopping dlo stops a
+// drain in the same way.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -325,8 +326,8 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// TestADrainOverLostConnections closes the connection again and again. The count stays exact, and
-// no letter is stored twice.
+// TestADrainOverLostConnections closes the connection repeatedly. The count stays exact, and no
+// letter is stored twice.
 func TestADrainOverLostConnections(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -349,8 +350,8 @@ func TestADrainOverLostConnections(t *testing.T) {
 	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-asked })
 }
 
-// TestADrainOverARestartOfTheBroker kills the broker. Letters whose acks it forgot are delivered
-// again and merged into their rows, and the drain continues to the end.
+// TestADrainOverARestartOfTheBroker kills the broker. Letters whose acks the broker forgot are
+// delivered again and merged into their rows, and the drain continues to the end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
@@ -384,9 +385,9 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
-// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, stored letters are
-// removed from the queue and the rest stays there for the next drain. Nothing is lost or stored
-// twice.
+// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, letters that were
+// stored are removed from the queue, and the rest stays in it for the next drain. Nothing is lost
+// or stored twice.
 func TestADrainIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -429,7 +430,7 @@ func TestADrainIsCutOff(t *testing.T) {
 }
 
 // TestTheNextDrainClosesWhatACrashLeftOpen checks that the first drain after a crash begins with
-// the open window, even if that was acknowledged and nothing is left to come back.
+// the open window. It does so even if the window was acknowledged and nothing is left to come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -24,7 +24,7 @@ type drilling struct {
 	out, errs string
 }
 
-// saying collects a run's output. end is called once the output contains a text.
+// saying collects a run's output. It calls end as soon as the output contains once.
 type saying struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,8 +42,8 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill as the administrator guest. If until is not empty, it ends the run once that
-// text is printed.
+// drill runs dlo drill as the administrator guest. If until is not empty, drill stops the run once
+// that text is printed.
 func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
 	t.Helper()
 	defer waited(t, "dlo drill "+strings.Join(args, " "))()
@@ -84,8 +84,8 @@ func (d *drilling) removed(t *testing.T) {
 }
 
 // TestADrill causes a few failures, the fastest of each kind. The drill removes everything it has
-// created, even if it is interrupted. If it was killed, the next drill removes it on request.
-// TestTheWholeDrill causes all failures.
+// created, even if it is interrupted. If a drill was killed, the next one removes the rest on
+// request. TestTheWholeDrill causes all failures.
 func TestADrill(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -123,7 +123,7 @@ func TestADrill(t *testing.T) {
 }
 
 // TestADrillRefuses covers a vhost that is not empty, a user who is not an administrator, and
-// unknown names. In these cases nothing is created.
+// unknown names. In each case the drill creates nothing.
 func TestADrillRefuses(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -153,8 +153,8 @@ func TestADrillRefuses(t *testing.T) {
 	}
 }
 
-// TestADrillWithoutAnAdministrator uses what a rejected drill asks for: a vhost and a user created
-// by somebody else. Failures that require an administrator are skipped, and the vhost is empty
+// TestADrillWithoutAnAdministrator uses what a rejected drill asks for: a vhost and a user that
+// somebody else created. Failures that require an administrator are skipped, and the vhost is empty
 // again afterwards.
 func TestADrillWithoutAnAdministrator(t *testing.T) {
 	t.Parallel()

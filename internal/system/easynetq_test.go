@@ -12,8 +12,8 @@ import (
 )
 
 // TestAnErrorOfEasyNetQGoesBackAsItsMessage covers a consumer that wraps failed messages as
-// EasyNetQ does. It gets back the message as originally published. If that fails again, the error
-// is merged into the letter's row by the wrapped ids.
+// EasyNetQ does. The consumer gets back the message as originally published. If the message fails
+// again, its error is merged into the letter's row by the wrapped ids.
 func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

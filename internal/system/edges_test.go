@@ -13,8 +13,8 @@ import (
 
 // TestLettersAtTheEdges sends letters with 10,000 entries of x-death, without any properties, with
 // names of 255 bytes, and with names that are not UTF-8, in one window with ordinary letters. Each
-// is stored and shown, and can be acted on. Letters that cannot be sent are held or dead with an
-// accurate reason, and the others arrive.
+// letter is stored and shown, and can be acted on. Letters that cannot be sent are held or dead
+// with an accurate reason, and the others arrive.
 func TestLettersAtTheEdges(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -84,7 +84,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("%d letters are left", len(left))
 	}
-	// These cannot be sent anywhere: the operation reports that for each of them, and ends.
+	// These letters cannot be sent anywhere. The operation reports that for each of them, and ends.
 	if code, text := p.post("/api/v1/operations", requeueAtOnce(left)); code >= 500 {
 		t.Errorf("requeue: %d %s", code, text)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // TestAnEditSurvivesKills edits 2,000 letters by a patch while dlo is killed five times. Each
-// letter is edited once, arrives as edited, and never in its original form. Copies carry tokens of
-// their attempts.
+// letter is edited once, arrives as edited, and never arrives in its original form. Copies carry
+// tokens of their attempts.
 func TestAnEditSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -46,7 +46,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	p.Kill9()
 	for kill, point := range []string{"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7", "operation: advanced=2"} {
 		p.Start(point)
-		if kill == 0 { // it is killed by this request
+		if kill == 0 { // dlo is killed during this request
 			p.tryPost("/api/v1/operations", json.RawMessage(`{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
 				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`))
 		}
@@ -63,7 +63,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	if originals > 0 {
 		t.Errorf("%d originals were sent as well", originals)
 	}
-	duplicates, doubled := 0, 0 // copies, and letters that have any: two kills may affect one letter
+	duplicates, doubled := 0, 0 // surplus copies, and letters that have any; two kills may affect one letter
 	for i := range letters {
 		tokens := a.accepted[digest([]byte(order("silver", i)))]
 		if len(tokens) != 1 {

@@ -37,7 +37,8 @@ message Voice { string url = 1; bool loud = 2; }
 )
 
 // smsWorker is a worker that stores texts of at most smsColumn characters and rejects all others.
-// It reads what the old publisher sends: base64 of protobuf, without any indication of that.
+// The old publisher sends base64 of protobuf, without any indication that it does. The worker can
+// decode it.
 type smsWorker struct {
 	t  *testing.T
 	md protoreflect.MessageDescriptor
@@ -75,7 +76,7 @@ func (c *smsWorker) body(number int, text string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// refuse reports whether a message cannot be stored.
+// refuse reports whether the worker cannot store a message.
 func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +98,8 @@ func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 }
 
 // TestALetterIsRepaired shortens the text of a letter that its worker never accepts, as a person
-// would in a browser: from the decoded letter to the verdict, and then the same change for its
-// group, with and without scripts. The original is never sent again.
+// would in a browser, from the decoded letter to the verdict. It then makes the same change for the
+// letter's group. It runs with and without scripts. The original is never sent again.
 func TestALetterIsRepaired(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -151,7 +152,7 @@ func repair(t *testing.T, script bool) {
 		r.fill(`#edit-text`, strings.Replace(text, longSMS, shortSMS, 1))
 	}
 
-	// A mistake is shown on its line, and nothing is sent.
+	// A mistake is reported on the line that contains it, and nothing is sent.
 	r.fill(`#edit-text`, "{\n  \"text\": 5\n}")
 	r.press(`button[name="do"][value="check"]`)
 	r.says("Line 2, column", "See the error below the payload")
@@ -176,7 +177,7 @@ func repair(t *testing.T, script bool) {
 	}
 	worker.mu.Unlock()
 
-	// What was received, how it was edited, and the result.
+	// The history shows what was received, how it was edited, and the result.
 	r.tab.Open(p.url + "/letters/" + id + "?tab=history")
 	r.says("revision 1 changes text", "the text is too long for the column")
 	r.sound("history")
@@ -198,7 +199,7 @@ func repair(t *testing.T, script bool) {
 		t.Errorf("the record holds %d %q", code, sent)
 	}
 
-	// The same change for the five letters of the group.
+	// The same change is made for the five letters of the group.
 	a.publish(5, func(n int) (string, string) { return letter(n + 1) })
 	dead(5)
 	r.tab.Open(p.url + "/letters/" + string(p.ids(`SELECT id, random FROM letters WHERE state = 'dead' ORDER BY id LIMIT 1`)[0]) + "/edit")
@@ -218,8 +219,8 @@ func repair(t *testing.T, script bool) {
 	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
 	r.sound("operation of an edit")
 
-	// The originals arrived once, from their publisher, and each edited copy once. Everything ever
-	// sent has been delivered: the queue is empty.
+	// The originals arrived once, from their publisher, and each edited copy arrived once. The
+	// queues are empty, so everything that was ever sent has been delivered.
 	for _, queue := range []string{"sms-queue", "dlo.letters"} {
 		if n := ready(t, a.conn, queue); n != 0 {
 			t.Errorf("%d messages are left in %s", n, queue)

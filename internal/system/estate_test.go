@@ -16,11 +16,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// estate is a vhost of somebody else: 31 queues with traffic, of which none was made for dlo.
+// estate is a vhost of another owner. It has 31 queues with traffic, none of which was made for
+// dlo.
 type estate struct {
 	*adopting
 	conn   *amqp.Connection
-	queues map[string]amqp.Table // with the arguments that its services declare
+	queues map[string]amqp.Table // with the arguments that their services declare
 
 	failing  atomic.Bool // consumers reject each tenth message, the first time that they see it
 	stopping atomic.Bool // nothing more is published
@@ -80,7 +81,7 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 	return s
 }
 
-// declare declares every queue as its service does when it starts.
+// declare declares every queue as its service does at its start.
 func (s *estate) declare() {
 	s.t.Helper()
 	for name, arguments := range s.queues {
@@ -90,7 +91,8 @@ func (s *estate) declare() {
 	}
 }
 
-// consume runs the consumer of a queue. That of naive requeues a message instead of rejecting it.
+// consume runs the consumer of a queue. The consumer of the queue naive requeues a message instead
+// of rejecting it.
 func (s *estate) consume(queue string) {
 	s.t.Helper()
 	ch, err := s.conn.Channel()
@@ -162,8 +164,8 @@ func (s *estate) publish() {
 	}
 }
 
-// missing returns how many messages no consumer has accepted yet. Those that legacy rejects stay in
-// its own dead-letter queue.
+// missing returns how many messages no consumer has accepted yet. Messages that the consumer of
+// legacy rejects do not count, because they stay in the dead-letter queue of legacy.
 func (s *estate) missing() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +177,7 @@ func (s *estate) missing() (n int) {
 	return n
 }
 
-// definitions returns what the broker would export of the vhost, sorted.
+// definitions returns the definitions that the broker would export for the vhost, sorted.
 func (s *estate) definitions() string {
 	s.t.Helper()
 	var all map[string]json.RawMessage
@@ -186,7 +188,7 @@ func (s *estate) definitions() string {
 	for kind, text := range all {
 		var things []json.RawMessage
 		if json.Unmarshal(text, &things) != nil {
-			continue // the version and the like
+			continue // not a list, for example the version
 		}
 		for _, one := range things {
 			list = append(list, kind+" "+string(one))
@@ -198,7 +200,7 @@ func (s *estate) definitions() string {
 
 // TestASiteAdoptsDloAndLeavesIt adopts a running site of 31 queues as docs/adopting.md says:
 // observe, read the plan, add its rule, apply, end the mode. Consumers then reject messages. Every
-// message is accepted in the end, nobody is paged, messages that are dropped by design flood
+// message is accepted in the end, and nobody is paged. Messages that are dropped by design flood
 // nobody, and no declaration of a service fails. After the site has left, its definitions are as
 // before.
 func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
@@ -227,7 +229,7 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 		return strings.Contains(body, `"read_at"`)
 	})
 	var out string
-	// A look may come before the site has filled the queues that keep only the latest messages.
+	// dlo may look before the site has filled the queues that keep only the latest messages.
 	eventually(t, "the plan names every queue that drops by design", func() bool {
 		out, _ = p.dlo(t.Context(), 0, "", "topology", "plan", "-o", "json")
 		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {

@@ -16,8 +16,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestConfirmsWithheld blocks all responses of the broker. No more than requeue.in_flight letters
-// are sent until it responds again, and none is lost.
+// TestConfirmsWithheld blocks all responses of the broker. Until the broker responds again, dlo
+// sends no more than requeue.in_flight letters. None is lost.
 func TestConfirmsWithheld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -30,7 +30,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	a.work()
 	a.publish(1, func(int) (string, string) { return "the first, so that the publishing channels are open", "" })
 	eventually(t, "the first letter back", func() bool { return a.acceptedLetters() == 1 })
-	retries := func(do string) { // so that none is sent before all have arrived
+	retries := func(do string) { // so that no letter is sent before all have arrived
 		t.Helper()
 		if code, body := p.post("/api/v1/queues/"+do, map[string]any{"queue": "work"}); code != http.StatusOK {
 			t.Fatal(code, body)
@@ -57,7 +57,8 @@ func TestConfirmsWithheld(t *testing.T) {
 	}
 }
 
-// TestCleanStops stops dlo under load: no duplicates, no letter left publishing, exit code 0.
+// TestCleanStops stops dlo under load. It expects no duplicates, no letter left in the state
+// publishing, and exit code 0.
 func TestCleanStops(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -90,7 +91,7 @@ func TestCleanStops(t *testing.T) {
 	}
 }
 
-// TestAStopDoesNotWaitForALine stops dlo while large letters are being sent over a connection that
+// TestAStopDoesNotWaitForALine stops dlo while it sends large letters over a connection that
 // accepts almost nothing, as with a broker under a memory or disk alarm. Unsent letters are not
 // lost.
 func TestAStopDoesNotWaitForALine(t *testing.T) {
@@ -132,8 +133,8 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	}
 }
 
-// TestNoTarget deletes the origin queue. Its letters are returned and held; those of other queues
-// continue.
+// TestNoTarget deletes the origin queue of some letters. These letters are returned and held;
+// letters of other queues continue.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -156,8 +157,8 @@ func TestNoTarget(t *testing.T) {
 	})
 }
 
-// TestAFullQueueRefuses fills a queue that rejects publishes. The letters wait with their attempts
-// unused, and are sent once there is room.
+// TestAFullQueueRefuses fills a queue that rejects publishes. The letters wait without using up
+// their attempts, and are sent once there is room.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -167,7 +168,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
-	for i := range 3 { // one by one, because the queue has room for one
+	for i := range 3 { // one by one, because the queue has room for one message
 		a.publish(1, func(int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 		eventually(t, "a letter to reject", func() bool {
 			d, ok, err := ch.Get("work", false)
@@ -190,7 +191,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	})
 }
 
-// TestStartsWithoutABroker checks that the server runs, reports the missing broker, and connects
+// TestStartsWithoutABroker checks that the server runs and reports the missing broker. It connects
 // automatically later.
 func TestStartsWithoutABroker(t *testing.T) {
 	t.Parallel()
@@ -219,7 +220,7 @@ func TestWrongPassword(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)
 	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
-	// The file must not contain a password; the environment may.
+	// The configuration file must not contain a password. The environment may.
 	if err := os.WriteFile(p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -234,8 +235,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestASecondInstanceIsTurnedAway checks exit code 4 under each name of the store. The first
-// instance continues.
+// TestASecondInstanceIsTurnedAway checks that a second instance on the same store ends with exit
+// code 4, whichever name of the store it uses. The first instance continues.
 func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -262,8 +263,8 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsReplacedEndsDlo checks that dlo ends. It would otherwise write to a file that
-// nobody finds again.
+// TestAStoreThatIsReplacedEndsDlo checks that dlo ends if its store's file is replaced. It would
+// otherwise write to a file that nobody finds again.
 func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -279,8 +280,8 @@ func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	}
 }
 
-// TestRefusesToStart checks that the error comes with the exit code that scripts rely on, and that
-// nothing is written.
+// TestRefusesToStart checks that dlo refuses to start with the exit code that scripts rely on, and
+// that it writes nothing.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

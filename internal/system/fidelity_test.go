@@ -24,8 +24,8 @@ var everyType = amqp.Table{
 	"": "empty key",
 }
 
-// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo and compares what arrives from
-// the origin queue with what was sent.
+// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo. It compares the letters that
+// arrive from the origin queue with those that were published.
 func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -100,8 +100,8 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 }
 
 // TestTheSanitiserLetsGoodLettersPass mixes 500 ordinary letters with letters that would close a
-// channel or a connection, or send copies elsewhere. The ordinary ones are each sent once. The
-// others are sanitised before they are sent, or held with the reason.
+// channel or a connection, or send copies elsewhere. Each ordinary letter is sent once. The others
+// are sanitised before they are sent, or held with the reason.
 func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -116,7 +116,7 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	bad := []struct {
 		name    string
 		m       amqp.Publishing
-		held    string // the reason; "" = goes out cleaned
+		held    string // the reason; "" = it is sent sanitised
 		missing string // header that must not be sent
 	}{
 		{"CC to another queue", amqp.Publishing{Headers: amqp.Table{"CC": []any{"elsewhere"}}}, "", "CC"},
@@ -171,13 +171,13 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker itself rejects it
+		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker rejects it
 			return false
 		}
 		sent++
 		return true
 	}
-	own := func() *amqp.Connection { // the broker closes a connection for some of the bad ones
+	own := func() *amqp.Connection { // the broker closes a connection that sends one of the bad letters
 		conn, err := amqp.Dial(url)
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +236,8 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 			t.Errorf("%s: a forged token went out", d.MessageId)
 		}
 	}
-	// The CC of the first publish put one copy there; a requeue must not add a second.
+	// The CC of the first publish put one copy into this queue. A requeue must not add a second
+	// one.
 	if n := ready(t, elsewhere.conn, "elsewhere"); n != 1 {
 		t.Errorf("%d messages in the queue that CC names, want the publisher's own copy only", n)
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestNeverConnectedIsNotLost covers a broker that cannot be reached at first. Pages and /readyz
 // warn that dying messages are lost, and say what to check. Once dlo has been connected, they say
-// where letters wait, even after dlo is restarted. No password is shown.
+// where letters wait, even after a restart of dlo. No password is shown.
 func TestNeverConnectedIsNotLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -62,8 +62,8 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	says("/readyz", []string{"Broker main is not connected.", "its letters wait there"}, "dropped")
 }
 
-// TestTheVariableIsNamed checks that DLO_AMQP_URL is named as the setting to check if it supplies
-// the URL.
+// TestTheVariableIsNamed checks that dlo names DLO_AMQP_URL as the setting to check if this
+// variable supplies the URL.
 func TestTheVariableIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "amqp://127.0.0.1:1/", "")

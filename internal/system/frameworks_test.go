@@ -13,13 +13,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// frameworkError is a message in an error queue, as left there by a framework without a client
-// here. It has the framework's names of its source, which classify's tests contain in full.
+// frameworkError is a message as a framework leaves it in its error queue. No client of the
+// framework runs in this test. The message names its source in the framework's headers, which
+// classify's tests contain in full.
 type frameworkError struct {
 	name  string
-	inbox string // of the queue named %s
+	inbox string // the error queue of the queue named %s
 	p     amqp.Publishing
-	// reads are the headers that tell a consumer of the framework what it received. They must come
+	// reads are the headers that show a consumer of the framework what it received. They must come
 	// back unchanged, as must the content type, the type and the body.
 	reads []string
 }
@@ -54,16 +55,16 @@ var frameworkErrors = []frameworkError{
 	}}},
 }
 
-// rejectedOnly are messages whose framework records nothing about the failure: their consumer just
-// rejects them.
+// rejectedOnly are messages of frameworks that record nothing about the failure. Their consumers
+// just reject them.
 var rejectedOnly = []frameworkError{
 	{name: "Symfony Messenger", reads: []string{"type"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"type": `App\Message\Place`, "Content-Type": "application/json"}}},
 	{name: "Nameko", reads: []string{"nameko.call_id_stack"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"args":[17],"kwargs":{}}`), Headers: amqp.Table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}},
 	{name: "CloudEvents", reads: []string{"cloudEvents_type", "cloudEvents_id"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}},
 }
 
-// Letters of frameworks return to the queue that their framework names, and a consumer of the
-// framework can read them as before.
+// TestLettersOfFrameworksGoBack checks that letters of frameworks return to the queue that their
+// framework names, and that a consumer of the framework can read them as before.
 func TestLettersOfFrameworksGoBack(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

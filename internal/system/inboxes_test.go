@@ -12,9 +12,9 @@ import (
 )
 
 // TestErrorQueuesAsInboxes drains queues in which applications park failed messages, without
-// x-death. Letters of an inbox with a configured origin go back there, whatever their headers say.
-// If they are parked again, they are merged into their rows. They are dead when their retries are
-// used up. Without an origin they are held.
+// x-death. Letters of an inbox with a configured origin go back to that origin, whatever their
+// headers say. If they are parked again, they are merged into their rows. They are dead when their
+// retries are used up. Without an origin they are held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -31,8 +31,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of orders parks all but two permanently, as a framework would: with all headers,
-	// and without a death.
+	// The worker of orders permanently parks all but two messages, as a framework would: with all
+	// headers, and without a death.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	}
 }
 
-// TestInboxesThatCannotBeDrained checks that each shows the reason and the remedy, and that the
-// others are drained meanwhile.
+// TestInboxesThatCannotBeDrained checks that each such inbox shows the reason and the remedy, and
+// that the other inboxes are drained.
 func TestInboxesThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -66,8 +66,7 @@ func hits() []int {
 
 func soak() bool { return os.Getenv("DLO_SOAK") == "1" }
 
-// TestRandomKills kills dlo again and again while letters go in and out, some of them
-// byte-identical.
+// TestRandomKills kills dlo repeatedly while letters go in and out, some of them byte-identical.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -137,9 +136,10 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// TestASecondKillInTheFirstWindow kills dlo with a fetched window, and then with the next session's
-// first window committed but not acknowledged. A quorum queue returns that window behind the rest
-// of the first one, unless the session took all of it in one window.
+// TestASecondKillInTheFirstWindow kills dlo when it has fetched a window. It kills dlo again when
+// the next session has committed but not acknowledged its first window. A quorum queue returns the
+// second window behind the rest of the first one, unless the session took the whole first window at
+// once.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

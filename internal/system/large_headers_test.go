@@ -10,11 +10,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestALargeHeaderAmongGoodLetters sends a thousand letters, one of them with a header of 131,000
-// bytes, the most that a publisher can send. The letter's death makes its headers larger than a
-// frame. dlo is killed after the letter is fetched, committed, acknowledged and fenced. All letters
-// are stored once. All but that one are retried; that one is held because of its header, and sent
-// after an edit.
+// TestALargeHeaderAmongGoodLetters sends a thousand letters. One of them has a header of 131,000
+// bytes, which is the most that a publisher can send. The death of this letter makes its headers
+// larger than a frame. dlo is killed after the letter is fetched, committed, acknowledged and
+// fenced. All letters are stored once. All others are retried. The letter with the large header is
+// held because of its header, and sent after an edit.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -35,7 +35,7 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	a.publish(letters-5, letter(5))
 	a.work()
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters+1 })
-	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} { // of the first window
+	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} { // points in the first window
 		p.Start(crash)
 		p.Crashed(crash)
 	}

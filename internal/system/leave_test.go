@@ -39,9 +39,9 @@ func (a *adopting) everything() string {
 	return fmt.Sprint(all.Queues, all.Exchanges, all.Policies, all.Bindings)
 }
 
-// TestDloLeaves applies a policy, lets a letter die, stops dlo and lets it leave: not while the
-// letter waits for people, not while the dead letters of another queue would be lost. Then the
-// vhost is as it was before dlo came.
+// TestDloLeaves applies a policy, lets a letter die, stops dlo and lets it leave. dlo does not
+// leave while the letter waits for people, or while the dead letters of another queue would be
+// lost. After it has left, the vhost is as it was before dlo came.
 func TestDloLeaves(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -76,7 +76,7 @@ func TestDloLeaves(t *testing.T) {
 	if _, err := a.ch.QueueDelete("own", false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	// Somebody's dead letter waits in the inbox.
+	// A dead letter of another queue waits in the inbox.
 	if err := a.ch.PublishWithContext(t.Context(), "", "dlo.letters", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // TestAnInboxThatMayDeleteLettersIsLeftAlone covers a quorum queue of RabbitMQ 4.0 and later, which
 // has a delivery limit unless configured otherwise. Lost connections use up the limit. Such an
 // inbox is not drained until the configuration accepts it. dlo gives the reason and both remedies,
-// and drains its own inbox meanwhile. On 3.x there is no such limit.
+// and still drains its own inbox. On 3.x there is no such limit.
 func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -70,8 +70,9 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 
 // TestDlosOwnInboxWithADeliveryLimitIsLeftAlone covers a policy or operator policy of the site that
 // gives dlo's own inbox a delivery limit. The policy takes precedence over the argument of -1. Lost
-// connections would delete letters from the inbox (RabbitMQ 3.10.8, 4.0.5 and 4.3.6), so dlo takes
-// nothing from it, gives the reason, and continues once the remedy it prints has been applied.
+// connections would delete letters from the inbox (RabbitMQ 3.10.8, 4.0.5 and 4.3.6). dlo therefore
+// takes nothing from it, gives the reason, and continues once somebody has applied the remedy that
+// it prints.
 func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -138,8 +139,8 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 }
 
 // TestWhatALimitDeletesIsSaid covers an inbox whose delivery limit is accepted by the
-// configuration, and kills dlo until the broker has deleted letters. dlo reports beforehand that
-// deliveries run out, and afterwards how many letters are missing.
+// configuration. It kills dlo until the broker has deleted letters. dlo reports beforehand that few
+// deliveries are left, and afterwards how many letters are missing.
 func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

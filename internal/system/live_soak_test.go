@@ -18,8 +18,8 @@ const (
 )
 
 // TestPagesThatStayOpen keeps pages open for ten minutes while 2,000 letters die per second. The
-// pages request changes at most once a second. Their memory does not grow: after a forced
-// collection it differs by at most 10 % between the second and the tenth minute.
+// pages request changes at most once a second. The memory of the pages does not grow. After a
+// forced collection it differs by at most 10 % between the second and the tenth minute.
 func TestPagesThatStayOpen(t *testing.T) {
 	if !soak() {
 		t.Skip("ten minutes; DLO_SOAK=1")

@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheLogStaysQuiet makes letters die as fast as they can be published. Some have no queue, some
-// have a queue that rejects them, and some have a worker that rejects them repeatedly, each with a
-// different error and a page to a channel that accepts nothing. Consumers publish invalid
-// annotations, and connections are closed meanwhile. No log line may concern a single letter, and
-// none may be repeated endlessly.
+// TestTheLogStaysQuiet makes letters die as fast as they can be published. Some have no queue, and
+// some have a queue that rejects them. Some have a worker that rejects them repeatedly, each time
+// with a different error, and each error pages a channel that accepts nothing. At the same time
+// consumers publish invalid annotations, and connections are closed. No log line may concern a
+// single letter, and none may be repeated endlessly.
 func TestTheLogStaysQuiet(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

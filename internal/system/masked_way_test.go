@@ -51,8 +51,8 @@ func canaryPaid() string {
 	return string(protowire.AppendVarint(protowire.AppendTag(b, 5, protowire.VarintType), 1999))
 }
 
-// watchman inspects everything that dlo emits and reports the canary it contains, in any encoding
-// in which it may appear.
+// watchman inspects everything that dlo emits. It reports a canary in any encoding in which it may
+// appear.
 type watchman struct {
 	t *testing.T
 	n int
@@ -82,7 +82,7 @@ func betrayed(text string) (name string, at int) {
 		}
 		for skip := range 3 {
 			inner := base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), canary...))
-			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // without the characters that depend on the neighbours
+			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // without the characters that depend on the neighbouring bytes
 			if at := strings.Index(text, inner); at >= 0 {
 				return name, at
 			}
@@ -92,9 +92,9 @@ func betrayed(text string) (name string, at int) {
 }
 
 // TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value through
-// everything: they die, are read, indexed, edited in other fields, requeued, come back, are
+// everything. They die, are read, indexed, edited in other fields, requeued, come back, are
 // requeued again and exported. No canary may appear in anything that dlo emits. In its store,
-// canaries may appear only in what was received and sent. The worker gets all of them.
+// canaries may appear only in received and sent data. The worker gets all of them.
 func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -186,7 +186,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.look(when+", "+strings.Join(args, " "), out)
 		}
-		// Queries cannot find letters by masked values, but find them by the values beside these.
+		// Queries cannot find letters by masked values, but find them by the values next to the
+		// masked ones.
 		for _, q := range []string{
 			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"], canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*", "error:*canary*",
 			"body.note:*canary*", "header.authorization:*canary*",
@@ -204,8 +205,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	everywhere("dead")
 
-	// Edits of fields beside masked values, by patch and by the displayed JSON. Their copies come
-	// back; the letters are requeued in that state, and stay.
+	// Fields next to masked values are edited, by patch and by the displayed JSON. The edited
+	// copies come back. The letters are then requeued in that state, and do not come back again.
 	revise := func(kind string, request map[string]any) {
 		t.Helper()
 		request["reason"], request["requeue"] = "the order is another one", true
@@ -231,7 +232,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	settle("settled")
 	everywhere("settled")
 
-	// The worker got all of it twice, unchanged except for the edit.
+	// The worker got every letter twice, unchanged except for the edit.
 	mu.Lock()
 	for id, list := range came {
 		for _, text := range list {
@@ -296,8 +297,8 @@ func (p *child) stream(path string) func() string {
 	}
 }
 
-// noCanary checks every column of every table in the store. Only received data, edits and sent data
-// may, and do, contain masked values.
+// noCanary checks every column of every table in the store. Masked values must be in the columns
+// for received data, edits and sent data, and nowhere else.
 func (p *child) noCanary(s *watchman) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro")
@@ -309,7 +310,7 @@ func (p *child) noCanary(s *watchman) {
 	tables := 0
 	for _, table := range p.texts(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`) {
 		if table == "words" {
-			continue // its shadow tables and vocabulary are read instead
+			continue // the shadow tables and the vocabulary of this table are read instead
 		}
 		rows, err := db.Query(`SELECT * FROM "` + table + `"`)
 		if err != nil {

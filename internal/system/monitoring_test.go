@@ -36,7 +36,8 @@ var documented = map[string]string{
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
-// closed lists the possible values of labels that no external name can become, by metric and label.
+// closed lists the possible values of labels whose values never come from outside dlo, by metric
+// and label.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),
 	"dlo_readings_total reading":      stringsOf(deadletter.Readings),
@@ -97,7 +98,8 @@ func described(t *testing.T) (labels, help map[string]string) {
 	return labels, help
 }
 
-// The program, its documentation and this test list the same metrics with the same labels.
+// TestMetricsAreDocumented checks that the program, its documentation and this test list the same
+// metrics with the same labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	labels, help := described(t)
@@ -138,7 +140,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// question is an expression of PromQL, and where it stands.
+// question is a PromQL expression and the place where it is written.
 type question struct{ where, text string }
 
 var (
@@ -146,7 +148,7 @@ var (
 	promVariable = regexp.MustCompile(`^label_values\(([^{,]+(?:\{[^}]*\})?), *(\w+)\)$`)
 )
 
-// dashboardQuestions returns what the panels and the variables of the dashboard ask.
+// dashboardQuestions returns the expressions of the panels and variables of the dashboard.
 func dashboardQuestions(t *testing.T) []question {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "dashboard.json")
@@ -225,7 +227,7 @@ func dashboardQuestions(t *testing.T) []question {
 	return list
 }
 
-// manualQuestions returns the PromQL that README.md shows.
+// manualQuestions returns the PromQL expressions in README.md.
 func manualQuestions(t *testing.T) []question {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "README.md")
@@ -250,7 +252,7 @@ var (
 	labelClause = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) *\(([^)]*)\)`)
 )
 
-// mistakes says what a question asks for that the program does not have.
+// mistakes lists the metrics, labels and values in a question that the program does not have.
 func (q question) mistakes(labels map[string]string) (list []string) {
 	wrong := func(format string, args ...any) {
 		list = append(list, q.where+": "+fmt.Sprintf(format, args...)+" in "+q.text)
@@ -290,7 +292,8 @@ func (q question) mistakes(labels map[string]string) (list []string) {
 	return list
 }
 
-// Dashboard, alerts and manual ask only for metrics, labels and values that the program has.
+// TestMonitoringAsksForWhatThereIs checks that dashboard, alerts and manual use only metrics,
+// labels and values that the program has.
 func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	labels, _ := described(t)
@@ -352,7 +355,7 @@ func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	}
 }
 
-// What promtool has to say of the alerts, of their tests, and of every question as a recording
+// TestPromtool runs promtool on the alerts, on their tests, and on every question as a recording
 // rule.
 func TestPromtool(t *testing.T) {
 	t.Parallel()
@@ -378,8 +381,9 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// A dlo that took letters in, sent one back, got it back and told people says every metric, with
-// exactly the labels that are documented and values that are known.
+// TestMetricsOfARunningDlo runs a dlo that takes letters in, sends one back, gets it back and
+// notifies people. This dlo must report every metric, with exactly the documented labels and with
+// known values.
 func TestMetricsOfARunningDlo(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -36,7 +36,8 @@ func configured(t *testing.T, text string) config.Config {
 	return cfg
 }
 
-// TestANetworkAddressNeedsMore checks what dlo says when other machines could reach it.
+// TestANetworkAddressNeedsMore checks the errors for configurations that would let other machines
+// reach dlo without enough protection.
 func TestANetworkAddressNeedsMore(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "none")
@@ -138,10 +139,10 @@ func TestANetworkAddress(t *testing.T) {
 	}
 
 	again, anotherKey, another := certified(t)
-	if err := os.Rename(again, certificate); err != nil { // half of a renewal: the certificate before stays
+	if err := os.Rename(again, certificate); err != nil { // half of a renewal: dlo keeps the previous certificate
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // the files are looked at once a second
+	time.Sleep(1100 * time.Millisecond) // dlo checks the files once a second
 	if _, err := call(pool); err != nil {
 		t.Errorf("half of a renewal: %v", err)
 	}
@@ -157,8 +158,8 @@ func TestANetworkAddress(t *testing.T) {
 	}
 }
 
-// TestTokensOnTheCommandLine adds the first token to the file of a dlo that does not run, and works
-// with it, as docs/security.md says.
+// TestTokensOnTheCommandLine adds the first token to the file of a dlo that is not running. It then
+// works with this token, as docs/security.md says.
 func TestTokensOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away, nil)
@@ -215,7 +216,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	out, _ = run(0, admin, "token", "add", "ci", "--role", "reader", "--expires", "90d")
 	ci := strings.TrimSpace(out)
 	run(2, admin, "token", "add", "x", "--role", "reader", "--expires", "soon")
-	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // the admin has no reveal
+	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // the admin lacks the permission reveal
 	run(0, ci, "letters", "list")
 	if _, errs := run(1, ci, "token", "list"); !strings.Contains(errs, "token:ci may not see or change who may do what; that needs the role admin") {
 		t.Error(errs)
@@ -245,7 +246,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 }
 
 // TestTheFirstRun opens the link that a new dlo logs, chooses the password of the first user, and
-// signs in with it after a restart, which logs no link.
+// signs in with it after a restart. dlo logs no link at the restart.
 func TestTheFirstRun(t *testing.T) {
 	t.Parallel()
 	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
@@ -311,7 +312,7 @@ func TestTheFirstRun(t *testing.T) {
 	})
 }
 
-// TestTheAuditIsCopied checks that what was done until the stop is in the file.
+// TestTheAuditIsCopied checks that the file contains every act up to the stop of the server.
 func TestTheAuditIsCopied(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -324,7 +325,7 @@ func TestTheAuditIsCopied(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that nobody changes anything, and that pages are there.
+// TestReadOnly checks that nobody can change anything, and that pages can still be read.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away+"read_only: true\n", nil)

@@ -15,16 +15,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nightRules page when letters of payments die; everything else goes to the digest.
+// nightRules page when letters of payments die. All other letters go to the digest.
 const nightRules = `default: {retry: {delays: []}, dead: {severity: digest}}
 rules: [{name: payments, match: {queue: payments}, retry: {delays: []}, dead: {severity: page, notify: [pager]}}]
 requeue: {watch: 2s}
 digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 `
 
-// TestANightIsSettledFromTheDigest shows the purpose of the digest. Of everything that died in a
-// night only payments paged, and all of it is settled by following the digest's links and pressing
-// the buttons there.
+// TestANightIsSettledFromTheDigest shows the purpose of the digest. Of all the letters that died in
+// a night, only those of payments paged. A person settles all letters by following the digest's
+// links and pressing the buttons on the linked pages.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -39,7 +39,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	p.Start("")
 	p.Draining()
 
-	press := func(button string) string { // a button of the group, and then one of the plan, if it leads there
+	press := func(button string) string { // a button of the group, and then one of the plan if the first leads to a plan
 		return `document.querySelector('[data-peek-source] ` + button + `').click()`
 	}
 	then := map[string]string{

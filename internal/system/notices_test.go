@@ -23,7 +23,7 @@ type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	told   []heard
-	status int // of its responses; 0 = 204
+	status int // status of its responses; 0 = 204
 }
 
 type heard struct {
@@ -52,7 +52,7 @@ type heard struct {
 	} `json:"data"`
 }
 
-// groups returns the groups that a message names.
+// groups returns the names of the groups in a message.
 func (h *heard) groups() (names []string) {
 	for _, l := range h.Data.Lines {
 		names = append(names, l.Group)
@@ -94,7 +94,7 @@ func (r *receiver) answer(status int) {
 	r.status = status
 }
 
-// rings waits until a problem with says in its title has been received.
+// rings waits until the receiver has received a problem whose title contains says.
 func (r *receiver) rings(t *testing.T, says string) {
 	t.Helper()
 	eventually(t, "the pager rings", func() bool {
@@ -162,8 +162,9 @@ func (r *receiver) telling(t *testing.T, severity string) string {
 }
 
 // TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and sending
-// them, and between sending them and recording that. Each cause is reported in one incident, which
-// is opened once, whatever is sent twice. Each kill causes at most one message to be sent twice.
+// them, and between sending them and recording that they were sent. Each cause is reported in one
+// incident. The incident is opened once, even if messages are sent twice. Each kill causes at most
+// one message to be sent twice.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -216,8 +217,8 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 }
 
 // TestOneBadDeployIsOnePage covers a deploy that breaks ten queues at the same time. The pager
-// rings once, the webhook receives all ten causes in that one incident, and machines receive the
-// operation that ends it.
+// rings once, the webhook receives all ten causes in one incident, and machines receive the
+// operation that ends the incident.
 func TestOneBadDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -230,7 +231,7 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
 		t.Fatal(code, body)
 	}
-	p.Kill9() // so that all of them arrive together
+	p.Kill9() // so that all letters arrive together
 	for i := range queues {
 		a := newAudit(t, amqpURL, fmt.Sprintf("shop-%d", i), nil)
 		a.header = amqp.Table{"x-error-message": "the price is missing"}
@@ -263,8 +264,9 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 }
 
 // TestAReceiverThatIsDownLosesNothing checks that notices are kept while their receiver rejects
-// them. Everything else continues meanwhile, and every page reports the problem. The notices are
-// delivered when the receiver is back, including what a person settles, in order.
+// them. In this time everything else continues, and every page reports the problem. When the
+// receiver is back, the notices are delivered in order, including those about letters that a person
+// settled.
 func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAQueueThatIsOnlyObserved lets letters of an observed queue die. dlo takes them in and groups
-// them, says what its rules would have done, sends nothing, not even by hand, and tells nobody.
-// After the mode has ended, nothing starts for these letters, a person can requeue them, and new
-// letters are retried.
+// TestAQueueThatIsOnlyObserved lets letters of an observed queue die. dlo takes them in, groups
+// them and shows what its rules would have done. It notifies nobody and sends nothing, even if a
+// person asks. After the mode has ended, nothing starts for these letters, a person can requeue
+// them, and new letters are retried.
 func TestAQueueThatIsOnlyObserved(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

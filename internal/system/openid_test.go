@@ -22,8 +22,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// provider is a provider of OpenID Connect for tests. Who signs in is the person of the login_hint,
-// with the groups after a slash.
+// provider is a provider of OpenID Connect for tests. It signs in the person whom the login_hint
+// names. The groups of the person follow a slash.
 type provider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -86,7 +86,7 @@ func newProvider(t *testing.T) *provider {
 // signed returns claims as a JSON Web Token.
 func (p *provider) signed(claims map[string]any) string {
 	encode := func(v any) string {
-		text, _ := json.Marshal(v) // texts and numbers always encode
+		text, _ := json.Marshal(v) // encoding texts and numbers never fails
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	text := encode(map[string]string{"alg": "RS256", "kid": "1", "typ": "JWT"}) + "." + encode(claims)
@@ -103,7 +103,7 @@ func answerJSON(rw http.ResponseWriter, v any) {
 	json.NewEncoder(rw).Encode(v)
 }
 
-// signIn signs a person in as a browser does, and returns the cookies of the session.
+// signIn signs a person in as a browser does, and returns the session cookies.
 func (p *provider) signIn(t *testing.T, to *proxied, who string) []*http.Cookie {
 	t.Helper()
 	p.mu.Lock()
@@ -168,7 +168,7 @@ func TestBehindApacheWithOpenIDConnect(t *testing.T) {
 	p.want(200, "GET", "/account", "eve/payments,others", nil, "eve", "operator")
 }
 
-// startApache starts Apache with modules and a part of its configuration.
+// startApache starts Apache with modules and with text as a part of its configuration.
 func startApache(p *proxied, text, dir string, modules ...string) {
 	p.t.Helper()
 	load := ""
@@ -180,7 +180,7 @@ func startApache(p *proxied, text, dir string, modules ...string) {
 	}
 	main := filepath.Join(dir, "apache.conf")
 	writeFile(p.t, main, fmt.Sprintf("ServerRoot %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nListen 127.0.0.1:%d\nServerName dlo.example.com\nUser nobody\nGroup nogroup\n%s%s", dir, dir, dir, p.port, load, text))
-	for _, path := range []string{dir, filepath.Dir(dir)} { // its workers are nobody
+	for _, path := range []string{dir, filepath.Dir(dir)} { // Apache's workers run as the user nobody
 		if err := os.Chmod(path, 0o755); err != nil {
 			p.t.Fatal(err)
 		}

@@ -46,9 +46,10 @@ func order(tier string, n int) string {
 
 const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string tier = 1; uint64 number = 2; }`
 
-// TestOperationOnAQuery is the story of a bad deploy: an operation by type, time and a decoded
-// field, and a canary that stops because the worker is still broken. After the fix all letters are
-// sent once, through five kills midway. The verdict is reliable, as checked by the audit.
+// TestOperationOnAQuery is the story of a bad deploy. A person starts an operation that selects
+// letters by type, time and a decoded field. Its canary stops it because the worker is still
+// broken. After the fix all letters are sent once, through five kills midway. The audit checks the
+// verdict.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -86,7 +87,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d %s", code, plan)
 	}
 
-	// The worker is still broken: only the canary is sent.
+	// The worker is still broken, so only the canary is sent.
 	code, body := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": q, "hold": "0s", "canary": 5, "canary_wait": "10s", "rate": 2000 + letters/60})
 	if code != 202 {
 		t.Fatalf("%d %s", code, body)
@@ -100,7 +101,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
-	// After the fix the operation continues, and dlo is killed five times meanwhile.
+	// After the fix the operation continues while dlo is killed five times.
 	a.mu.Lock()
 	broken = false
 	a.mu.Unlock()

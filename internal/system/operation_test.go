@@ -55,7 +55,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestTheCommandLine uses the client commands against a running server as a new user would.
+// TestTheCommandLine uses the client commands on a running server as a new user would.
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -45,7 +45,7 @@ func smallest(t *testing.T) []rightOf {
 	return rights
 }
 
-// grant gives a user rights, but for one.
+// grant gives a user all rights except the one with the index but.
 func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, but int) {
 	t.Helper()
 	of := map[string][]string{}
@@ -58,12 +58,12 @@ func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightO
 	node.Grant(t, vhost, user, expression("configure"), expression("write"), expression("read"))
 }
 
-// plain is an expression as dlo names its queues.
+// plain returns an expression as dlo writes it for its queues.
 func plain(expression string) string {
 	return strings.NewReplacer(`\..*`, ".*", `\.`, ".").Replace(expression)
 }
 
-// checked is what dlo config check --broker prints.
+// checked returns the output of dlo config check --broker.
 func (p *child) checked(management string, code int) string {
 	p.t.Helper()
 	var out, errs strings.Builder
@@ -75,9 +75,10 @@ func (p *child) checked(management string, code int) string {
 	return out.String()
 }
 
-// TestTheSmallestUser has a user with the rights that docs/permissions.md calls the smallest, where
-// somebody else has declared the queues of dlo. Everything works: letters are taken in, wait in the
-// broker, and come back, and consumers are heard. With any right less, config check names it.
+// TestTheSmallestUser runs dlo with the user that docs/permissions.md calls the smallest. Somebody
+// else has declared the queues of dlo. Everything works: letters are taken in, wait in the broker
+// and come back, and annotations of consumers are received. If any right is missing, config check
+// names it.
 func TestTheSmallestUser(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -14,10 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestThePolicyOfTheDocuments runs the commands that protect queues, one document after the other,
-// beside a policy for all queues such as sites have. None undoes another, and the check at their
-// end confirms that the queues are protected. The policy for dlo's queues exempts them from the one
-// for all queues.
+// TestThePolicyOfTheDocuments runs the commands that protect queues, one document after the other.
+// The site also has a policy for all queues, as real sites do. No command undoes the effect of
+// another, and the check at the end of each document confirms that the queues are protected. The
+// policy for dlo's queues exempts them from the policy for all queues.
 func TestThePolicyOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -78,8 +78,8 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 }
 
 // commandsOf returns the commands for rabbitmqctl, dlo and curl in a section of a document, in
-// order. If section is "", it returns only the rabbitmqctl commands that protect queues, from all
-// sections.
+// order. If section is "", it returns the rabbitmqctl commands that protect queues, from all
+// sections, and no others.
 func commandsOf(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + document)
@@ -121,7 +121,7 @@ func rabbitmqctl(t *testing.T, node *testenv.Node, vhost, command string) string
 	args := words(command)[1:]
 	var out string
 	var err error
-	within(t, time.Minute, command, func() bool { // a node serves clients shortly before rabbitmqctl knows
+	within(t, time.Minute, command, func() bool { // a node serves clients shortly before rabbitmqctl recognises that
 		out, err = node.Ctl(append([]string{args[0], "-p", vhost}, args[1:]...)...)
 		return !strings.Contains(out, "requires the 'rabbit' app to be running")
 	})

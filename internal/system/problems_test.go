@@ -13,8 +13,8 @@ import (
 )
 
 // TestAPolicyOfTheSiteIsPaged sets a policy for all queues, as sites do, that deletes letters from
-// dlo's inbox. /readyz, each page, the metric and the pager report it, with the command that cures
-// it.
+// dlo's inbox. /readyz, each page, the metric and the pager report the policy, with the command
+// that cures it.
 func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -35,7 +35,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.letters", nil, &queue)
 		return err == nil && queue.Effective["max-length"] != nil
 	})
-	p.Stop() // so that dlo checks now and not in a minute
+	p.Stop() // the restart makes dlo check now and not in a minute
 	p.Start("")
 	const cure = `rabbitmqctl set_policy -p '`
 	eventually(t, "/readyz says it", func() bool {

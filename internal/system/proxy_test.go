@@ -37,7 +37,7 @@ type proxied struct {
 	dlo    *serving
 	port   int
 	client *http.Client
-	base   string                            // below which dlo is; "" = at the root
+	base   string                            // path below which dlo is served; "" = at the root
 	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
 }
 
@@ -91,8 +91,8 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// authService stands for oauth2-proxy: a cookie says who has signed in, and the groups follow a
-// slash.
+// authService stands for oauth2-proxy. A cookie names the person who has signed in, and the groups
+// follow a slash.
 func authService(t *testing.T) (port string) {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,14 +114,14 @@ func authService(t *testing.T) (port string) {
 	return u.Port()
 }
 
-// behind starts dlo, and a proxy with the file of docs/examples/proxies in which names, ports and
-// files are replaced.
+// behind starts dlo and a proxy. The proxy uses the file of docs/examples/proxies with its names,
+// ports and files replaced.
 func behind(t *testing.T, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
 	return below(t, "", file, start)
 }
 
-// below is behind for a dlo below a path.
+// below does the same as behind for a dlo that is served below a path.
 func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -161,8 +161,8 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 	}
 }
 
-// try sends a request through the proxy. who has signed in, unless it is "". headers alternates
-// between names and values.
+// try sends a request through the proxy. If who is not "", this person has signed in. headers
+// alternates between names and values.
 func (p *proxied) try(method, path, who string, headers ...string) (*http.Response, string, error) {
 	p.t.Helper()
 	var body io.Reader
@@ -230,7 +230,7 @@ func (p *proxied) checkPages() {
 	}
 }
 
-// check lives with the proxy as people and programs do, and as people who lie.
+// check uses the proxy as people and programs do, and as people who forge headers.
 func (p *proxied) check() {
 	p.t.Helper()
 	secret, err := tokenIn(p)
@@ -256,7 +256,7 @@ func (p *proxied) check() {
 	p.want(401, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer dlo_wrong"}, "the token is not valid")
 	p.want(200, "GET", "/api/v1/events", "", []string{"Authorization", "Bearer " + secret})
 
-	// Whoever reaches dlo itself needs the secret.
+	// A request that reaches dlo without the proxy needs the secret.
 	r, err := http.NewRequest("GET", p.dlo.url+"/letters", nil)
 	if err != nil {
 		p.t.Fatal(err)
@@ -318,8 +318,8 @@ func startNginx(p *proxied, text, dir string) {
 	testenv.Daemon(p.t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
 }
 
-// TestABrowserBehindNginx lives with the proxy in a real browser, over TLS: the pages, a form, and
-// the stream of events, whose first bytes arrive before it ends.
+// TestABrowserBehindNginx uses the proxy with a real browser, over TLS. It covers the pages, a
+// form, and the stream of events, whose first bytes must arrive before the stream ends.
 func TestABrowserBehindNginx(t *testing.T) {
 	t.Parallel()
 	p := behind(t, "nginx.conf", startNginx)
@@ -383,7 +383,7 @@ func startApacheWithPasswords(p *proxied, text, dir string) {
 	}
 	users := filepath.Join(dir, "htpasswd")
 	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\n", hash, hash))
-	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers are nobody
+	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers run as the user nobody
 		p.t.Fatal(err)
 	}
 	startApache(p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic")

@@ -42,9 +42,9 @@ func (p *child) finds(query string) int {
 }
 
 // TestABrokerIsRenamed renames a broker in the configuration while letters wait. dlo reports that
-// nobody sends them, and nothing promises otherwise. The line shown in the cure takes them over,
-// along with the letters received meanwhile. Each arrives once, and their common cause is one
-// group.
+// nobody sends these letters, and no page promises otherwise. The line that the cure shows takes
+// them over, along with the letters that were received under the new name. Each letter arrives
+// once, and their common cause is one group.
 func TestABrokerIsRenamed(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -130,8 +130,8 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
 }
 
-// TestABrokerIsRenamedAfterAKill checks that an open window belongs to the broker under each of its
-// names, so that nothing is stored twice.
+// TestABrokerIsRenamedAfterAKill checks that an open window belongs to its broker under each of the
+// broker's names, so that nothing is stored twice.
 func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -150,7 +150,7 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
 	p.Crashed("the crash")
 	p.Configure(as("name: prod, was: [main]"))
-	p.Start("requeue: publishing=2") // this may come before it has decided the window
+	p.Start("requeue: publishing=2") // the crash may come before this dlo has decided the window
 	p.Crashed("the second crash")
 	p.Configure(as("name: live, was: [prod, main]"))
 	p.Start("")

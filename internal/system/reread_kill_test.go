@@ -70,7 +70,7 @@ func rejectedFrom(queue string) deadletter.Table {
 	}
 }
 
-// recounts recompute numbers that the store keeps about its letters. Each query returns the
+// recounts compute again the numbers that the store keeps about its letters. Each query returns the
 // differences.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
@@ -86,8 +86,8 @@ var recounts = map[string]string{
 }
 
 // TestReadingAgainSurvivesKills uploads the schema of a previously unknown type, so that many
-// letters are read again, and kills dlo meanwhile at both named points and at random. In the end
-// each letter has been read, and this was recorded once.
+// letters are read again. During that time it kills dlo at both named points and at random. In the
+// end each letter has been read, and its reading was recorded once.
 func TestReadingAgainSurvivesKills(t *testing.T) {
 	t.Parallel()
 	letters, kills := 10_000, 6
@@ -123,8 +123,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// Letters being read when dlo died. If this happens to a letter three times, it is left
-	// alone, because it may be the cause.
+	// held counts how often each letter was being read when dlo died. After three times dlo leaves
+	// a letter alone, because the letter may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {
@@ -179,7 +179,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	suspects := 0
 	for _, times := range held {
 		if times >= deadletter.MaxCrashes {
-			suspects++ // by coincidence, because kills are random
+			suspects++ // by coincidence, because the kills are random
 		}
 	}
 	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {

@@ -73,7 +73,7 @@ func (r *restoring) note() string {
 	return found[0]
 }
 
-// still checks that no letter arrives for a while.
+// still checks that the number of copies does not change for a while.
 func (r *restoring) still(copies int) {
 	r.t.Helper()
 	defer waited(r.t, "nothing is sent")()
@@ -104,11 +104,11 @@ func (r *restoring) forget() {
 	}
 }
 
-// TestARestoredStore copies a store's file, sends 300 letters, and restores the copy. None of them
-// is sent again automatically, whether the note beside the store or the mark in the broker proves
-// the restore. dlo reports what is missing, and a letter that people release arrives under the
-// token of its first copy. If both proofs are gone, letters wait until people say that the store is
-// current. If only the mark is gone, the broker has been replaced, and dlo continues.
+// TestARestoredStore copies a store's file, sends 300 letters, and restores the copy. None of the
+// letters is sent again automatically, whether the note beside the store or the mark in the broker
+// proves the restore. dlo reports how much is missing. A letter that people release arrives under
+// the token of its first copy. If both proofs are gone, letters wait until people say that the
+// store is current. If only the mark is gone, the broker has been replaced, and dlo continues.
 func TestARestoredStore(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -185,7 +185,8 @@ func TestARestoredStore(t *testing.T) {
 	if op := r.over(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
-	// The first letter was requeued when the copy was made, so it now gets another attempt.
+	// The first letter had already been requeued when the copy of the store was made, so it now
+	// gets another attempt.
 	eventually(t, "they arrive once more", func() bool { return a.copies() == sent+1+before })
 	if n := a.acceptedLetters(); n != tokens+1 {
 		t.Errorf("%d letters went under another token than their first copy", n-tokens-1)
@@ -210,7 +211,7 @@ func TestARestoredStore(t *testing.T) {
 	eventually(t, "more wait", func() bool { return r.finds("state:scheduled") == 5 })
 	r.still(copies)
 	r.Stop()
-	r.Start("") // the question is asked again
+	r.Start("") // dlo asks the question again
 	r.problem(deadletter.ProblemStoreUnproved)
 	if code, body := r.post("/api/v1/store/accept", nil); code != http.StatusNoContent {
 		t.Errorf("%d %s", code, body)

@@ -14,8 +14,8 @@ import (
 )
 
 // TestAMissingRightIsSaid covers a user with the obvious rights ^dlo\., who may not publish to
-// other queues. Its letters wait and are not held. /readyz, the page and the pager name the right
-// and the command that grants it; afterwards everything continues automatically.
+// other queues. Letters to other queues wait and are not held. /readyz, the page and the pager name
+// the right and the command that grants it. After the grant, everything continues automatically.
 func TestAMissingRightIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

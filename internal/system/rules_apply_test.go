@@ -9,7 +9,7 @@ import (
 )
 
 // TestRulesAreAppliedToLettersThatWait reloads the rules while letters wait on a real broker. A dry
-// run reports exactly what applying them then does, and a second run has nothing left to do.
+// run reports exactly the changes that applying the rules then makes. A second run changes nothing.
 func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -17,8 +17,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The product's scenarios about operations, scaled down and run on a real broker. The scenario with
-// a whole flood, a broken worker and five kills is TestOperationOnAQuery.
+// These tests are the product's scenarios about operations, scaled down and run on a real broker.
+// TestOperationOnAQuery is the scenario with a whole flood, a broken worker and five kills.
 
 // rejecting is a configuration in which letters are dead immediately.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
@@ -41,8 +41,8 @@ func (p *child) startOperation(request map[string]any) string {
 	return op.ID
 }
 
-// Scenario 1: a flood from one bad deploy is one group and one page, in bounded memory, while pages
-// keep responding.
+// TestAFloodIsOneGroup is scenario 1: a flood from one bad deploy is one group and one page, in
+// bounded memory, while pages keep responding.
 func TestAFloodIsOneGroup(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -74,7 +74,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 	<-done
 	stored := 0
-	for stored < letters { // however slow the machine is, as long as there is progress
+	for stored < letters { // however long the machine needs, as long as there is progress
 		before := stored
 		eventually(t, "more letters are dead", func() bool { stored = p.letters("dead"); return stored > before })
 	}
@@ -102,8 +102,8 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 }
 
-// Scenario 4: an event dies in two of three queues. The two letters refer to each other, and a
-// requeue affects the chosen queue only.
+// TestAFanOutThatDiedInTwoQueues is scenario 4: an event dies in two of three queues. The two
+// letters refer to each other, and a requeue affects the chosen queue only.
 func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -149,8 +149,8 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	}
 }
 
-// Scenario 5: the origin queue is deleted midway. Its letters are held without a target, the rest
-// is sent, and a redirect sends the held ones elsewhere.
+// TestAQueueIsDeletedInTheMiddle is scenario 5: the origin queue is deleted midway. The letters
+// that were not sent before are held without a target, and a redirect sends them elsewhere.
 func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -195,8 +195,8 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Scenario 9: two people and the scheduler act on the same letters concurrently. Each letter is
-// sent once, and those who came later learn who was first.
+// TestTwoPeopleAndTheScheduler is scenario 9: two people and the scheduler act on the same letters
+// concurrently. Each letter is sent once, and whoever came later learns who was first.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

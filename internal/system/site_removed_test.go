@@ -18,9 +18,9 @@ import (
 
 // TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues with the documented commands,
 // lets it work, and removes it with the commands of docs/operations.md. Everything that belongs to
-// the site is byte for byte the same before, meanwhile and afterwards, except for what the
-// documented commands change. The site's consumers keep working all the time, and the fate of each
-// message is known.
+// the site stays byte for byte the same before, during and after the use of dlo, except for what
+// the documented commands change. The site's consumers keep working all the time, and the fate of
+// each message is known.
 func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -88,14 +88,14 @@ func (s *site) add() time.Time {
 	}
 	own, done := 0, map[string]bool{}
 	for _, command := range append(commandsOf(s.t, "README.md", ""), commandsOf(s.t, "docs/quickstart.md", "")...) {
-		if done[command] { // in both documents, and each rabbitmqctl is a separate Erlang VM
+		if done[command] { // it is in both documents, and each rabbitmqctl starts its own Erlang VM
 			continue
 		}
 		done[command] = true
 		switch {
 		case strings.Contains(command, " dlo-own "):
 			own++
-		case strings.Contains(command, "set_policy"): // the keys of the policy for all queues go into this one as well
+		case strings.Contains(command, "set_policy"): // this policy also gets the keys of the policy for all queues
 			command = strings.NewReplacer("(orders|emails)", "("+strings.Join(names, "|")+")", `{"dead`, "{"+siteLimit+`,"dead`).Replace(command)
 			if !strings.Contains(command, "events") || !strings.Contains(command, siteLimit) {
 				s.t.Fatal(command)
@@ -116,8 +116,8 @@ func (s *site) add() time.Time {
 	return time.Now()
 }
 
-// isAsBefore compares everything that is not dlo's with its state before dlo was added. Protected
-// queues differ only by their policy.
+// isAsBefore compares everything that does not belong to dlo with its state before dlo was added.
+// Protected queues differ only by their policy.
 func (s *site) isAsBefore(before map[string][]string) {
 	s.t.Helper()
 	plain := strings.NewReplacer(`"policy":"dlo"`, `"policy":"catch-all"`, `"dead-letter-exchange":"dlo.dlx",`, "")
@@ -143,8 +143,8 @@ func (s *site) isAsBefore(before map[string][]string) {
 	})
 }
 
-// becomes waits until the broker shows the site's original state. The broker's figures are seconds
-// old.
+// becomes waits until the broker shows the site's original state. The figures of the broker lag
+// some seconds behind.
 func (s *site) becomes(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""
@@ -190,7 +190,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			}
 		case command == "rabbitmqctl list_queues name messages":
 			p.Stop()
-			p.Configure(s.configuration("dlo.letters")) // without the site's own inbox
+			p.Configure(s.configuration("dlo.letters")) // the site's own inbox is not in this configuration
 			p.Start("")
 			eventually(s.t, "the operator policy is told, which no policy displaces", func() bool {
 				_, body := p.get("/readyz")
@@ -212,7 +212,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			exchanges = strings.Fields(rabbitmqctl(s.t, s.node, s.vhost, command))
 		case args[1] == "delete_queue":
 			rabbitmqctl(s.t, s.node, s.vhost, strings.Replace(command, "dlo.letters", queues[0], 1))
-			for _, queue := range queues[1:] { // the same, without a separate Erlang VM for each
+			for _, queue := range queues[1:] { // the same without starting an Erlang VM for each queue
 				if err := s.node.API(http.MethodDelete, "/api/queues/"+url.PathEscape(s.vhost)+"/"+url.PathEscape(queue), nil, nil); err != nil {
 					s.t.Error(err)
 				}
@@ -237,9 +237,9 @@ func (s *site) remove(p *child) (removed time.Time) {
 	return removed
 }
 
-// accounts checks what became of each message: its publisher was notified, a consumer accepted it,
-// it is in a queue, it is in the store, or the site's rules let the broker drop it while dlo was
-// not asked to catch it.
+// accounts checks the fate of each message. Its publisher was notified, a consumer accepted it, it
+// is in a queue, or it is in the store. Otherwise the site's rules must have let the broker drop it
+// while dlo was not asked to catch it.
 func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Helper()
 	var backlog int
@@ -262,7 +262,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	counts, caught := map[string]int{}, map[string]int{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const asking = 2 * time.Second // time the broker may take to apply a policy to all queues
+	const asking = 2 * time.Second // how long the broker may take to apply a policy to all queues
 	for body, f := range s.messages {
 		q := f.queue
 		if stored[body] {
@@ -307,7 +307,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Logf("%d messages: %v", len(s.messages), counts)
 }
 
-// unsettled returns the number of messages in a queue or held by its consumer.
+// unsettled returns the number of messages that are in a queue or that its consumer holds.
 func (s *site) unsettled(queue string) int {
 	s.t.Helper()
 	var shown struct{ Messages int }

@@ -22,7 +22,7 @@ type siteQueue struct {
 	name      string
 	args      amqp.Table
 	protected bool // dlo's policy applies to it
-	drops     bool // the queue's own rules drop messages, with or without dlo
+	drops     bool // the site's own rules drop its messages, with or without dlo
 	published bool
 	work      func(s *site, d *amqp.Delivery) verdict // nil = no consumer
 }
@@ -35,7 +35,8 @@ const (
 	again
 )
 
-// faulty rejects every fifth message, and half of those that dlo sends again.
+// faulty rejects every fifth message. When dlo sends these messages again, faulty rejects half of
+// them.
 func faulty(_ *site, d *amqp.Delivery) verdict {
 	if n := numberOf(d); n%5 == 0 && (d.Headers[deadletter.HeaderAttempt] == nil || n%2 == 0) {
 		return rejected
@@ -43,7 +44,8 @@ func faulty(_ *site, d *amqp.Delivery) verdict {
 	return accepted
 }
 
-// crashing returns every fifth message to the queue until its delivery limit ends that.
+// crashing returns every fifth message to the queue until the queue's delivery limit removes the
+// message.
 func crashing(_ *site, d *amqp.Delivery) verdict {
 	if numberOf(d)%5 == 0 && d.Headers[deadletter.HeaderAttempt] == nil {
 		return again
@@ -109,7 +111,7 @@ func siteQueues() []*siteQueue {
 		{name: "events.b", protected: true, published: true, work: faulty},
 
 		{name: "pay", args: amqp.Table{"x-dead-letter-exchange": "site.dlx", "x-dead-letter-routing-key": "pay.dead"}, published: true, work: faulty},
-		{name: "pay.dead"}, // a further inbox of dlo
+		{name: "pay.dead"}, // another inbox of dlo
 		{name: "bill", args: quorum(nil), published: true, work: faulty},
 		{name: "bill.dead", args: quorum(nil)},
 		{name: "mail", args: amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail.retry"}, published: true, work: patiently("mail.retry", "mail.failed")},
@@ -139,17 +141,17 @@ type site struct {
 	conn   *amqp.Connection
 	queues []*siteQueue
 
-	parking sync.Mutex // for the channel of consumers that park
+	parking sync.Mutex // protects the channel of consumers that park messages
 	parked  *amqp.Channel
 
 	mu       sync.Mutex
-	messages map[string]*fate // by body, which is queue and number
+	messages map[string]*fate // by body, which consists of queue and number
 	handled  map[string]int   // deliveries by queue
 	ended    []string         // consumers that ended before the test stopped them
 	leaving  bool
 }
 
-// fate is what became of one of the site's messages.
+// fate is what happened to one of the site's messages.
 type fate struct {
 	queue     *siteQueue
 	published time.Time
@@ -346,7 +348,7 @@ func (s *site) publish(ctx context.Context) (done func()) {
 }
 
 // works waits until every consumer has handled the given number of further messages. It returns the
-// total rate per second meanwhile.
+// total rate per second during this time.
 func (s *site) works(more int) float64 {
 	s.t.Helper()
 	counts := func() map[string]int {
@@ -385,7 +387,7 @@ func ofDLO(name any) bool {
 }
 
 // definitions returns everything that the management API exports for the vhost, and what it shows
-// about queues and consumers. With mine it excludes what belongs to dlo.
+// about queues and consumers. If mine is true, definitions excludes everything that belongs to dlo.
 func (s *site) definitions(mine bool) map[string][]string {
 	s.t.Helper()
 	var exported map[string]any
@@ -426,11 +428,12 @@ func (s *site) definitions(mine bool) map[string][]string {
 }
 
 const (
-	leaveIdle = 10 * time.Second // a queue without messages for so long is empty: unacknowledged ones take a while to return
+	leaveIdle = 10 * time.Second // a queue that delivers nothing for so long is empty; unacknowledged messages take a while to return
 	leaveWait = time.Minute
 )
 
-// publishedTo returns the number of messages that were published to a queue and that it accepted.
+// publishedTo returns the number of messages that were published to a queue and that the queue
+// accepted.
 func (s *site) publishedTo(queue string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reader is a person who uses the pages: what they press, what they wait for, and whether every
-// page on the way is sound.
+// reader is a person who uses the pages. It records what the person presses and waits for, and
+// whether every page on the way is sound.
 type reader struct {
 	t            *testing.T
 	tab          *testenv.Tab
@@ -33,7 +33,8 @@ func (r *reader) on(expression string) {
 	shows(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
 }
 
-// comes is like on for a page that changes on its own: without its script a person would reload it.
+// comes is like on for a page that changes automatically. Without its script, a person would reload
+// the page.
 func (r *reader) comes(expression string) {
 	r.t.Helper()
 	if r.script {
@@ -63,8 +64,8 @@ func (r *reader) says(texts ...string) {
 	}
 }
 
-// press presses what a finger would hit: a visible element or its label, with nothing in front of
-// it.
+// press presses the element that a finger would hit: a visible element or its label, with nothing
+// in front of it.
 func (r *reader) press(selector string) {
 	r.t.Helper()
 	r.on(fmt.Sprintf(`(x => {
@@ -82,9 +83,9 @@ func (r *reader) fill(selector, text string) {
 	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
 }
 
-// sound checks the page as it is: nothing on the console, nothing blocked by the content security
-// policy, nothing wider than the screen and, once per name, no faults found by axe, in light or
-// dark mode.
+// sound checks the current page. Nothing may be on the console, blocked by the content security
+// policy, or wider than the screen. Once for each name, axe must find no faults, in light and dark
+// mode.
 func (r *reader) sound(name string) {
 	r.t.Helper()
 	if !r.is(`document.documentElement.scrollWidth <= innerWidth`) {
@@ -100,7 +101,7 @@ func (r *reader) sound(name string) {
 	}
 	if !r.checked[name] {
 		r.checked[name] = true
-		r.tab.JavaScript(true) // axe-core waits using promises; the page's scripts were not loaded
+		r.tab.JavaScript(true) // axe-core waits with promises, which need JavaScript; the page's scripts were not loaded
 		for _, dark := range []bool{true, false} {
 			r.tab.DarkScheme(dark)
 			r.on(`document.getAnimations().length == 0`) // colours change gradually
@@ -125,8 +126,9 @@ func (r *reader) picture(name string) {
 	}
 }
 
-// TestTheStory does in a browser what a person does after a fix, from the query to the verdict, and
-// a discard with its undo. It repeats that without JavaScript and on a phone.
+// TestTheStory does in a browser what a person does after a fix, from the query to the verdict. It
+// also discards letters and undoes the discard. It repeats all of this without JavaScript and on a
+// phone.
 func TestTheStory(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -151,8 +153,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Start("")
 	p.Draining()
 
-	// 125 letters of email and 120 of sms. 115 of the former concern the template, and the fix does
-	// not help the newest two of these.
+	// There are 125 letters of email and 120 of sms. 115 letters of email concern the template. The
+	// fix does not help two of the newest of these.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }
@@ -182,7 +184,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.picture("overview")
 	r.sound("overview")
 
-	// The query: dead letters of one queue that contain a word.
+	// The query selects the dead letters of one queue that contain a word.
 	r.press(`.tiles a`) // the tile for dead letters
 	r.says("245 match")
 	r.sound("letters")
@@ -200,7 +202,7 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("the query is %q", query)
 	}
 
-	// The selection: the page, all matching letters, or all but the newest. Without the script
+	// The selection is the page, all matching letters, or all but the newest. Without the script
 	// there is only a box for all matching letters, and no way to exclude one.
 	letters, choose := 114, func(verb string, all int) {
 		t.Helper()
@@ -228,7 +230,7 @@ func story(t *testing.T, script bool, width int64) {
 		r.fill(`#confirm-wait`, wait)
 		r.fill(`#confirm-rate`, rate)
 	}
-	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // it lags some seconds
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // the API lags some seconds
 		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
@@ -236,7 +238,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
 
-	// A mistake comes back in its field, and nothing has started.
+	// A mistake is shown in its field, and nothing has started.
 	pace("0", "1s", "fast")
 	r.press(`[data-confirm-btn]`)
 	r.says("Nothing was requeued", "A rate is a number of letters per second above 0")
@@ -254,7 +256,7 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("%d letters left although it was undone", n)
 	}
 
-	// Again, slowly, with a canary: pause, change the rate, resume.
+	// The operation runs again, slowly and with a canary: pause, change the rate, resume.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
 	r.says("115 match")
 	choose("requeue", 115)
@@ -271,7 +273,7 @@ func story(t *testing.T, script bool, width int64) {
 			t.Logf("O-2 when it was paused: %v, %d letters of it arrived", op.Counts, email.acceptedLetters())
 		}
 	})
-	// A letter that was released but not yet claimed at the time of the pause stays here too.
+	// A letter that was released but not yet claimed at the time of the pause also stays.
 	stays := func() int { return op.Counts["pending"] + op.Counts["released"] }
 	eventually(t, "what was on its way has arrived", func() bool {
 		op = p.operation("O-2")
@@ -287,7 +289,7 @@ func story(t *testing.T, script bool, width int64) {
 	}
 	r.press(`form[action$="/resume"] button`)
 
-	// The verdict and the letters that came back.
+	// The page shows the verdict and the letters that came back.
 	r.comes(`document.querySelector('#operation-head').innerText.includes('Done')`)
 	back := 2
 	r.on(fmt.Sprintf(`/^%d (quiet for 3 s|did not come back, unverified), %d came back\.$/.test(document.querySelector('.verdict .strong').innerText)`, letters-back, back))
@@ -309,7 +311,7 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("sms got %d letters", n)
 	}
 
-	// A discard of more than 100 letters requires their number. Then its undo.
+	// A discard of more than 100 letters requires their number. Then the discard is undone.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
 	r.says("120 match")
 	choose("discard", 120)

@@ -12,11 +12,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAFailureThatLastsIsTold covers a worker that rejects all letters matching two rules, one that
-// pages and one for the digest, while letters matching a third rule in its queue are accepted. It
-// uses the shipped retry settings. The breaker of each failing group trips, which alone notifies
-// nobody. People are notified of the paging group once, no later than the time at which its retries
-// should have ended.
+// TestAFailureThatLastsIsTold covers a worker that rejects all letters that match two rules. One
+// rule pages, and the other one goes to the digest. The worker accepts letters of the same queue
+// that match a third rule. The test uses the shipped retry settings. The breaker of each failing
+// group trips, which alone notifies nobody. People are notified of the paging group once, no later
+// than the time at which its retries should have ended.
 func TestAFailureThatLastsIsTold(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

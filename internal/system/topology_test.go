@@ -15,8 +15,8 @@ import (
 )
 
 // TestLostDeadLettersAreFound declares a queue without a dead-letter exchange. It checks that dlo
-// finds the queue with a look at the broker, in the broker's definitions file, and while it serves.
-// After the commands of the plan, dlo finds nothing, and a rejected message becomes a letter.
+// finds the queue with a look at the broker, in the broker's definitions file, and while the server
+// runs. After the commands of the plan, dlo finds nothing, and a rejected message becomes a letter.
 func TestLostDeadLettersAreFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

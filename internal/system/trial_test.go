@@ -15,10 +15,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheThreeSteps shows what a person with an empty store sees: the broker is connected, the
-// policy is ready to copy, and dlo's own test letter completes its path while they watch. It is
-// decoded without a schema, does not count as a failure, and leaves nothing in the broker. The test
-// also runs without JavaScript and on a phone.
+// TestTheThreeSteps covers the three steps that a person with an empty store sees. The broker is
+// connected, the policy is ready to copy, and dlo's own test letter completes its path while the
+// person watches. The letter is decoded without a schema, does not count as a failure, and leaves
+// nothing in the broker. The test also runs without JavaScript and on a phone.
 func TestTheThreeSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestTheThreeSteps(t *testing.T) {
 			r.says("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
 			r.sound("the three steps")
 			r.press(`#trial button`)
-			eventually(t, "it went the whole way", func() bool { // without scripts the page reloads itself
+			eventually(t, "it went the whole way", func() bool { // without scripts the page reloads automatically
 				return r.is(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
 			})
 			r.says("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
@@ -74,8 +74,8 @@ func (p *child) json(path string, into any) {
 	}
 }
 
-// leavesNothing checks what a trial leaves behind: no queue, group or notice, nothing that needs a
-// person, and an Overview that still leads to the first letter.
+// leavesNothing checks that a trial leaves no queue, group or notice behind, and nothing that needs
+// a person. Overview must still lead to the first letter.
 func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	p.t.Helper()
 	eventually(p.t, "the queue of the trial is gone", func() bool {
@@ -102,8 +102,8 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	}
 }
 
-// TestATrialOnTheCommandLine checks that the command prints the progress and, if the broker refuses
-// it, the remedy.
+// TestATrialOnTheCommandLine checks that the command prints the progress. If the broker refuses the
+// trial, it prints the remedy.
 func TestATrialOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -139,8 +139,8 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestAForgedTrialIsHeld checks that a message which died in the trial queue but was not created by
-// this dlo is an ordinary letter, which may not be sent to a queue of dlo.
+// TestAForgedTrialIsHeld covers a message that died in the trial queue but was not created by this
+// dlo. It must become an ordinary letter, which may not be sent to a queue of dlo.
 func TestAForgedTrialIsHeld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -8,8 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTwinsOfAnAcknowledgedWindow kills dlo after a window's ack, and the next dlo while it holds
-// letters equal to that window. They come back flagged, and none is lost: each has a row.
+// TestTwinsOfAnAcknowledgedWindow kills dlo after the ack of a window. It kills the next dlo while
+// this one holds letters equal to that window. The equal letters come back flagged. None is lost,
+// and each has a row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -36,9 +37,9 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 }
 
 // TestAWindowOfTwinsThatComesBack kills dlo between the commit and the ack of a window of
-// byte-identical letters. If the broker distinguishes a return from a first delivery, they are
-// merged into their rows. A classic inbox of 4.1 and later does not, so each letter becomes
-// another, doubtful row.
+// byte-identical letters. If the broker distinguishes a return from a first delivery, the letters
+// are merged into their rows. A classic inbox of 4.1 and later does not distinguish them, so each
+// letter gets another, doubtful row.
 func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

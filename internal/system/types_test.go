@@ -26,8 +26,8 @@ message Address { string street = 1; string city = 2; }
 // ordersBody is an OrderPlaced.
 const ordersBody = "\x0a\x0border-48213\x10\xb9\x60\x1a\x16\x0a\x0cHauptstr. 12\x12\x06Berlin"
 
-// TestTypesOnTheCommandLine adds, inspects and removes sets. Previously undecodable letters are
-// decoded with them.
+// TestTypesOnTheCommandLine adds, inspects and removes sets of types. Letters that could not be
+// decoded before are decoded with a new set.
 func TestTypesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,7 +82,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	})
 	run(0, "", types("add", orders), "nothing new")
 
-	// People's picks take precedence over what a body matches, and can be removed.
+	// A type that people picked takes precedence over the type that a body matches. Picks can be
+	// removed.
 	var listed []struct{ ID string }
 	if err := json.Unmarshal([]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed); err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
@@ -126,7 +127,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it is not read as OrderPlaced")
 	run(2, "", types("match", filepath.Join(dir, "gone")), "no such file")
 
-	// A directory with an invalid set and a valid one.
+	// The directory contains an invalid set and a valid one.
 	put("tree/mail/a.proto", `syntax = "proto3"; package mail; import "mail/b.proto"; message Mail { Part part = 1; }`)
 	put("tree/mail/b.proto", `syntax = "proto3"; package mail; message Part { string text = 1; }`)
 	put("tree/README.md", "read me")
@@ -139,7 +140,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(2, "", types("add", t.TempDir()), "neither a .proto file")
 	run(2, "", types("add", "--name", "x", orders, orders), "one file at a time")
 
-	// The watched directory.
+	// The server watches the directory.
 	run(0, "", types("list"), "tree", "orders")
 	put("watched/w.proto", `syntax = "proto3"; message Watched { string name = 1; }`)
 	eventually(t, "the file is found", func() bool { return strings.Contains(run(0, "", types("list", "Watched")), "protos") })
@@ -161,8 +162,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", []string{"audit", "list", "--kind", "schema removed"}, "set orders with 2 types")
 }
 
-// TestTypesSurviveARestart checks that old letters can be read by a version that exists only in the
-// store.
+// TestTypesSurviveARestart checks that old letters can be decoded with a version that exists only
+// in the store.
 func TestTypesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reject rejects n messages of the queue one by one, so that no consumer remains.
+// reject rejects n messages of the queue one by one, without leaving a consumer.
 func (a *audit) reject(n int) {
 	a.t.Helper()
 	ch := a.channel()
@@ -35,8 +35,8 @@ func (a *audit) again(args amqp.Table) {
 	}
 }
 
-// TestLettersInAQueueThatIsLost deletes or changes the queues of watched letters. The letters in
-// them must be neither settled nor watched forever, but held with the reason.
+// TestLettersInAQueueThatIsLost deletes or changes the queues that watched letters were sent to.
+// The letters must be held with the reason. They must not be settled, and not be watched forever.
 func TestLettersInAQueueThatIsLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

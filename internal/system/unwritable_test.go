@@ -12,7 +12,7 @@ import (
 )
 
 // unwritable makes all writes to p's files fail, as on a file system that turns read-only. The
-// returned function ends that. It needs no rights beyond those of the process itself.
+// returned function makes them writable again. unwritable needs no additional rights.
 func unwritable(t *testing.T, p *child) (writable func()) {
 	t.Helper()
 	limit := func(bytes uint64) {
@@ -26,9 +26,9 @@ func unwritable(t *testing.T, p *child) (writable func()) {
 	return func() { t.Helper(); limit(math.MaxUint64) }
 }
 
-// TestAStoreThatCannotBeWritten checks that while dlo's writes fail, nothing is acknowledged, and
-// /readyz, Overview and the pager report it, although the outbox is in the same store. Afterwards
-// everything continues automatically.
+// TestAStoreThatCannotBeWritten checks that nothing is acknowledged while dlo's writes fail.
+// /readyz, Overview and the pager report the failure, although the outbox is in the same store.
+// Afterwards everything continues automatically.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestThreeOriginsShareAWaitQueue sends an event to four queues, three of which reject it. Their
-// letters wait in one queue of the broker, and each returns only to its own queue.
+// TestThreeOriginsShareAWaitQueue sends an event to four queues, three of which reject it. The
+// rejected letters wait in one queue of the broker, and each returns only to its own origin.
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -27,9 +27,9 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	}
 }
 
-// TestTheBrokerRetriesWhileDloIsDown checks that letters waiting in the broker arrive without dlo.
-// When dlo is back, it finds out which were rejected again and came back, and that the others
-// arrived.
+// TestTheBrokerRetriesWhileDloIsDown checks that letters that wait in the broker arrive while dlo
+// is down. When dlo is back, it finds out which letters were rejected again and came back, and that
+// the others arrived.
 func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -81,8 +81,8 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 }
 
 // TestAnOriginThatIsGoneWhenTheWaitIsOver covers a copy that the broker silently drops. If the
-// management API shows it, the letter is held. Otherwise it cannot be known, and the letter is
-// unverified.
+// management API shows that the origin is gone, the letter is held. Otherwise dlo cannot know it,
+// and the letter is unverified.
 func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -157,9 +157,9 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	}
 }
 
-// TestWaitQueuesThatVanish deletes the wait queue and then the exchange. No letter is lost: dlo has
-// those that were in the queue, and the next letters wait in the store, or in the broker once both
-// are declared again.
+// TestWaitQueuesThatVanish deletes the wait queue and then the exchange. No letter is lost, because
+// dlo has those that were in the queue. The next letters wait in the store, or in the broker once
+// the queue and the exchange are declared again.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -199,8 +199,8 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 	}
 }
 
-// TestKillsWhileLettersAreHandedOver kills dlo again and again while it hands letters to the
-// broker. None is lost, and letters that arrive twice carry the token of an attempt in doubt.
+// TestKillsWhileLettersAreHandedOver kills dlo repeatedly while it hands letters to the broker.
+// None is lost. Letters that arrive twice carry the token of an attempt in doubt.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -218,7 +218,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 		if crash != "" {
 			select {
 			case <-p.ended:
-			case <-time.After(time.Second + rand.N(time.Second)): // too few letters were left
+			case <-time.After(time.Second + rand.N(time.Second)): // too few letters were left to reach the point
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 }
 
 // TestABrokerWithoutTheDelayedExchange checks that dlo reports the missing exchange where people
-// look, and that the letters wait in the store.
+// look for problems, and that the letters wait in the store.
 func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -254,8 +254,9 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatReadsXDeath checks that the worker gets a single entry with the number of
-// attempts, on every RabbitMQ version, and that dlo never relies on that entry.
+// TestAWorkerThatReadsXDeath covers a worker that counts its attempts by x-death. The worker gets a
+// single entry with the number of attempts, on every RabbitMQ version. dlo never relies on that
+// entry.
 func TestAWorkerThatReadsXDeath(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

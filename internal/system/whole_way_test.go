@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The letters of the whole way: event i has type i % 5, goes through a fan-out to four queues, and
-// dies only in queue i % 4.
+// These variables define the letters of TestTheWholeWay. Event i has type i % 5, goes through a
+// fan-out to four queues, and dies only in queue i % 4.
 var (
 	wayTypes  = []string{"EmailRequested", "SmsRequested", "PushRequested", "InvoiceIssued", "OrderPlaced"}
 	wayQueues = []string{"email", "sms", "push", "billing"}
@@ -71,7 +71,7 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	return bodies
 }
 
-// wayWorker rejects, once, the events meant for its queue, and records everything that dlo sends.
+// wayWorker rejects each event of its queue once, and records everything that dlo sends.
 type wayWorker struct {
 	mu   sync.Mutex
 	back []string // message ids with a dlo-attempt, in order
@@ -110,8 +110,8 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 		}
 	}()
 	return func() {
-		// A quorum queue forgets messages settled just before the connection closes (measured), so
-		// end with a round trip per channel.
+		// A quorum queue forgets acks that arrive just before the connection closes (measured). A
+		// round trip on the channel prevents that.
 		ch.Qos(1, 0, false)
 		time.Sleep(200 * time.Millisecond)
 		conn.Close()
@@ -119,10 +119,10 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 	}
 }
 
-// TestTheWholeWay goes from a fan-out through real workers, dlo and Chromium, and back, with 1,000
-// letters of 5 types in 4 queues. The pages show the decoded values. Requeuing a selection puts
-// exactly those letters at the tail of their queue, and the other queues of the fan-out get
-// nothing. It also discards and restores a letter and checks the history.
+// TestTheWholeWay follows 1,000 letters of 5 types in 4 queues from a fan-out through real workers,
+// dlo and Chromium, and back. The pages show the decoded values. Requeuing a selection puts exactly
+// those letters at the tail of their queue, and the other queues of the fan-out get nothing. The
+// test also discards and restores a letter and checks its history.
 func TestTheWholeWay(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -177,7 +177,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	eventually(t, "1,000 letters dead", func() bool { return p.letters("dead") == wayEvents })
 
-	// The list: 50 letters of one type in one queue, with their content.
+	// The list shows 50 letters of one type in one queue, with their content.
 	tab.Viewport(1440, 1000)
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:email+type:shop.v1.EmailRequested")
 	on := func(expression string) {
@@ -193,7 +193,7 @@ func TestTheWholeWay(t *testing.T) {
 		tab.Screenshot(filepath.Join(shot, "letters.png"))
 	}
 
-	// One letter: the decoded tree.
+	// The page of one letter shows the decoded tree.
 	tab.Act(`document.querySelector('[data-row] .rowlink').click()`)
 	on(`document.querySelector('[data-testid=tree]') && /"welcome \d+"/.test(document.querySelector('[data-testid=tree]').innerText) && document.querySelector('[data-testid=tree]').innerText.includes('"Bonn"')`)
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
@@ -202,7 +202,8 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Act(`history.back()`)
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
-	// Stop the queue's worker and put one message at the queue's head, then requeue the whole page.
+	// The queue's worker is stopped and one message is put at the queue's head. Then the whole page
+	// is requeued.
 	stops[0]()
 	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{MessageId: "was there before", Body: []byte("x")}); err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestTheWholeWay(t *testing.T) {
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
 	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
-	// Without a canary, if the form offers one.
+	// The requeue has no canary, if the form offers one.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
@@ -257,7 +258,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	eventually(t, "50 letters quiet", func() bool { return p.letters("settled") == 50 })
 
-	// Discard one letter of another queue, restore it, and check its history.
+	// One letter of another queue is discarded and restored, and its history is checked.
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:sms")
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 	tab.Act(`document.querySelector('[data-pick]').click()`)
@@ -266,14 +267,14 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // else the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // otherwise the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // else the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // otherwise the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {

@@ -28,7 +28,7 @@ func (b *Tab) Axe(only ...string) []string {
 	}
 	options := map[string]any{
 		"resultTypes": []string{"violations"},
-		"preload":     false, // would load every style sheet again, and only experimental rules need that
+		"preload":     false, // preloading would load every style sheet again, and only experimental rules need it
 	}
 	if len(only) > 0 {
 		options["runOnly"] = only

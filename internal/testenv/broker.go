@@ -16,8 +16,8 @@ import (
 // tests once for each version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the test binary's only node. Each test uses its own vhost there: starting a node takes
-// seconds, and creating a vhost takes milliseconds.
+// shared is the test binary's only node. Each test uses its own vhost on it, because starting a
+// node takes seconds, and creating a vhost takes milliseconds.
 var shared sharedNode
 
 type sharedNode struct {

@@ -150,8 +150,8 @@ func (b *Tab) TimeZone(name string) {
 	b.Do(command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
 }
 
-// JavaScript enables or disables the scripts of pages loaded from now on. The test itself can
-// always evaluate expressions.
+// JavaScript enables or disables the scripts of pages loaded from now on. The test can always
+// evaluate expressions.
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()
 	b.Do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
@@ -194,7 +194,7 @@ func Run[T any](b *Tab, a chromedp.Action[T]) T {
 }
 
 // Console returns the errors on the tab's pages so far, oldest first. They are logged errors,
-// uncaught exceptions, and errors of the browser itself, such as a resource that did not load.
+// uncaught exceptions, and errors of the browser, such as a resource that did not load.
 func (b *Tab) Console() []string {
 	b.t.Helper()
 	b.drain()
@@ -261,13 +261,13 @@ func readViolation(text string) string {
 	return s
 }
 
-// TrustAll accepts certificates of unknown authorities, such as those that tests make.
+// TrustAll accepts certificates of unknown authorities, such as certificates that tests create.
 func (b *Tab) TrustAll() {
 	b.t.Helper()
 	b.Do(command(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}))
 }
 
-// Cookie sets a cookie of a domain, for https only.
+// Cookie sets a cookie for a domain, for https only.
 func (b *Tab) Cookie(domain, name, value string) {
 	b.t.Helper()
 	secure := true

@@ -128,7 +128,7 @@ func TestBrowserTakesAPicture(t *testing.T) {
 	}
 }
 
-// Cookies of one test must not sign another one in.
+// TestTabsShareNothing checks that the cookies of one test do not sign another test in.
 func TestTabsShareNothing(t *testing.T) {
 	t.Parallel()
 	url := serve(t, "", soundPage)

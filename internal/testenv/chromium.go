@@ -42,7 +42,7 @@ func (s *sharedChrome) launch() (err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless; no first run, sync or background networking
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
-		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // it leaves nothing elsewhere
+		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // so that Chromium leaves no files elsewhere
 		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
 		chromedp.DisableGPU,
 		// The optimizing compilers of V8 do not pay off, because each page lives for only about a
@@ -52,8 +52,8 @@ func (s *sharedChrome) launch() (err error) {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
-		// Only loopback has an address: no page and no service of the browser can reach anything
-		// else. The name of the examples is loopback too, for tests with proxies.
+		// Only loopback has an address, so that no page and no service of the browser can reach
+		// anything else. The name in the examples also leads to loopback, for tests with proxies.
 		chromedp.Flag("host-resolver-rules", "MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)

@@ -23,7 +23,7 @@ type Cluster struct {
 	Nodes [Nodes]*Node
 
 	names [Nodes]*names
-	lines [Nodes][Nodes]*Link // by dialling node, then dialled node; nil from a node to itself
+	lines [Nodes][Nodes]*Link // indexed by the dialling node, then the dialled node; nil from a node to itself
 }
 
 // tick is the number of seconds of silence after which a node considers another node gone. The

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// Daemon starts a program of the system in the foreground and ends it with the test. name is the
-// program, and from the Debian package that has it. If it is not installed, the test is skipped.
-// With DLO_TEST_REQUIRE=1, the test fails instead. What it prints is logged if the test fails.
+// Daemon starts a program of the system in the foreground and stops it at the end of the test. name
+// is the program, and from is the Debian package that has it. If the program is not installed, the
+// test is skipped. With DLO_TEST_REQUIRE=1, the test fails instead. If the test fails, Daemon logs
+// the program's output.
 func Daemon(t testing.TB, name, from string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -39,8 +40,8 @@ func Daemon(t testing.TB, name, from string, args ...string) {
 	})
 }
 
-// FreePort returns a port of loopback on which nobody listens. Nobody else of the tests gets it
-// until the test ends.
+// FreePort returns a port of loopback on which nobody listens. No other test gets this port until
+// the test ends.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	port, reserved, err := freePort()

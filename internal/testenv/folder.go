@@ -14,8 +14,8 @@ type folder struct {
 	lock *os.File // locked while we are alive, which marks the folder as in use
 }
 
-// newFolder creates a folder in the system's temporary directory. It first removes folders of that
-// kind left there by killed processes. kind is part of the folder's name.
+// newFolder creates a folder in the system's temporary directory. It first removes folders of the
+// same kind that killed processes left there. kind is part of the folder's name.
 func newFolder(kind string) (*folder, error) {
 	pattern := "dlo-test-" + kind + "-*"
 	removeAbandoned(filepath.Join(os.TempDir(), pattern))
@@ -51,8 +51,8 @@ func (f *folder) remove() {
 }
 
 // removeAbandoned removes folders that match the pattern and whose owner is gone. It keeps recent
-// folders, because their owner may be about to lock them. A folder without a lock was removed
-// already, but then an ending process, such as a helper of Chromium, added a file to it.
+// folders, because their owner may be about to lock them. A folder without a lock was already
+// removed, but then a process that was ending, such as a helper of Chromium, added a file to it.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

@@ -42,7 +42,7 @@ func Golden(t testing.TB, name string, component interface {
 	GoldenHTML(t, name, page.String())
 }
 
-// GoldenHTML is like Golden for a page, or part of one, that is already rendered.
+// GoldenHTML is like Golden for a page, or a part of a page, that is already rendered.
 func GoldenHTML(t testing.TB, name, page string) {
 	t.Helper()
 	got, err := outline(page)

@@ -13,7 +13,7 @@ import (
 // system that `make brokers` has unpacked under .cache.
 type installation struct {
 	root    string // "/" or the absolute path of the unpacked system
-	version string // as RabbitMQ's own folder says, for example "3.10.8"; suites move, so nothing is pinned
+	version string // taken from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian suites move
 }
 
 // findInstallation returns the newest RabbitMQ under root. An empty root means the machine's own. A
@@ -57,8 +57,8 @@ func findInstallation(root string) (installation, error) {
 func (i installation) chrooted() bool { return i.root != "/" }
 
 // program returns the path of a RabbitMQ program inside the root. The programs in /usr/sbin are
-// never used: they are wrappers that change the user and drop the environment (Debian's packages of
-// 3.10 to 4.3).
+// never used, because they are wrappers that change the user and drop the environment (Debian's
+// packages of 3.10 to 4.3).
 func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }

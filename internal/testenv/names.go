@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// names is the epmd of one cluster node. It tells the node the ports on which the other nodes
-// listen. Each node has its own epmd, so the port that it is told can belong to a relay, which a
-// test can cut. names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25
-// to 28) as far as nodes and their tools use it.
+// names is the epmd of one cluster node. It gives the node the ports on which the other nodes
+// listen. Each node has its own epmd, so such a port can belong to a relay, which a test can cut.
+// names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28) as far
+// as nodes and their tools use it.
 type names struct {
 	listener net.Listener
 	peers    map[string]int

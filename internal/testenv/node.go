@@ -48,14 +48,14 @@ type Options struct {
 }
 
 // Node is a private RabbitMQ node on its own loopback ports, with its own epmd, cookie and data. It
-// ends with this process. Its user is guest with the password guest. All methods may be called from
+// dies with this process. Its user is guest with the password guest. All methods may be called from
 // any goroutine.
 type Node struct {
 	installation installation
 	options      Options
 	name         string
 	cookie       string
-	clustered    bool // part of a cluster: names serves its names, so it needs no epmd
+	clustered    bool // the node is part of a cluster and needs no epmd, because names serves its names
 	ports        ports
 	client       *http.Client
 
@@ -154,7 +154,7 @@ func (n *Node) configure() error {
 }
 
 // env returns the complete environment of the node and its tools. It works without resolving any
-// host name. A node named @localhost would fail if /etc/hosts is empty.
+// host name, because a node named @localhost would fail if /etc/hosts is empty.
 func (n *Node) env() []string {
 	dir := n.installation.inside(n.folder.path)
 	return []string{
@@ -209,8 +209,8 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		// Ask the node itself whether it listens. The port alone proves nothing, because another
-		// node may respond there while this one is about to end. ready-to-serve-clients would be a
+		// Ask the node whether it listens. A port that responds proves nothing, because another
+		// node may respond on it while this node is about to end. ready-to-serve-clients would be a
 		// stronger check, but exists only in 4.3.
 		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
@@ -256,7 +256,7 @@ func listens(port int) error {
 	return c.Close()
 }
 
-// Kill9 ends the node with SIGKILL, like a crash, and returns once the node is gone. Its data is
+// Kill9 kills the node with SIGKILL, like a crash, and returns once the node is gone. Its data is
 // kept for Restart. A quorum queue that was declared about a second before the kill comes back
 // empty or without a leader. Declare it at least 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
 func (n *Node) Kill9() {
@@ -266,8 +266,8 @@ func (n *Node) Kill9() {
 	n.client.CloseIdleConnections()
 }
 
-// Terminate ends the node with SIGTERM, like an orderly shutdown, and returns once the node is gone
-// (about 7 s). Its data is kept for Restart.
+// Terminate stops the node with SIGTERM, like an orderly shutdown, and returns once the node is
+// gone (about 7 s). Its data is kept for Restart.
 func (n *Node) Terminate() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -292,7 +292,7 @@ func (n *Node) Restart(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Stop ends the node immediately and removes its data. It may be called twice, and after Kill9.
+// Stop kills the node immediately and removes its data. It may be called twice, and after Kill9.
 func (n *Node) Stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -347,8 +347,8 @@ func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }
 
-// Ctl runs rabbitmqctl on the node and returns its output. Prefer API where possible: Ctl takes
-// seconds.
+// Ctl runs rabbitmqctl on the node and returns its output. Prefer API where possible, because Ctl
+// takes seconds.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()
 	f := n.folder

@@ -105,8 +105,8 @@ func TestCtlSpeaksToItsNode(t *testing.T) {
 	}
 }
 
-// A kill right after the declaration is fair to a classic queue; quorum queues need 12 s (see
-// Kill9).
+// TestKilledNodeKeepsDurableLetters kills the node right after the declaration of a classic queue,
+// which survives that. A quorum queue needs 12 s (see Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	t.Parallel()
 	n := PrivateBroker(t)
@@ -135,8 +135,8 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	}
 }
 
-// Another node may respond on a node's port while the node itself ends for that reason. The node
-// must not be taken for started.
+// TestAForeignListenerIsNoNode covers a node that ends because another node listens on its port.
+// The other node responds on this port, but the first node must not be considered started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
 	t.Parallel()
 	long(t, "a broker")
@@ -165,7 +165,8 @@ func TestAForeignListenerIsNoNode(t *testing.T) {
 	}
 }
 
-// A node's ports belong to no other node until it is stopped, whether it listens or not.
+// TestPortsAreReserved checks that a node's ports belong to no other node until it is stopped,
+// whether it listens on them or not.
 func TestPortsAreReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -182,7 +183,7 @@ func TestPortsAreReserved(t *testing.T) {
 		}
 	}
 	p.release()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child being forked holds it until its exec
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child that is being forked holds it until its exec
 		if r, err := reserve(p.amqp); err == nil {
 			r.Close()
 			return

@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// orphanVariable makes the test binary start a node and a browser, report that, and wait to be
-// killed.
+// orphanVariable makes the test binary start a node and a browser, report their folders and process
+// ids, and wait to be killed.
 const orphanVariable = "DLO_TESTENV_ORPHAN"
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func startAndWait() {
 	select {}
 }
 
-// A killed test binary cannot clean up, so the kernel must end its children, and the next run
-// removes the folders.
+// TestNothingOutlivesAKilledTestBinary kills a test binary, which then cannot clean up. The kernel
+// must kill its children, and the next run must remove its folders.
 func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -89,7 +89,8 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		}
 	}
 
-	// Chromium's helpers end a moment later, and may still add a file to a folder being removed.
+	// Chromium's helpers end a moment later, and may still add a file to a folder that is being
+	// removed.
 	longAgo := time.Now().Add(-time.Hour)
 	for kind, path := range map[string]string{"node": node, "browser": browser} {
 		for there := true; there; {
@@ -111,8 +112,8 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	}
 }
 
-// The rest of a removed folder, to which a killed process added a late file, has no lock any more
-// and is also removed.
+// TestRestsOfAFolderAreAbandoned covers a folder that was removed and to which a killed process
+// then added a file. Such a folder has no lock any more and is also removed.
 func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	t.Parallel()
 	late, err := os.MkdirTemp("", "dlo-test-late-*")
@@ -144,7 +145,7 @@ func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	}
 }
 
-// A folder in use stays, however old it is.
+// TestFoldersInUseAreNotAbandoned checks that a folder in use stays, however old it is.
 func TestFoldersInUseAreNotAbandoned(t *testing.T) {
 	t.Parallel()
 	f, err := newFolder("kept")

@@ -55,9 +55,9 @@ func freePort() (port int, reserved io.Closer, err error) {
 }
 
 // reserve keeps all other nodes on this machine, in any process, from using a port. The reservation
-// is needed while nothing listens on the port: a starting node listens only after seconds, and a
-// killed node not until its restart. The reservation is a name in Linux's abstract namespace, which
-// disappears with the process. On other systems, reserve does nothing.
+// is needed while nothing listens on the port. A starting node listens only after some seconds, and
+// a killed node does not listen until its restart. The reservation is a name in Linux's abstract
+// namespace, which disappears with the process. On other systems, reserve does nothing.
 func reserve(port int) (io.Closer, error) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), nil

@@ -16,8 +16,8 @@ type process struct {
 	err   error         // how the child ended; set before ended is closed
 }
 
-// start starts cmd as the leader of a new process group, so that Ctrl-C in a terminal reaches only
-// us and we end our children.
+// start starts cmd as the leader of a new process group. Ctrl-C in a terminal then reaches only
+// this process, which ends its children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

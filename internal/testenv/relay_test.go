@@ -134,7 +134,7 @@ func TestRelaySlicesAndDelays(t *testing.T) {
 	if _, err := io.WriteString(c, "stuck"); err != nil {
 		t.Fatal(err)
 	}
-	l.Cut() // waits neither for the hour nor for the end of the test
+	l.Cut() // this must wait neither for the hour nor for the end of the test
 }
 
 func TestRelaySeversAfterSoManyPieces(t *testing.T) {

@@ -38,7 +38,7 @@ func long(t testing.TB, what string) {
 	}
 }
 
-// Unavailable ends t because of err. It skips the test if something is not installed, and fails it
+// Unavailable ends t because of err. It skips the test if a program is not installed, and fails it
 // for any other reason. With DLO_TEST_REQUIRE=1, as in `make test`, it always fails the test.
 func Unavailable(t testing.TB, err error) {
 	t.Helper()

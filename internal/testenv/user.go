@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// User creates a user without rights and with the given tags. It returns the user's name and an
-// AMQP URL for the vhost with that user. The password is "secret". The user is deleted at the end
-// of the test.
+// User creates a user with the given tags and without rights. It returns the user's name and an
+// AMQP URL of the vhost with this user and the password "secret". The user is deleted at the end of
+// the test.
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost
@@ -42,7 +42,7 @@ func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 
 var shellWord = regexp.MustCompile(`'([^']*)'|\S+`)
 
-// Cure runs the rabbitmqctl command at the end of a text.
+// Cure runs the rabbitmqctl command that a text ends with.
 func (n *Node) Cure(t testing.TB, text string) {
 	t.Helper()
 	_, command, found := strings.Cut(text, "rabbitmqctl ")

@@ -14,7 +14,7 @@ type Proof struct {
 	Policy string
 	Queues []string
 	Proved bool
-	Why    string // why it could not be proved; "" if it was
+	Why    string // why the policy could not be proved; "" if it was
 }
 
 // Adopted is a policy that dlo applied and that is recorded in its store.

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Same reports whether two policies are equal in everything that a broker stores of them.
+// Same reports whether two policies are equal in everything that a broker stores about them.
 func (p *Policy) Same(other *Policy) bool {
 	return p.Name == other.Name && p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority && string(p.Definition.JSON()) == string(other.Definition.JSON())
 }
 
-// Words describes a policy on one line, for people who compare two of them.
+// Words describes a policy on one line, for people who compare two policies.
 func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences returns how a plan that is made now differs from p, one sentence each. None means
-// that the plan can be applied as it was shown.
+// Differences describes how the plan now, which was made at this moment, differs from p, one
+// sentence each. If there are none, the plan can be applied as it was shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	for i := range p.Policies {

@@ -7,7 +7,7 @@ import (
 )
 
 // Definition holds the keys of a policy, or the arguments of a queue or an exchange. Numbers are
-// json.Number, so that a plan repeats them as they were.
+// json.Number, so that a plan repeats them unchanged.
 type Definition map[string]any
 
 // UnmarshalJSON also accepts an empty list, because Erlang may encode an empty object that way.
@@ -26,13 +26,13 @@ func (d *Definition) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Text returns the text that a key has.
+// Text returns the value of a key if it is a text.
 func (d Definition) Text(key string) (string, bool) {
 	s, ok := d[key].(string)
 	return s, ok
 }
 
-// Number returns the whole number that a key has.
+// Number returns the value of a key if it is a whole number.
 func (d Definition) Number(key string) (int64, bool) {
 	n, ok := d[key].(json.Number)
 	if !ok {

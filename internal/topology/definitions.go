@@ -9,13 +9,14 @@ import (
 	"slices"
 )
 
-// located is something of a definitions file with its vhost.
+// located is an object of a definitions file together with its vhost.
 type located[T any] struct {
 	vhost string
 	of    T
 }
 
-// UnmarshalJSON reads both. A file that was exported for one vhost has no vhost.
+// UnmarshalJSON reads the vhost and the object. A file that was exported for one vhost names no
+// vhost.
 func (l *located[T]) UnmarshalJSON(text []byte) error {
 	var where struct {
 		VHost string `json:"vhost"`
@@ -27,10 +28,10 @@ func (l *located[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &l.of)
 }
 
-// ReadDefinitions reads a definitions file, as `rabbitmqctl export_definitions` and the management
-// pages write it (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost, in
-// the order of their names. A file exported for one vhost may not name it: its snapshot then has
-// the vhost "".
+// ReadDefinitions reads a definitions file that `rabbitmqctl export_definitions` or the management
+// pages have written (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost,
+// in the order of their names. A file exported for one vhost may not name the vhost. Its snapshot
+// then has the vhost "".
 func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	var file struct {
 		Version    string                  `json:"rabbitmq_version"`
@@ -88,8 +89,8 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	return list, nil
 }
 
-// join completes the file of one vhost: 3.10 names the vhost of policies and parameters there, and
-// not that of queues, exchanges and bindings.
+// join completes the snapshot of a file with one vhost. In such a file, 3.10 names the vhost of
+// policies and parameters, but not the vhost of queues, exchanges and bindings.
 func join(byVHost map[string]*Snapshot) {
 	unnamed := byVHost[""]
 	if unnamed == nil || len(byVHost) != 2 {
@@ -127,8 +128,8 @@ func (p parameter) add(s *Snapshot) error {
 	return nil
 }
 
-// AddShovel adds a dynamic shovel with its value, as the parameter of RabbitMQ contains it. A
-// shovel that dlo cannot read is left out, because it is only shown.
+// AddShovel adds a dynamic shovel from the value of its parameter in RabbitMQ. A shovel that dlo
+// cannot decode is omitted, because dlo only shows shovels.
 func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 	var v struct {
 		From string `json:"src-queue"`
@@ -139,7 +140,7 @@ func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 	}
 }
 
-// badDefinitions says where a file is not valid.
+// badDefinitions describes where a file is not valid.
 func badDefinitions(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
@@ -152,7 +153,7 @@ func badDefinitions(text []byte, err error) error {
 	return err
 }
 
-// jsonType names what JSON must have for a kind of Go.
+// jsonType names the type that JSON must have for a Go kind.
 func jsonType(k reflect.Kind) string {
 	switch k {
 	case reflect.Slice:

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestDefinitionsOfSeveralVHosts checks that the parts of a file are put into their vhosts.
+// TestDefinitionsOfSeveralVHosts checks that each object of a file is put into its vhost.
 func TestDefinitionsOfSeveralVHosts(t *testing.T) {
 	list, err := topology.ReadDefinitions([]byte(`{
 		"rabbitmq_version": "4.3.6",
@@ -40,7 +40,7 @@ func TestDefinitionsOfSeveralVHosts(t *testing.T) {
 	}
 }
 
-// TestBadDefinitions checks that an error says where a file is wrong, or what it should be.
+// TestBadDefinitions checks that an error says where a file is wrong, or which file is expected.
 func TestBadDefinitions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "line 1",

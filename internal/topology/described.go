@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Described is one queue as people want to see it.
+// Described is one queue in the form in which people see it.
 type Described struct {
 	Name      string
 	Kind      string // its type
@@ -23,18 +23,18 @@ type Described struct {
 	Route     Route
 }
 
-// Route is the way of a queue's dead letters.
+// Route is the path of a queue's dead letters.
 type Route struct {
 	Known     bool // false if a part of the vhost could not be read
 	Judged    bool // false for queues that are exclusive, deleted automatically, or streams
 	Set       bool // the queue has a dead-letter exchange
 	Exchange  string
 	From      string   // what sets the exchange: "policy limits"
-	Key       string   // the routing key that replaces that of the message
+	Key       string   // the routing key that replaces the message's own
 	Fixed     bool     // Key is set
-	Queues    []string // that they reach: at most maxRoute
-	More      int      // queues that they reach as well
-	Lost      string   // why some or all of them are lost; "" = none are lost, as far as dlo knows
+	Queues    []string // queues that the dead letters reach, at most maxRoute
+	More      int      // how many further queues they reach
+	Lost      string   // why some or all dead letters are lost; "" = none are lost, as far as dlo knows
 	Guarantee string   // at-least-once or at-most-once; "" for queues of other types than quorum
 }
 
@@ -59,7 +59,7 @@ func (in *inspector) describe() []Described {
 	return list
 }
 
-// routeOf returns the way of a queue's dead letters.
+// routeOf returns the path of a queue's dead letters.
 func (in *inspector) routeOf(v *view) Route {
 	r := Route{Known: in.s.complete(), Judged: v.lasts(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
 	if v.Set {
@@ -84,7 +84,7 @@ func (in *inspector) routeOf(v *view) Route {
 func (in *inspector) lost(v *view) string {
 	switch {
 	case deadletter.OwnQueue(v.Name) && !in.isInbox(v.Name):
-		return "" // dlo handles what is in its queues
+		return "" // dlo handles the messages in its own queues
 	case !v.Set && intentFor(in.o.Intents, v.Name) == IntentNever:
 		return "" // nobody wants them
 	case !v.Set && (in.isInbox(v.Name) || in.isDeadLetterQueue(v)):

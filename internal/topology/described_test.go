@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// TestTheWayOfDeadLetters describes queues of vhosts that are wrong in one way each.
+// TestTheWayOfDeadLetters describes the queues of vhosts that are each wrong in one way.
 func TestTheWayOfDeadLetters(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *topology.Snapshot)

@@ -1,13 +1,13 @@
 package topology
 
-// Effect is what applies to one queue: its arguments, and the policies that take it.
+// Effect is what applies to one queue: its arguments, and the policies that match it.
 type Effect struct {
 	Queue    *Queue
 	policy   rule
 	operator rule
 }
 
-// effect computes it.
+// effect computes the Effect of a queue.
 func (s *Snapshot) effect(q *Queue) Effect {
 	return Effect{q, ruling(s.Policies, q, q.Policy), ruling(s.Operators, q, nil)}
 }
@@ -27,11 +27,11 @@ type Setting struct {
 	Text   string
 	N      int64
 	From   string // one of the sources
-	Policy string // the name of the policy that it comes from
+	Policy string // the name of the policy that sets it
 }
 
-// Text returns a setting that is a text, such as dead-letter-exchange. An argument beats a policy
-// (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if nothing sets it.
+// Text returns a setting that is a text, such as dead-letter-exchange. An argument takes precedence
+// over a policy (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if nothing sets it.
 func (e *Effect) Text(key string) (v Setting, ok bool) {
 	if s, ok := e.Queue.Arguments.Text("x-" + key); ok {
 		return Setting{Text: s, From: FromArgument}, true
@@ -76,7 +76,7 @@ func (e *Effect) Least(key string) (least Setting, ok bool) {
 	return least, ok
 }
 
-// Drops lists the limits by which the broker takes messages out of a queue by itself: time and
+// drops lists the limits by which the broker automatically takes messages out of a queue: time and
 // length.
 func (e *Effect) drops() []Limit {
 	var list []Limit
@@ -94,15 +94,15 @@ type Limit struct {
 	Setting
 }
 
-// overflows reports whether a queue that is full pushes messages out, rather than refusing new
-// ones.
+// overflows reports whether a full queue pushes messages out, rather than refusing new ones.
 func (e *Effect) overflows() bool {
 	how, _ := e.Text("overflow")
 	return how.Text != "reject-publish"
 }
 
-// atLeastOnce reports whether the queue keeps a dead letter until its target has confirmed it: only
-// quorum queues do, and only with overflow reject-publish (measured on 3.10.8, 4.0.5, 4.3.6).
+// atLeastOnce reports whether the queue should keep a dead letter until its target has confirmed
+// it, and whether this works. Only quorum queues do so, and only with overflow reject-publish
+// (measured on 3.10.8, 4.0.5, 4.3.6).
 func (e *Effect) atLeastOnce() (asked, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"

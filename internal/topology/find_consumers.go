@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// stormRate is the number of redeliveries a second from which a storm is reported.
+// stormRate is the number of redeliveries per second from which on a storm is reported.
 const stormRate = 5
 
-// consumers checks that somebody reads a queue, and gets on with it.
+// consumers checks that somebody reads a queue, and that the reader makes progress.
 func (in *inspector) consumers(v *view) {
 	in.storm(v)
 	since, idle := in.o.Idle[v.Name]
@@ -41,8 +41,8 @@ func (in *inspector) consumers(v *view) {
 	in.add(f)
 }
 
-// storm reports consumers that requeue what they cannot handle. The messages go back to the head of
-// the queue, so the same few are delivered over and over.
+// storm reports consumers that requeue messages which they cannot handle. The messages go back to
+// the head of the queue, so the same few messages are delivered over and over.
 func (in *inspector) storm(v *view) {
 	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Ack.PerSecond
 	if again < stormRate || again <= done {

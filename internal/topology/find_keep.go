@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// keepsLetters checks that a queue in which dead letters end keeps them. A queue that passes on
-// what it removes is a station on the way, and loses nothing. An inbox must keep everything.
+// keepsLetters checks that a queue in which dead letters end keeps them. A queue that passes on the
+// messages that it removes is only a step on the path, and loses nothing. An inbox must keep
+// everything.
 func (in *inspector) keepsLetters(v *view, inbox bool) {
 	if v.Kind() == Stream {
 		return
@@ -47,8 +48,8 @@ func (in *inspector) lettersDeleted(v *view) {
 	})
 }
 
-// deliveryLimit reports a dead-letter queue that deletes a letter after it was delivered too often.
-// Each lost connection of a reader counts as a delivery.
+// deliveryLimit reports a dead-letter queue that deletes a letter after too many deliveries. Each
+// lost connection of a reader counts as a delivery.
 func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	if v.Kind() != Quorum || in.s.Version == "" {
 		return

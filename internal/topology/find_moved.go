@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Shovel is a dynamic shovel, which moves messages between queues or exchanges, perhaps of other
+// Shovel is a dynamic shovel, which moves messages between queues or exchanges, possibly of other
 // brokers.
 type Shovel struct {
 	Name string
-	From string // the queue that it takes messages out of; "" = none of this vhost
-	To   string // the queue that it puts messages into; "" = none of this vhost
+	From string // the queue that the shovel takes messages out of; "" = none of this vhost
+	To   string // the queue that the shovel puts messages into; "" = none of this vhost
 }
 
-// federated are the keys of a policy that link a queue with queues of other brokers.
+// federated lists the keys of a policy that link a queue with queues of other brokers.
 var federated = []string{"federation-upstream", "federation-upstream-set"}
 
-// moved reports shovels and links that move messages of a queue without its consumers. They are
-// seen, and not judged, because where the messages go is not in the snapshot.
+// moved reports shovels and links that move messages of a queue without its consumers. It reports
+// but does not judge them, because the snapshot does not show where the messages go.
 func (in *inspector) moved(v *view) {
 	for _, s := range in.s.Shovels {
 		if s.From != v.Name && s.To != v.Name {

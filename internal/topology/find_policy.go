@@ -8,7 +8,7 @@ import (
 // deadLetterKeys are the keys of a policy that decide where dead letters go.
 var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
 
-// policies checks that policies do to a queue what they seem to do.
+// policies checks that policies have the effect on a queue that they seem to have.
 func (in *inspector) policies(v *view) {
 	in.argumentWins(v)
 	in.policyTied(v)
@@ -99,7 +99,7 @@ func (in *inspector) operatorCaps(v *view) {
 	}
 }
 
-// policiesTwice reports policies of one name, which only a file can have.
+// policiesTwice reports policies that have the same name, which is possible only in a file.
 func (in *inspector) policiesTwice() {
 	seen := map[string]bool{}
 	for i := range in.s.Policies {
@@ -117,7 +117,7 @@ func (in *inspector) policiesTwice() {
 	}
 }
 
-// policiesChanged reports policies that dlo has set and that are not as it set them.
+// policiesChanged reports policies that dlo has set and that somebody has changed or deleted since.
 func (in *inspector) policiesChanged() {
 	for i := range in.o.Applied {
 		applied := &in.o.Applied[i]

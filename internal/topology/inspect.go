@@ -9,15 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Options are facts that a snapshot does not show.
+// Options holds facts that a snapshot does not show.
 type Options struct {
 	Inboxes []string // the dead-letter queues that dlo drains
-	// Idle maps a queue to the time since which it has had no consumer.
+	// Idle maps a queue to the time since when it has had no consumer.
 	Idle map[string]time.Time
-	// IdleAfter is how long a queue must have had no consumer before that is a finding. 0 = 15
-	// minutes, which is longer than a rolling deployment takes to bring the consumers back.
+	// IdleAfter is how long a queue without consumers is tolerated before dlo reports a finding. 0
+	// means 15 minutes, which is longer than a rolling deployment takes to bring the consumers
+	// back.
 	IdleAfter time.Duration
-	Applied   []Policy // that dlo has set and that have not been undone
+	Applied   []Policy // policies that dlo has set and that have not been undone
 	Intents   []IntentOf
 }
 
@@ -40,8 +41,8 @@ type view struct {
 	Path
 }
 
-// Inspect returns everything in a vhost that loses dead letters or that can lose them, the most
-// urgent first. It reports nothing that depends on an unread part of the snapshot.
+// Inspect returns everything in a vhost that loses dead letters or can lose them, the most urgent
+// first. It omits findings that depend on a part of the snapshot that could not be read.
 func Inspect(s *Snapshot, o Options) []Finding { return inspect(s, o).found }
 
 func inspect(s *Snapshot, o Options) *inspector {
@@ -77,8 +78,8 @@ func (in *inspector) look() {
 	}
 }
 
-// queue inspects one queue as its role requires: an inbox and a dead-letter queue must keep
-// letters, and a work queue must lead its dead letters to one of them.
+// queue inspects one queue as its role requires. An inbox and a dead-letter queue must keep
+// letters, and a work queue must lead its dead letters to such a queue.
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
 	in.moved(v)
@@ -118,8 +119,9 @@ func (in *inspector) isInbox(name string) bool { return slices.Contains(in.o.Inb
 // leadsToInbox reports whether dead letters of a queue reach dlo.
 func (in *inspector) leadsToInbox(v *view) bool { return slices.ContainsFunc(v.Queues, in.isInbox) }
 
-// isDeadLetterQueue reports whether dead letters end in a queue. They do not if it sends them back
-// to where they came from, or if they are only delayed messages on the way to their consumers.
+// isDeadLetterQueue reports whether dead letters end in a queue. They do not end in it if the queue
+// sends them back to where they came from, or if they are only delayed messages on the way to their
+// consumers.
 func (in *inspector) isDeadLetterQueue(v *view) bool {
 	ends := false
 	for _, from := range in.sources[v.Name] {
@@ -132,8 +134,8 @@ func (in *inspector) isDeadLetterQueue(v *view) bool {
 }
 
 // delays reports whether a queue only holds messages for a time, and then passes them on to the
-// next queue: it has a time-to-live and nothing reads it. A file does not show consumers. There,
-// the next queue counts as a work queue if it has a dead-letter exchange of its own.
+// next queue. Such a queue has a time-to-live and no consumer. A definitions file does not show
+// consumers. In this case, the next queue counts as a work queue if it has a dead-letter exchange.
 func (in *inspector) delays(v, next *view) bool {
 	if _, ok := v.Least("message-ttl"); !ok {
 		return false
@@ -144,15 +146,16 @@ func (in *inspector) delays(v, next *view) bool {
 	return v.Consumers.N == 0
 }
 
-// lasts reports whether a queue is of a type that dead-letters, and outlives its connection.
+// lasts reports whether a queue is of a type that dead-letters, and exists longer than its
+// connection.
 func (q *Queue) lasts() bool {
 	return !q.Exclusive && !q.AutoDelete && (q.Kind() == Classic || q.Kind() == Quorum)
 }
 
-// named makes a name safe to show.
+// named returns a name in a form that is safe to show.
 func named(name string) string { return deadletter.Visible(name) }
 
-// names joins at most five names for a text.
+// names joins at most five names into a text.
 func names(list []string) string {
 	shown := make([]string, 0, len(list))
 	for i, n := range list {

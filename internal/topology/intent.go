@@ -9,17 +9,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Intent is what should become of the messages that a queue gives up on.
+// Intent says what should happen to the messages that a queue gives up on.
 type Intent string
 
-// Intents.
+// These are the intents.
 const (
 	IntentFailures Intent = "failures" // keep what consumers reject; this is the default
 	IntentAll      Intent = "all"      // also keep what expires or overflows
 	IntentNever    Intent = "never"    // keep nothing
 )
 
-// Intents lists the words of all intents.
+// Intents lists the words for all intents.
 var Intents = []string{string(IntentFailures), string(IntentAll), string(IntentNever)}
 
 // IntentOf is the intent for the queues that a glob matches.
@@ -28,7 +28,7 @@ type IntentOf struct {
 	Intent Intent
 }
 
-// intentFor returns the intent for a queue: that of the first glob that matches.
+// intentFor returns the intent for a queue. The first glob that matches decides.
 func intentFor(list []IntentOf, queue string) Intent {
 	for _, i := range list {
 		if deadletter.Glob(i.Glob, queue, false) {
@@ -39,14 +39,15 @@ func intentFor(list []IntentOf, queue string) Intent {
 }
 
 // Drop is a queue that drops messages by design: they expire, or the queue overflows. With a
-// dead-letter exchange, all of them become letters.
+// dead-letter exchange, all of these messages become letters.
 type Drop struct {
 	Queue  string `json:"queue"`
-	Limit  string `json:"limit"`   // such as message-ttl 60000
+	Limit  string `json:"limit"`   // for example message-ttl 60000
 	PerDay int64  `json:"per_day"` // expected number of messages, from the current rates; -1 = unknown
 }
 
-// dropOf returns what a queue drops by design. ok is false if it drops nothing.
+// dropOf returns the limits by which a queue drops messages by design. ok is false if it drops
+// none.
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string
 	for _, limit := range v.drops() {
@@ -62,8 +63,8 @@ func dropOf(v *view) (d Drop, ok bool) {
 }
 
 // reaches reports whether a queue seems to reach a length limit in normal operation. A limit far
-// above what the queue holds is only a safeguard. If nobody knows what it holds, a limit of the
-// queue itself counts, and one of a policy does not.
+// above the number of messages in the queue is only a safeguard. If this number is unknown, a limit
+// that is an argument of the queue counts, and a limit of a policy does not.
 func (v *view) reaches(limit *Limit) bool {
 	if limit.Key == "max-length" && v.Ready.Known {
 		return v.Ready.N >= limit.N/2
@@ -71,15 +72,15 @@ func (v *view) reaches(limit *Limit) bool {
 	return limit.From == FromArgument
 }
 
-// Rule returns the rule, as YAML for dlo's configuration, that discards what the queues of the plan
-// drop by design. It returns "" if they drop nothing.
+// Rule returns a rule, as YAML for dlo's configuration. The rule discards the messages that queues
+// of the plan drop by design. Rule returns "" if they drop none.
 func (p *Plan) Rule() string {
 	if len(p.Drops) == 0 {
 		return ""
 	}
 	names := make([]string, len(p.Drops))
 	for i, d := range p.Drops {
-		names[i] = compact(d.Queue) // JSON texts are YAML
+		names[i] = compact(d.Queue) // JSON texts are valid YAML
 	}
 	slices.Sort(names)
 	place := ""

@@ -29,8 +29,8 @@ func dropping() *topology.Snapshot {
 	return s
 }
 
-// TestWhatAQueueDropsByDesign plans queues in which messages expire or that overflow. The plan says
-// how many letters that means, and proposes the rule that discards them.
+// TestWhatAQueueDropsByDesign plans queues in which messages expire or that overflow. The plan
+// estimates the number of letters, and proposes the rule that discards them.
 func TestWhatAQueueDropsByDesign(t *testing.T) {
 	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle"}, Exchange: "dlo.dlx"}
 	p := topology.MakePlan(dropping(), want)
@@ -52,8 +52,8 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 	}
 }
 
-// TestAQueueOfWhichNothingIsKept checks that a queue with the intent never is no finding, is
-// planned only by name and then refused, and is shown as healthy.
+// TestAQueueOfWhichNothingIsKept covers a queue with the intent never. It causes no finding and is
+// shown as healthy. It is planned only by name, and then refused.
 func TestAQueueOfWhichNothingIsKept(t *testing.T) {
 	o := topology.Options{Inboxes: []string{"dlo.letters"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "*", Intent: topology.IntentAll}}}
 	r := topology.ReportOn(dropping(), o)

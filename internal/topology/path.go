@@ -6,15 +6,15 @@ import "slices"
 type Path struct {
 	Set      bool    // an exchange is set
 	Exchange Setting // it
-	Key      Setting // the routing key that replaces that of the message
+	Key      Setting // the routing key that replaces the message's own
 	Fixed    bool    // Key is set
 	Exists   bool    // the exchange exists
 	Bound    bool    // the exchange has a binding or an alternate exchange
 	Queues   []string
-	Missing  []string // queues that bindings of a file name, and that the file lacks
-	Lost     []string // keys with which messages reach the queue, and with which its dead letters reach no queue
-	Again    bool     // a letter that was requeued by the name of the queue is lost when it dies again
-	Unsure   bool     // an exchange decides by headers, or in its own way
+	Missing  []string // queues that bindings in a file name but that are missing in the file
+	Lost     []string // keys with which messages reach the queue but its dead letters reach no queue
+	Again    bool     // a letter that was requeued to the queue by its name is lost when it dies again
+	Unsure   bool     // an exchange routes by headers, or is of an unknown type
 }
 
 // path follows the dead letters of a queue.
@@ -58,7 +58,7 @@ func (n *network) path(e *Effect) Path {
 		p.Again = p.Again || k.from == nil && !p.Fixed
 	}
 	if p.Again && len(p.Lost) == 1 && len(p.Queues) > 0 {
-		p.Lost = nil // only after a requeue
+		p.Lost = nil // only requeued letters are lost
 	}
 	return p
 }

@@ -44,13 +44,13 @@ type Plan struct {
 // Planned is one policy of a plan.
 type Planned struct {
 	Policy
-	Queues  []string    `json:"queues"`  // on which it takes effect; apart from them only on its probe queue
-	Type    string      `json:"type"`    // of the queues: classic or quorum
-	Hides   string      `json:"hides"`   // the policy that applies to them now, whose keys it repeats; "" = none
-	Changes []KeyChange `json:"changes"` // of what applies to the queues, in the order of the keys
+	Queues  []string    `json:"queues"`  // queues that the policy applies to, apart from its probe queue
+	Type    string      `json:"type"`    // type of the queues: classic or quorum
+	Hides   string      `json:"hides"`   // the policy that applies to the queues now and whose keys it repeats; "" = none
+	Changes []KeyChange `json:"changes"` // changes of what applies to the queues, in the order of the keys
 }
 
-// KeyChange is what a policy does to one key. Before and After are JSON; "" = not set.
+// KeyChange is the change that a policy makes to one key. Before and After are JSON; "" = not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`
@@ -63,17 +63,17 @@ type Refusal struct {
 	Why   string `json:"why"`
 }
 
-// Limits of one policy, which keep patterns readable and far below the limits of PCRE.
+// These limits of one policy keep patterns readable and far below the limits of PCRE.
 const (
 	maxPlanned = 100  // queues
 	maxPattern = 8000 // bytes
 )
 
-// maxPriority is the highest priority of a planned policy: Terraform and Kubernetes use 32 bits.
+// maxPriority is the highest priority of a planned policy. Terraform and Kubernetes use 32 bits.
 const maxPriority = 1<<31 - 1
 
-// MakePlan plans policies that lead the dead letters of queues to an exchange. Each queue that this
-// cannot or should not be done for is refused, with the reason.
+// MakePlan plans policies that lead the dead letters of queues to an exchange. If this cannot or
+// should not be done for a queue, the plan refuses the queue, with the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
 	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}, Drops: []Drop{}}}
 	groups := map[string][]*view{}
@@ -87,7 +87,8 @@ func MakePlan(s *Snapshot, w Want) Plan {
 		if v.policy.winner != nil {
 			hides = v.policy.winner.Name
 		}
-		// Queues of one policy share the keys that winners have in common, their type and priority.
+		// Queues of one policy share their type, their priority, and the keys of the policy that
+		// now applies.
 		key := fmt.Sprintf("%s\x00%s\x00%d", hides, v.Kind(), v.priority())
 		groups[key] = append(groups[key], v)
 	}
@@ -99,10 +100,10 @@ func MakePlan(s *Snapshot, w Want) Plan {
 	return p.plan
 }
 
-// Choose returns the queues to plan for: those that names or globs select, or, without any of
-// them, those with a finding that a policy cures. Only with atLeastOnce does that include queues
-// that merely dead-letter at most once. A name that selects nothing is returned too, so that the
-// plan refuses it.
+// Choose returns the queues to plan for. These are the queues that names or globs select. Without
+// any of them, they are the queues with a finding that a policy cures. Queues that merely
+// dead-letter at most once are included only with atLeastOnce. A name that selects nothing is
+// returned too, so that the plan refuses it.
 func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []string {
 	var list []string
 	for _, f := range found {
@@ -137,7 +138,7 @@ func (p *planner) refuse(queue, why string) {
 	p.plan.Refused = append(p.plan.Refused, Refusal{queue, why})
 }
 
-// accept returns a queue that can be planned for, or why it cannot.
+// accept returns a queue for which a policy can be planned, or the reason why it cannot.
 func (p *planner) accept(name string) (*view, string) {
 	if !p.s.complete() {
 		return nil, "dlo could not read all of the vhost; `dlo topology check` shows what is missing"
@@ -193,8 +194,8 @@ func (p *planner) strengthens(v *view) bool {
 	return p.w.AtLeastOnce && v.Kind() == Quorum && !works
 }
 
-// priority returns the priority that a policy needs to apply to a queue for certain: one above all
-// policies that match it, or that may match it.
+// priority returns the priority that a policy needs to apply to a queue for certain. It is one
+// above all policies that match or may match the queue.
 func (v *view) priority() int {
 	n := 0
 	for _, p := range slices.Concat([]*Policy{v.policy.winner}, v.policy.tied, v.policy.unsure) {
@@ -205,7 +206,7 @@ func (v *view) priority() int {
 	return n
 }
 
-// parts splits queues into the queues of one policy each.
+// parts divides queues into parts. Each part gets one policy.
 func parts(all []*view) [][]*view {
 	var list [][]*view
 	var part []*view
@@ -221,7 +222,8 @@ func parts(all []*view) [][]*view {
 }
 
 // add plans one policy for queues to which the same policy applies now. Its apply-to is "queues",
-// because 3.10 and the messaging topology operator 1.12 refuse the values for one type of queue.
+// because 3.10 and the messaging topology operator 1.12 refuse the values for a single type of
+// queue.
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}
@@ -231,7 +233,7 @@ func (p *planner) add(queues []*view) {
 	}
 	after := before.With(Definition{"dead-letter-exchange": p.w.Exchange})
 	if v.Exchange.Text != p.w.Exchange {
-		delete(after, "dead-letter-routing-key") // it belongs to the exchange before
+		delete(after, "dead-letter-routing-key") // the key belongs to the previous exchange
 	}
 	if p.w.AtLeastOnce && v.Kind() == Quorum {
 		after["dead-letter-strategy"], after["overflow"] = "at-least-once", "reject-publish"
@@ -257,8 +259,8 @@ func (p *planner) add(queues []*view) {
 	}
 }
 
-// above returns the priority with which a policy also applies to its probe queue. A policy for
-// dlo's own queues may match that queue.
+// above returns the priority with which a policy also applies to its probe queue, because a policy
+// for dlo's own queues may match the probe queue.
 func (p *planner) above(planned *Planned) int {
 	probe, n := Queue{Name: planned.ProbeQueue(), Type: planned.Type}, planned.Priority
 	for i := range p.s.Policies {
@@ -272,7 +274,7 @@ func (p *planner) above(planned *Planned) int {
 // policyPrefix begins the names of planned policies. A hash of the queues follows.
 const policyPrefix = "dlo-"
 
-// hashOf returns the hash of queues that is in the name of their policy and of its probe queue.
+// hashOf returns the hash of queues. The names of their policy and of its probe queue contain it.
 func hashOf(queues []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(queues, "\n")))
 	return hex.EncodeToString(sum[:4])
@@ -288,12 +290,12 @@ func patternOf(queues []string, hash string) string {
 }
 
 // ProbeQueue returns the name of the temporary queue that the policy also matches. dlo declares
-// that queue to prove the policy without a message in a queue of somebody else.
+// this queue to prove the policy without a message in a queue of another owner.
 func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the queues that remain without some of them. Its priority is one
+// Without returns the policy for the remaining queues after some have left. Its priority is one
 // higher, so that it applies while both policies exist.
 func (p Planned) Without(leaving []string) Planned {
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })
@@ -302,8 +304,8 @@ func (p Planned) Without(leaving []string) Planned {
 	return p
 }
 
-// conflict returns why a policy must not be set: it would replace another one, or it would apply to
-// a queue that nobody chose.
+// conflict returns the reason why a policy must not be set. It would replace another policy, or it
+// would apply to a queue that nobody chose.
 func (p *planner) conflict(policy *Policy, chosen []string) string {
 	if policy.Priority > maxPriority {
 		return "a policy that matches dlo's own queues has the highest priority that there is"
@@ -347,8 +349,8 @@ func (d Definition) json(key string) string {
 	return string(text)
 }
 
-// Verify compares a plan that was applied with the vhost as it is now. It returns what is not as
-// planned, one sentence for each queue.
+// Verify compares a plan that was applied with the vhost as it is now. It describes what differs
+// from the plan, one sentence for each queue.
 func (p *Plan) Verify(s *Snapshot) []string {
 	net := newNetwork(s)
 	var wrong []string

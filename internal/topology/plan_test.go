@@ -22,8 +22,8 @@ func apply(s *topology.Snapshot, p topology.Plan) *topology.Snapshot {
 	return &after
 }
 
-// TestAPlanCures plans each queue whose finding a policy cures. It checks that the finding is gone
-// with the plan, that no new one appears, and that the plan is verified.
+// TestAPlanCures plans each queue with a finding that a policy cures. It checks that the plan
+// removes the finding and causes no new one, and that the plan is verified.
 func TestAPlanCures(t *testing.T) {
 	planned := 0
 	for name, c := range cases {
@@ -42,7 +42,7 @@ func TestAPlanCures(t *testing.T) {
 					continue
 				}
 				if f.Kind == topology.NoBinding && len(s.Bindings) == 0 {
-					continue // dlo.dlx itself lacks its binding
+					continue // in this case dlo.dlx lacks its binding
 				}
 				if f.Kind == topology.QueueMissing && s.Bindings[0].Destination == "gone" {
 					continue
@@ -74,7 +74,7 @@ func TestAPlanCures(t *testing.T) {
 }
 
 // TestAPlanKeepsTheOtherKeys checks that the policy of a plan repeats the keys of the policy that
-// it hides, and says what it changes.
+// it hides, and that the plan lists its changes.
 func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues = append(s.Queues, classic("a.b"), quorum("c"), classic("d"))
@@ -155,7 +155,7 @@ func parkElsewhere(s *topology.Snapshot) {
 var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", strings.Repeat("x", 255)}
 
 // TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
-// their names are, and that many queues are divided among policies.
+// their names are. It also checks that a large number of queues is divided among several policies.
 func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	s := site("3.10.8")
 	chosen := slices.Clone(hostile)
@@ -187,8 +187,8 @@ func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 	}
 }
 
-// TestTheFormsOfAPlan reads each form of a plan with hostile names as its receiver does: a shell,
-// JSON, YAML. Terraform's own code reads its form in TestTerraformReadsAPlan.
+// TestTheFormsOfAPlan reads each form of a plan with hostile names in the way its receiver does: a
+// shell, JSON, or YAML. In TestTerraformReadsAPlan, Terraform's own code reads its form.
 func TestTheFormsOfAPlan(t *testing.T) {
 	s := site("4.3.6")
 	s.VHost = `it's a "vhost"`
@@ -235,7 +235,7 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestChoose checks which queues a plan is about.
+// TestChoose checks which queues are chosen for a plan.
 func TestChoose(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"), topology.Queue{Name: "a.tmp", Exclusive: true})
@@ -259,8 +259,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAPlanAppliesToItsProbeQueue checks that a policy for dlo's own queues does not hide the
-// policy of a plan on the queue that proves it.
+// TestAPlanAppliesToItsProbeQueue covers a policy for dlo's own queues. On the probe queue, it must
+// not hide the policy of the plan that the probe queue proves.
 func TestAPlanAppliesToItsProbeQueue(t *testing.T) {
 	s := site("4.3.6")
 	s.Policies = []topology.Policy{policy("dlo-own", `^dlo\.`, 1000, "overflow", "drop-head")}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// unsupported lists the keys that a type of queue does not know. RabbitMQ does not apply a policy
-// that has one of them to such a queue, not even its other keys (capabilities of the queue types of
+// unsupported lists the keys that a type of queue does not know. If a policy has one of these keys,
+// RabbitMQ does not apply any of its keys to such a queue (capabilities of the queue types of
 // 3.10.8, 4.0.5 and 4.3.6).
 var unsupported = map[string][]string{
 	Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy", "target-group-size"},
@@ -21,8 +21,8 @@ var applyTo = map[string][]string{
 	Stream:  {"", "all", "queues", "streams"},
 }
 
-// takes reports whether a policy takes a queue if nothing of higher priority does. known is false
-// if its pattern cannot be evaluated here.
+// takes reports whether a policy applies to a queue if no policy of higher priority does. known is
+// false if dlo cannot evaluate the pattern.
 func (p *Policy) takes(q *Queue) (takes, known bool) {
 	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
 		return false, true
@@ -36,7 +36,7 @@ func (p *Policy) takes(q *Queue) (takes, known bool) {
 }
 
 // matches evaluates the pattern as RabbitMQ does: byte by byte and not anchored. RabbitMQ uses PCRE
-// and Go does not, so a pattern with lookahead, for example, is not known.
+// and Go does not, so known is false for a pattern that Go lacks, for example one with lookahead.
 func (p *Policy) matches(name string) (matches, known bool) {
 	if p.compiled == nil || p.compiled.pattern != p.Pattern {
 		re, _ := regexp.Compile(latin1(p.Pattern)) // nil: unknown
@@ -49,13 +49,13 @@ func (p *Policy) matches(name string) (matches, known bool) {
 }
 
 // compiled is a pattern that is ready to be matched. A policy keeps it, because a vhost can have
-// thousands of queues. Therefore one goroutine at a time may use a snapshot.
+// thousands of queues. Therefore only one goroutine at a time may use a snapshot.
 type compiled struct {
 	pattern string
 	re      *regexp.Regexp
 }
 
-// latin1 makes a character of each byte.
+// latin1 converts each byte to the character with the same number.
 func latin1(s string) string {
 	runes := make([]rune, len(s))
 	for i := range len(s) {
@@ -64,17 +64,17 @@ func latin1(s string) string {
 	return string(runes)
 }
 
-// rule is what one list of policies does to a queue.
+// rule is the effect of one list of policies on a queue.
 type rule struct {
 	winner *Policy   // nil = none
-	tied   []*Policy // others that take it at the same priority: which one wins is undefined
-	losers []*Policy // those that take it at lower priorities
-	unsure []*Policy // those whose pattern cannot be evaluated
+	tied   []*Policy // others that match the queue at the same priority: which one applies is undefined
+	losers []*Policy // policies that match the queue at lower priorities
+	unsure []*Policy // policies whose pattern cannot be evaluated
 }
 
-// ruling finds the policy that takes a queue. Exactly one does, the one of the highest priority
-// (measured on 3.10.8, 4.0.5, 4.3.6). Where two have the same priority, the broker's own answer
-// decides if there is one.
+// ruling finds the policy that applies to a queue. Only the policy with the highest priority does
+// (measured on 3.10.8, 4.0.5, 4.3.6). If two policies have the same priority, the broker's own
+// answer decides, if there is one.
 func ruling(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
 	var takers []*Policy
@@ -105,7 +105,7 @@ func ruling(policies []Policy, q *Queue, applied *string) rule {
 	return r
 }
 
-// decide takes the broker's answer where a pattern cannot be evaluated.
+// decide uses the broker's answer if a pattern cannot be evaluated.
 func (r *rule) decide(applied string) {
 	if i := slices.IndexFunc(r.unsure, func(p *Policy) bool { return p.Name == applied }); i >= 0 {
 		if r.winner != nil {

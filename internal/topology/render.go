@@ -12,10 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Form is a format in which a plan is handed over.
+// Form is a format in which people get a plan.
 type Form string
 
-// Forms of a plan.
+// These are the forms of a plan.
 const (
 	FormCommands    Form = "rabbitmqctl"
 	FormDefinitions Form = "definitions"
@@ -60,7 +60,7 @@ func command(vhost string, p *Planned) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
 
-// quoted writes a word for a POSIX shell.
+// quoted returns a string as a word for a POSIX shell.
 func quoted(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -68,8 +68,8 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// compact writes JSON on one line. It escapes what a terminal or a page could hide, and nothing
-// else.
+// compact returns a value as JSON on one line. It escapes only the characters that a terminal or a
+// page could hide.
 func compact(v any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -80,7 +80,8 @@ func compact(v any) string {
 	return deadletter.EscapeJSON(strings.TrimSpace(text.String()))
 }
 
-// definitionsOf writes a file that `rabbitmqctl import_definitions` adds to what exists.
+// definitionsOf writes a definitions file. `rabbitmqctl import_definitions` adds it to the existing
+// definitions.
 func definitionsOf(plans []Plan) string {
 	type policy struct {
 		VHost string `json:"vhost"`
@@ -129,7 +130,7 @@ func terraform(vhost string, p *Planned) string {
 `, strings.ReplaceAll(p.Name, "-", "_"), hcl(p.Name), hcl(vhost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
 }
 
-// hcl quotes a string for HCL, in which ${ and %{ begin templates.
+// hcl quotes a string for HCL, where ${ and %{ begin templates.
 func hcl(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

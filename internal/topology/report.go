@@ -6,7 +6,7 @@ import "time"
 type Report struct {
 	Broker   string
 	VHost    string
-	ReadAt   time.Time // of the findings; zero for a file, or if no look succeeded yet
+	ReadAt   time.Time // when the findings were read; zero for a file, or if no look succeeded yet
 	Failed   string    // why the latest look failed; "" = it succeeded
 	Queues   int       // number of queues in the vhost
 	Findings []Finding

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// network answers which queues a message reaches.
+// network determines which queues a message reaches.
 type network struct {
 	queues    map[string]*Queue
 	exchanges map[string]*Exchange
@@ -28,7 +28,7 @@ func newNetwork(s *Snapshot) *network {
 	for i := range s.Bindings {
 		b := &s.Bindings[i]
 		if b.Source == "" {
-			continue // those of the default exchange: every queue has one
+			continue // bindings of the default exchange: every queue has one
 		}
 		n.from[b.Source] = append(n.from[b.Source], b)
 		if b.To == "queue" {
@@ -38,7 +38,7 @@ func newNetwork(s *Snapshot) *network {
 	return n
 }
 
-// predeclared lists the exchanges that every vhost has, and that files leave out.
+// predeclared lists the exchanges that every vhost has, and that definitions files omit.
 var predeclared = []Exchange{
 	{Name: "", Type: "direct"},
 	{Name: "amq.direct", Type: "direct"},
@@ -51,9 +51,9 @@ var predeclared = []Exchange{
 
 // routed is where a message goes.
 type routed struct {
-	queues  []string // those that it reaches
+	queues  []string // queues that the message reaches
 	missing []string // destinations of bindings that do not exist, which only a file can show
-	unsure  bool     // an exchange decides by headers, or in its own way
+	unsure  bool     // an exchange routes by headers, or is of an unknown type
 }
 
 // route follows a message with a routing key from an exchange.
@@ -101,8 +101,8 @@ func (n *network) follow(exchange, key string, r *routed, seen map[string]bool) 
 	}
 }
 
-// alternate returns the exchange that takes what an exchange cannot route. An argument beats a
-// policy.
+// alternate returns the exchange that takes the messages that another exchange cannot route. An
+// argument takes precedence over a policy.
 func (n *network) alternate(x *Exchange) (string, bool) {
 	if name, ok := x.Arguments.Text("alternate-exchange"); ok {
 		return name, true
@@ -123,7 +123,8 @@ func (n *network) alternate(x *Exchange) (string, bool) {
 	return winner.Definition.Text("alternate-exchange")
 }
 
-// fits reports whether a binding takes a key. known is false where something else decides.
+// fits reports whether a binding matches a key. known is false if something other than the key
+// decides.
 func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
 	switch x.Type {
 	case "fanout":
@@ -136,9 +137,9 @@ func (x *Exchange) fits(b *Binding, key string) (fits, known bool) {
 	return false, false
 }
 
-// topicFits reports whether a topic pattern takes a key: * is one word, # is any number of words.
+// topicFits reports whether a topic pattern matches a key: * is one word, # is any number of words.
 func topicFits(pattern, words []string) bool {
-	// ends[i] reports whether the pattern so far takes exactly the first i words.
+	// ends[i] reports whether the pattern so far matches exactly the first i words.
 	ends := make([]bool, len(words)+1)
 	ends[0] = true
 	for _, p := range pattern {
@@ -176,9 +177,9 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 	return false
 }
 
-// published lists routing keys with which messages reach a queue, each with what it is known from.
-// Its own name comes first: publishers use the default exchange, and dlo requeues through it. A
-// pattern becomes a key that it takes.
+// published lists the routing keys with which messages reach a queue, each with its source. The
+// queue's own name comes first, because publishers use the default exchange, and dlo requeues
+// through it. A pattern becomes a key that the pattern matches.
 func (n *network) published(queue string) []publishedKey {
 	keys := []publishedKey{{key: queue}}
 	for _, b := range n.to[queue] {
@@ -204,8 +205,8 @@ type publishedKey struct {
 	from *Binding // nil = the default exchange
 }
 
-// said returns the routing key of the binding, which may be a pattern. Without a binding, it
-// returns the key with which messages are published.
+// said returns the routing key in the words of the binding, where it may be a pattern. Without a
+// binding, it returns the key with which messages are published.
 func (k publishedKey) said() string {
 	if k.from == nil {
 		return k.key

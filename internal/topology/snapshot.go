@@ -1,6 +1,6 @@
-// Package topology finds what will lose dead letters in a vhost, and plans the cure. It is pure: a
-// snapshot goes in, findings and plans come out. internal/rabbitmq reads snapshots from a broker,
-// and ReadDefinitions reads them from the file that sites keep in Git.
+// Package topology finds faults in a vhost that lose dead letters, and plans the cure. It has no
+// side effects: it gets a snapshot and returns findings and plans. internal/rabbitmq reads
+// snapshots from a broker, and ReadDefinitions reads them from the file that sites keep in Git.
 package topology
 
 import (
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Snapshot is what is known about one vhost of a broker at one moment. Its JSON is that of
-// RabbitMQ's management API and of definitions files, which share their names.
+// Snapshot is what is known about one vhost of a broker at one moment. Its JSON uses the names that
+// RabbitMQ's management API and definitions files share.
 type Snapshot struct {
 	Broker  string    // the name in dlo's configuration; "" for a file
 	VHost   string    //
-	Version string    // of RabbitMQ, such as 3.10.8; "" = unknown
+	Version string    // version of RabbitMQ, such as 3.10.8; "" = unknown
 	ReadAt  time.Time // zero for a file
 
 	Queues    []Queue
@@ -22,17 +22,17 @@ type Snapshot struct {
 	Bindings  []Binding
 	Policies  []Policy
 	Operators []Policy // operator policies
-	Shovels   []Shovel // dynamic ones, as far as the user may see them
+	Shovels   []Shovel // dynamic shovels, as far as the user may see them
 	Gaps      []Gap
 }
 
-// Gap is something that could not be read. Findings that need it are not made.
+// Gap is a part that could not be read. Findings that need this part are omitted.
 type Gap struct {
 	What string // such as "bindings" or "queue a%FF"
 	Why  string
 }
 
-// Parts of a snapshot that all findings about paths need.
+// These are the parts of a snapshot that all findings about paths need.
 const (
 	PartQueues    = "queues"
 	PartExchanges = "exchanges"
@@ -41,7 +41,7 @@ const (
 	PartOperators = "operator policies"
 )
 
-// complete reports whether all parts could be read. Single queues may be missing.
+// complete reports whether all these parts could be read. Single queues may be missing.
 func (s *Snapshot) complete() bool {
 	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
 		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)
@@ -58,10 +58,11 @@ func (s *Snapshot) Unread(part string) string {
 	return ""
 }
 
-// Queue is a queue as the broker or a file shows it. Arguments are those that it was declared with.
+// Queue is a queue as the broker or a file shows it. Arguments are the arguments of its
+// declaration.
 type Queue struct {
 	Name       string     `json:"name"`
-	Type       string     `json:"type"` // classic, quorum, stream, or that of a plugin; definitions of before 4.0 lack it
+	Type       string     `json:"type"` // classic, quorum, stream, or the type of a plugin; missing in definitions from before 4.0
 	Durable    bool       `json:"durable"`
 	AutoDelete bool       `json:"auto_delete"`
 	Exclusive  bool       `json:"exclusive"`
@@ -76,7 +77,7 @@ type Queue struct {
 	Rates Rates  `json:"message_stats"`
 }
 
-// Kind returns the type of a queue: classic if nothing else is known.
+// Kind returns the type of a queue. If the type is unknown, it returns classic.
 func (q *Queue) Kind() string {
 	if q.Type != "" {
 		return q.Type
@@ -87,14 +88,14 @@ func (q *Queue) Kind() string {
 	return Classic
 }
 
-// Types of queues.
+// These are the types of queues.
 const (
 	Classic = "classic"
 	Quorum  = "quorum"
 	Stream  = "stream"
 )
 
-// Rates are messages per second, averaged by the broker over some seconds. The broker omits those
+// Rates are messages per second, averaged by the broker over some seconds. The broker omits rates
 // that were never above zero.
 type Rates struct {
 	Publish   Rate `json:"publish_details"`
@@ -102,7 +103,7 @@ type Rates struct {
 	Redeliver Rate `json:"redeliver_details"`
 }
 
-// Rate is one of them.
+// Rate is one of the Rates.
 type Rate struct {
 	PerSecond float64 `json:"rate"`
 }
@@ -134,16 +135,16 @@ type Policy struct {
 	Priority   int        `json:"priority"`
 	Definition Definition `json:"definition"`
 
-	compiled *compiled // of Pattern, once it was needed
+	compiled *compiled // compiled form of Pattern, once it was needed
 }
 
-// Figure is a number that a broker may leave out. The zero value is unknown, which is not 0.
+// Figure is a number that a broker may omit. The zero value means unknown, not 0.
 type Figure struct {
 	N     int64
 	Known bool
 }
 
-// UnmarshalJSON never fails: one unreadable figure must not hide the rest of a queue.
+// UnmarshalJSON never fails, because one unreadable figure must not hide the rest of a queue.
 func (f *Figure) UnmarshalJSON(text []byte) error {
 	var n float64
 	if string(text) != "null" && json.Unmarshal(text, &n) == nil {

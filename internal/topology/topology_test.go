@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// site is a vhost in which every queue is right: orders dead-letters to dlo.dlx by policy, whose
-// queue is the inbox.
+// site is a vhost in which every queue is correct. By policy, orders dead-letters to dlo.dlx, which
+// routes to the inbox.
 func site(version string) *topology.Snapshot {
 	s := &topology.Snapshot{Broker: "main", VHost: "/", Version: version}
 	s.Queues = []topology.Queue{classic("orders"), quorum("dlo.letters", "x-delivery-limit", -1)}
@@ -67,7 +67,7 @@ func idle(queue string, minutes int) topology.Options {
 	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
 }
 
-// finding is what a case expects: kind, queue, severity and sureness.
+// said describes a finding as a case expects it: kind, queue, severity and sureness.
 func said(f topology.Finding) string {
 	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
 }
@@ -379,8 +379,8 @@ var cases = map[string]struct {
 	},
 }
 
-// TestEachFaultIsFound breaks a right vhost in one way at a time. It checks that Inspect finds that
-// fault and nothing else.
+// TestEachFaultIsFound breaks a correct vhost in one way at a time. It checks that Inspect finds
+// this fault and nothing else.
 func TestEachFaultIsFound(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -435,7 +435,7 @@ func checkOthers(t *testing.T, s *topology.Snapshot, f topology.Finding) {
 	}
 }
 
-// TestEachKindHasACase checks that no kind of finding is untested.
+// TestEachKindHasACase checks that each kind of finding has a test case.
 func TestEachKindHasACase(t *testing.T) {
 	for _, kind := range topology.Kinds() {
 		found := false

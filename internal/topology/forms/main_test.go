@@ -1,5 +1,5 @@
 // Package forms checks the forms of a plan with the code of the programs that read them. It is a
-// module of its own, because those programs need hundreds of packages that dlo does not need.
+// separate module, because these programs need hundreds of packages that dlo does not need.
 package forms
 
 import (

@@ -16,8 +16,8 @@ import (
 )
 
 // TestTheOperatorReadsThePlan decodes the YAML of plans into the types of the messaging topology
-// operator 1.12.0. A field that the operator does not know is an error. The values that its
-// resource definition limits are checked as well.
+// operator 1.12.0. A field that the operator does not know is an error. The test also checks the
+// values that the operator's resource definition limits.
 func TestTheOperatorReadsThePlan(t *testing.T) {
 	applyTo := applyToOf(t)
 	for _, version := range []string{"3.10.8", "4.3.6"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// plans returns plans of what a site can have: other keys to keep, names with characters that a
-// form has to escape, and a quorum queue with at-least-once dead-lettering.
+// plans returns plans for the cases that a site can have: other keys to keep, names with characters
+// that a form has to escape, and a quorum queue with at-least-once dead-lettering.
 func plans(version string) map[string]topology.Plan {
 	durable := func(kind string, names ...string) []topology.Queue {
 		var list []topology.Queue

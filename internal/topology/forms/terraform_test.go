@@ -19,8 +19,8 @@ import (
 )
 
 // TestTheTerraformProviderSetsThePlan reads the HCL of plans, sets each policy with the code of the
-// provider cyrilgdn/rabbitmq 1.8.0, and reads it back from the broker. No difference is left, also
-// not for the provider, which would want to change it at the next run.
+// provider cyrilgdn/rabbitmq 1.8.0, and reads the policy back from the broker. No difference may be
+// left. The provider must not see one either, because it would change the policy at the next run.
 func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	node := testenv.Broker(t)
 	provider := rabbitmq.Provider()
@@ -62,8 +62,8 @@ func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	}
 }
 
-// resources returns the rabbitmq_policy resources of an HCL file as the values that Terraform hands
-// to a provider.
+// resources returns the rabbitmq_policy resources of an HCL file, with the values that Terraform
+// passes to a provider.
 func resources(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	file, faults := hclsyntax.ParseConfig([]byte(text), "plan.tf", hcl.InitialPos)
@@ -80,7 +80,7 @@ func resources(t *testing.T, text string) []map[string]any {
 	return list
 }
 
-// values evaluates a block. A block in it becomes a list of one.
+// values evaluates a block. A nested block becomes a list with one element.
 func values(t *testing.T, body *hclsyntax.Body) map[string]any {
 	t.Helper()
 	all := map[string]any{}
