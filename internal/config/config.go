@@ -390,7 +390,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 			})
 		},
 		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
-		"rules":   func(n *yaml.Node) { d.rules(n, d.behind(root, "rules"), c) },
+		"rules":   func(n *yaml.Node) { d.rules(n, d.lineAfter(root, "rules"), c) },
 		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
@@ -476,9 +476,9 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 	})
 }
 
-// behind returns the line of the key that follows the given key, or the line after the end of the
-// file.
-func (d *decoder) behind(n *yaml.Node, key string) int {
+// lineAfter returns the line of the key that follows the given key, or the line after the end of
+// the file.
+func (d *decoder) lineAfter(n *yaml.Node, key string) int {
 	for i := 0; i+2 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return n.Content[i+2].Line

@@ -99,10 +99,10 @@ func (g *ground) read(s *sign, l look, row *Row, told *problem, began time.Time)
 		return
 	}
 	after := time.Since(began).Seconds()
-	if p, ok := s.in(l); ok && told.Title == "" && l.status == s.answer() {
+	if p, ok := s.findProblem(l); ok && told.Title == "" && l.status == s.answer() {
 		*told, row.Ready = p, Seen{fmt.Sprintf("%d %s (%s)", l.status, p.Kind, p.Severity), after}
 	}
-	if text, ok := s.on(l.page, *told); ok && row.Page == unseen {
+	if text, ok := s.findOnPage(l.page, *told); ok && row.Page == unseen {
 		row.Page = Seen{text, after}
 	}
 	if h, ok := g.pager.first(s.at(), began, func(h heard) bool { return s.heard(h, *told) }); ok && row.Notice == unseen {
@@ -118,8 +118,8 @@ func (s *sign) answer() int {
 	return s.status
 }
 
-// in finds the problem in the response of /readyz.
-func (s *sign) in(l look) (problem, bool) {
+// findProblem finds the problem in the response of /readyz.
+func (s *sign) findProblem(l look) (problem, bool) {
 	i := slices.IndexFunc(l.problems, func(p problem) bool {
 		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
 			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) && s.fits(p.Title+"\n"+p.Text+"\n"+p.Cure)
@@ -140,9 +140,9 @@ func (s *sign) fits(text string) bool {
 	return true
 }
 
-// on finds the text that Overview shows for the failure. If the failure has the severity page, on
-// finds nothing while Overview says that nothing needs a person.
-func (s *sign) on(p page, told problem) (string, bool) {
+// findOnPage finds the text that Overview shows for the failure. If the failure has the severity
+// page, findOnPage finds nothing while Overview says that nothing needs a person.
+func (s *sign) findOnPage(p page, told problem) (string, bool) {
 	if s.severity == deadletter.SeverityPage && strings.HasPrefix(p.verdict, nothingNeeded) {
 		return "", false
 	}
@@ -191,7 +191,7 @@ func (g *ground) mended(ctx context.Context, f *Failure, told problem) bool {
 		return false
 	}
 	l := o.now()
-	_, ready := f.wants.in(l)
-	_, page := f.wants.on(l.page, told)
+	_, ready := f.wants.findProblem(l)
+	_, page := f.wants.findOnPage(l.page, told)
 	return l.status == 200 && !ready && !page
 }

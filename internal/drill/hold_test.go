@@ -25,14 +25,14 @@ func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}
 	for severity, counts := range map[deadletter.Severity]bool{deadletter.SeverityPage: false, deadletter.SeverityNotify: true} {
-		if _, ok := (&sign{severity: severity}).on(p, told); ok != counts {
+		if _, ok := (&sign{severity: severity}).findOnPage(p, told); ok != counts {
 			t.Errorf("%s: %v", severity, ok)
 		}
 	}
-	if _, ok := (&sign{severity: deadletter.SeverityNotify}).on(p, problem{}); ok {
+	if _, ok := (&sign{severity: deadletter.SeverityNotify}).findOnPage(p, problem{}); ok {
 		t.Error("a problem without a title is on no page")
 	}
-	if text, ok := (&sign{group: "orders"}).on(p, problem{}); !ok || text != "orders: boom & bang" {
+	if text, ok := (&sign{group: "orders"}).findOnPage(p, problem{}); !ok || text != "orders: boom & bang" {
 		t.Errorf("%q", text)
 	}
 }
@@ -43,7 +43,7 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	t.Parallel()
 	l := look{problems: []problem{{Kind: "rights", Severity: "page", Broker: "main", Inbox: "a", Title: "Too few.", Text: "write, read", Cure: "grant"}}}
 	good := sign{kind: "rights", severity: "page", broker: "main", about: "a", says: "write", also: []string{"read", "grant"}}
-	if _, ok := good.in(l); !ok {
+	if _, ok := good.findProblem(l); !ok {
 		t.Error("it is there")
 	}
 	for name, change := range map[string]func(s *sign){
@@ -56,7 +56,7 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	} {
 		s := good
 		change(&s)
-		if _, ok := s.in(l); ok {
+		if _, ok := s.findProblem(l); ok {
 			t.Error("it is not the one: " + name)
 		}
 	}

@@ -26,9 +26,9 @@ var policyFailures = []Failure{
 		Name: "argument", Does: "an inbox is declared again with a length", inbox: "drill.argument",
 		wants: losing("drill.argument", "declare the queue again without x-max-length"),
 		make: func(ctx context.Context, g *ground) error {
-			return g.site.again(ctx, "drill.argument", "x-max-length", 50)
+			return g.site.redeclare(ctx, "drill.argument", "x-max-length", 50)
 		},
-		cure: func(ctx context.Context, g *ground, _ problem) error { return g.site.again(ctx, "drill.argument") },
+		cure: func(ctx context.Context, g *ground, _ problem) error { return g.site.redeclare(ctx, "drill.argument") },
 	},
 	{
 		Name: "delivery-limit", Does: "a policy gives dlo's own inbox a delivery limit", own: "drill.delivery-limit",
@@ -62,8 +62,8 @@ func limit(name, does string, definition map[string]any, says string) Failure {
 	}
 }
 
-// again deletes a queue and declares it with other arguments.
-func (s *site) again(ctx context.Context, queue string, arguments ...any) error {
+// redeclare deletes a queue and declares it with other arguments.
+func (s *site) redeclare(ctx context.Context, queue string, arguments ...any) error {
 	if err := s.drop(ctx, "queues", queue); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ var storeFailures = []Failure{
 			return g.resumed(ctx, "unproved")
 		},
 		cure: func(ctx context.Context, g *ground, _ problem) error {
-			if err := g.still(ctx, "unproved"); err != nil {
+			if err := g.expectNothingSent(ctx, "unproved"); err != nil {
 				return err
 			}
 			return g.office("unproved").post(ctx, "/api/v1/store/accept", nil)
@@ -214,8 +214,8 @@ func (g *ground) resumed(ctx context.Context, name string) error {
 // stillFor is how long the drill checks that no due letter is sent.
 const stillFor = 3 * time.Second
 
-// still returns an error if a dlo sends anything within stillFor.
-func (g *ground) still(ctx context.Context, name string) error {
+// expectNothingSent returns an error if a dlo sends anything within stillFor.
+func (g *ground) expectNothingSent(ctx context.Context, name string) error {
 	for end := time.Now().Add(stillFor); time.Now().Before(end); {
 		n, err := g.site.take(ctx, workOf(name), workBatch, true)
 		if err != nil {
@@ -295,7 +295,7 @@ const ofCopy = "state:held doubt:restored"
 // the others, and checks that only the ten arrive.
 func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	const name = "restored"
-	if err := g.still(ctx, name); err != nil {
+	if err := g.expectNothingSent(ctx, name); err != nil {
 		return err
 	}
 	o := g.office(name)
@@ -311,7 +311,7 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "discard", "q": ofCopy, "reason": "the drill"}); err != nil {
 		return err
 	}
-	return g.still(ctx, name)
+	return g.expectNothingSent(ctx, name)
 }
 
 // nothingHeld reports whether people have decided on all letters that the restored store held. The

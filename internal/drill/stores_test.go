@@ -39,7 +39,7 @@ func TestALetterThatNobodyLetGoFailsTheRow(t *testing.T) {
 	for answer, fails := range map[string]bool{`[]`: false, `[{"payload_bytes": 3}]`: true} {
 		api := &recorder{on: func(_, _ string, _, into any) error { return json.Unmarshal([]byte(answer), into) }}
 		g := &ground{site: &site{fence: &fence{api: api, vhost: "dlo-drill-abcdefghij"}}}
-		if err := g.still(t.Context(), "restored"); (err != nil) != fails {
+		if err := g.expectNothingSent(t.Context(), "restored"); (err != nil) != fails {
 			t.Errorf("%s: %v", answer, err)
 		}
 	}

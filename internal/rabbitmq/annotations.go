@@ -95,7 +95,7 @@ func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()
 		return err
 	}
 	deliveries, err := ch.Consume(a.Queue, "dlo", false, false, false, false, nil)
-	l.right("read", a.Queue, err)
+	l.noteRight("read", a.Queue, err)
 	if err != nil {
 		return err
 	}

@@ -103,8 +103,8 @@ func (c *clustered) settle(w []deadletter.Arrival) {
 	}
 }
 
-// nothing checks that no letter arrives within d.
-func (c *clustered) nothing(d time.Duration) {
+// expectNoLetter checks that no letter arrives within d.
+func (c *clustered) expectNoLetter(d time.Duration) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
 	defer cancel()
@@ -126,9 +126,9 @@ func (c *clustered) restart(node int) {
 	}
 }
 
-// free waits until no consumer holds letters of the inbox. The fence does not wait for a quorum
-// queue's leader on another node.
-func (c *clustered) free() {
+// awaitNotHeld waits until no consumer holds letters of the inbox. The fence does not wait for a
+// quorum queue's leader on another node.
+func (c *clustered) awaitNotHeld() {
 	c.t.Helper()
 	for end := time.Now().Add(10 * time.Second); c.held(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -171,8 +171,8 @@ func TestAWindowInACluster(t *testing.T) {
 		c.balancer.Cut()
 		c.open("")
 		c.settle(c.fetch(clusterWindow+1, clusterAll, true))
-		c.free()
-		c.nothing(3 * time.Second)
+		c.awaitNotHeld()
+		c.expectNoLetter(3 * time.Second)
 	})
 
 	t.Run("the leader is killed", func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(w)
 		c.balancer.Cut()
 		c.open("")
-		c.nothing(3 * time.Second)
+		c.expectNoLetter(3 * time.Second)
 	})
 
 	t.Run("the node of the connection is killed, classic", func(t *testing.T) {
@@ -222,14 +222,14 @@ func TestAWindowInACluster(t *testing.T) {
 		c.settle(c.fetch(clusterWindow+1, clusterAll, false))
 		c.restart(0)
 		if !cluster.Nodes[0].AtLeast("4.3") { // 4.3 returns the window after a minute, or when the node is back
-			c.nothing(3 * time.Second)
+			c.expectNoLetter(3 * time.Second)
 			if !c.held() {
 				t.Error("with the node back: nothing says that the window is kept")
 			}
 			c.lead(2)
 		}
 		c.settle(c.fetch(1, clusterWindow, true))
-		c.free()
+		c.awaitNotHeld()
 	})
 
 	// Acks may be undone, as after a restart, but the marker does not show it because it is on

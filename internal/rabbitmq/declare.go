@@ -159,7 +159,7 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {
-		gone = l.whatIsGone(conn, queue)
+		gone = l.lostDeclaration(conn, queue)
 	}
 	err = onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(queue, true, false, false, false, ownQueue(version))

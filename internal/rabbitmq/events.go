@@ -7,9 +7,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// toldFor is how long a past event stays a problem. It is a day, so that a person who looks in the
-// morning sees an event of the night.
-const toldFor = 24 * time.Hour
+// eventLasts is how long a past event stays a problem. It is a day, so that a person who looks in
+// the morning sees an event of the night.
+const eventLasts = 24 * time.Hour
 
 // happened reports an event on one of dlo's queues as a problem that stays for a day.
 func (l *Link) happened(p deadletter.Problem) {
@@ -24,16 +24,16 @@ func (l *Link) happened(p deadletter.Problem) {
 func (l *Link) recent(but string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {
-		if time.Since(p.Since) < toldFor && p.Key() != but {
+		if time.Since(p.Since) < eventLasts && p.Key() != but {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// whatIsGone returns a problem if the inbox or the exchange that dlo declares was deleted since it
-// last existed. It returns nil if neither was deleted or if this is unknown.
-func (l *Link) whatIsGone(conn *amqp.Connection, inbox string) *deadletter.Problem {
+// lostDeclaration returns a problem if the inbox or the exchange that dlo declares was deleted
+// since it last existed. It returns nil if neither was deleted or if this is unknown.
+func (l *Link) lostDeclaration(conn *amqp.Connection, inbox string) *deadletter.Problem {
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,
 		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",

@@ -124,7 +124,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 		return s, err
 	}
 	i.unlocked = false
-	if err := i.alone(); err != nil {
+	if err := i.lockInbox(); err != nil {
 		return s, err
 	}
 	i.facts, err = i.link.prepare(ctx, i.conn, i.queue, i.once, marker != "")

@@ -11,19 +11,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// alone makes sure that nothing else drains the inbox: neither another dlo nor an earlier session
-// whose end the broker has not noticed. Such a session would still hold the open window. A new
-// session would then receive the letters after that window and would take the window for
+// lockInbox makes sure that nothing else drains the inbox: neither another dlo nor an earlier
+// session whose end the broker has not noticed. Such a session would still hold the open window. A
+// new session would then receive the letters after that window and would take the window for
 // acknowledged (window_return_test.go). The lock is an exclusive queue, which exists as long as
 // this connection.
-func (i *Inbox) alone() error {
+func (i *Inbox) lockInbox() error {
 	sum := sha256.Sum256([]byte(i.queue)) // a queue's name may already have the maximum length
 	lock := "dlo.epoch.lock." + hex.EncodeToString(sum[:16])
 	err := onChannel(i.conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(lock, false, true, true, false, nil)
 		return err
 	})
-	refused := i.link.right("configure", epochQueues, err)
+	refused := i.link.noteRight("configure", epochQueues, err)
 	if isCode(err, amqp.ResourceLocked) && i.holderAway(lock) {
 		i.link.log.Warn("the cluster node of the last session is down or cannot be reached, and with it its lock; going on without a lock", "inbox", i.queue)
 		i.unlocked = true
@@ -73,7 +73,7 @@ func (i *Inbox) turn() (*amqp.Channel, error) {
 		})
 		if err == nil {
 			_, err = ch.Consume(queue, "turn", true, true, false, false, nil)
-			i.link.right("read", epochQueues, err)
+			i.link.noteRight("read", epochQueues, err)
 		}
 		switch {
 		case err == nil:

@@ -64,7 +64,7 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	}
 	select { // a reason means that the user may not publish; without one, the queue rejected the message
 	case err := <-closed:
-		i.link.right("write", defaultExchange, closeError(err))
+		i.link.noteRight("write", defaultExchange, closeError(err))
 	case <-time.After(time.Second):
 	}
 	if conn.IsClosed() {

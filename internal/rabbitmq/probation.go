@@ -20,9 +20,9 @@ func (p *probation) end() {
 	p.began = time.Time{}
 }
 
-// after returns the channel that fires when the session has lived long enough. It returns nil if
-// the session does not need to prove itself.
-func (p *probation) after() <-chan time.Time {
+// proofTimer returns the channel that fires when the session has lived long enough. It returns nil
+// if the session does not need to prove itself.
+func (p *probation) proofTimer() <-chan time.Time {
 	if !p.on {
 		return nil
 	}

@@ -233,7 +233,7 @@ func (l *Link) lost(sent []*message, returned map[deadletter.Token]string, err *
 // held back for a while and wait in the store. All others are held back until the user may publish.
 func (l *Link) mayNot(wait *deadletter.Wait, err *amqp.Error) {
 	if wait == nil {
-		l.right("write", defaultExchange, err)
+		l.noteRight("write", defaultExchange, err)
 		l.refuses(true)
 		return
 	}

@@ -36,9 +36,9 @@ func (l *Link) assumed() []deadletter.Right {
 	return list
 }
 
-// right records what a broker's reply reveals about a permission, and returns whether it was
+// noteRight records what a broker's reply reveals about a permission, and returns whether it was
 // refused. A reply that is neither nil nor ACCESS_REFUSED reveals nothing.
-func (l *Link) right(operation, resource string, err error) (refused bool) {
+func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 	refused = isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "access to ")
 	if err != nil && !refused {
 		return false
@@ -116,9 +116,9 @@ func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	}
 	select {
 	case <-returned:
-		l.right("write", defaultExchange, nil)
+		l.noteRight("write", defaultExchange, nil)
 	case err := <-closed:
-		return err == nil || !l.right("write", defaultExchange, err)
+		return err == nil || !l.noteRight("write", defaultExchange, err)
 	case <-time.After(preflightWait):
 	case <-ctx.Done():
 	}
@@ -136,7 +136,7 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 	if isCode(err, amqp.PreconditionFailed) {
 		err = nil
 	}
-	if l.right("read", queue, err) {
+	if l.noteRight("read", queue, err) {
 		return refuse(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), reason(err), l.Status().Grant)
 	}
 	return nil
@@ -168,10 +168,10 @@ func (l *Link) askForEpochs(conn *amqp.Connection) {
 		_, err := ch.QueueDeclare(probe, false, true, true, false, nil)
 		return err
 	})
-	if l.right("configure", epochQueues, configure) || configure != nil {
+	if l.noteRight("configure", epochQueues, configure) || configure != nil {
 		return
 	}
-	l.right("read", epochQueues, onChannel(conn, func(ch *amqp.Channel) error {
+	l.noteRight("read", epochQueues, onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.Consume(probe, "rights", true, true, false, false, nil)
 		return err
 	}))

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rights returns the problem with a link's rights, or nil if none is missing.
-func rights(link *rabbitmq.Link) *deadletter.Problem {
+// rightsProblem returns the problem with the rights of a link, or nil if none is missing.
+func rightsProblem(link *rabbitmq.Link) *deadletter.Problem {
 	status := link.Status()
 	for _, p := range status.Problems() {
 		if p.Kind == deadletter.ProblemRights {
@@ -47,8 +47,8 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	user, address := node.User(t, vhost, "")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 	link := running(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
-	soon(t, "the right is refused", func() bool { return rights(link) != nil })
-	p := rights(link)
+	soon(t, "the right is refused", func() bool { return rightsProblem(link) != nil })
+	p := rightsProblem(link)
 	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
 		t.Errorf("%+v", p)
 	}
@@ -64,7 +64,7 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p := rights(link); p != nil {
+	if p := rightsProblem(link); p != nil {
 		t.Errorf("after the cure: %+v", p)
 	}
 	one := messages("orders", 1, []byte("x"))
@@ -80,12 +80,12 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 		}
 		return got.Kind == deadletter.OutcomeUnsent
 	})
-	if rights(link) == nil {
+	if rightsProblem(link) == nil {
 		t.Error("nobody is told that the right is gone")
 	}
 	node.Cure(t, p.Cure)
-	if err := link.Ready(t.Context()); err != nil || rights(link) != nil {
-		t.Error(err, rights(link))
+	if err := link.Ready(t.Context()); err != nil || rightsProblem(link) != nil {
+		t.Error(err, rightsProblem(link))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	if i := status.Inboxes[0]; i.Draining || !strings.Contains(i.Reason, "user "+user+" may not read team.dlq") {
 		t.Errorf("%+v", i)
 	}
-	p := rights(link)
+	p := rightsProblem(link)
 	if p == nil || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "It may not read team.dlq") || !strings.Contains(p.Cure, `'^(dlo\..*|team\.dlq)$'`) {
 		t.Fatalf("%+v", p)
 	}
@@ -138,7 +138,7 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	if err != nil || len(w) != 1 || w[0].Redelivered {
 		t.Errorf("%+v, %v", w, err)
 	}
-	if p := rights(link); p != nil {
+	if p := rightsProblem(link); p != nil {
 		t.Errorf("after the cure: %+v", p)
 	}
 }
@@ -170,7 +170,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		user, address := node.User(t, vhost, "")
 		node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 		link := marked(t, address)
-		soon(t, "the right is missed", func() bool { p := rights(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
+		soon(t, "the right is missed", func() bool { p := rightsProblem(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
 	})
 	t.Run("its queue refuses it", func(t *testing.T) {
 		t.Parallel()
@@ -179,7 +179,7 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/full", full, nil); err != nil {
 			t.Fatal(err)
 		}
-		if p := rights(marked(t, address)); p != nil {
+		if p := rightsProblem(marked(t, address)); p != nil {
 			t.Errorf("%+v", p)
 		}
 	})

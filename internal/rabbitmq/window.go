@@ -73,7 +73,7 @@ func (i *Inbox) window(ctx context.Context, f fetch) ([]deadletter.Arrival, erro
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	proven := i.probation.after()
+	proven := i.probation.proofTimer()
 	for open := true; open && len(w) < f.letters; {
 		select {
 		case d, ok := <-deliveries:

@@ -43,8 +43,8 @@ func (a *audit) say(list ...any) {
 	}
 }
 
-// reports waits until dlo has declared its annotations queue.
-func (a *audit) reports() {
+// awaitAnnotationsQueue waits until dlo has declared its annotations queue.
+func (a *audit) awaitAnnotationsQueue() {
 	a.t.Helper()
 	eventually(a.t, "the queue of annotations", func() bool {
 		ch, err := a.conn.Channel()
@@ -88,7 +88,7 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	p := newChild(t, url, noRetries)
 	p.Start("")
 	p.Draining()
-	a.reports()
+	a.awaitAnnotationsQueue()
 	said := func(id, message string) map[string]any {
 		return map[string]any{"message_id": id, "queue": "work", "error_type": "E", "message": message, "stack": "E\n\tat work", "service": "worker", "version": "7"}
 	}
@@ -152,7 +152,7 @@ func reporting(t *testing.T) (*audit, *child) {
 	p := newChild(t, url, noRetries)
 	p.Start("")
 	p.Draining()
-	a.reports()
+	a.awaitAnnotationsQueue()
 	a.work()
 	return a, p
 }

@@ -150,7 +150,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	}
 	queue := "orders " + l.file
 	a := newAudit(t, url, queue, nil)
-	a.reports()
+	a.awaitAnnotationsQueue()
 	stop := l.start(t, cmd, a.conn, url, queue)
 
 	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}

@@ -33,7 +33,7 @@ func TestTheLogStaysQuiet(t *testing.T) {
 	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), config)
 	p.Start("")
 	p.Draining()
-	work.reports()
+	work.awaitAnnotationsQueue()
 	work.work()
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
 		t.Fatal(err)

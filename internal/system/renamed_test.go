@@ -91,7 +91,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 			t.Errorf("%s: %d %s", request, code, plan)
 		}
 	}
-	if op := p.over(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
+	if op := p.awaitOver(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
 		t.Errorf("%+v", op)
 	}
 	a.publish(meanwhile, func(i int) (string, string) { return fmt.Sprint("young ", i), fmt.Sprint("y", i) })
@@ -120,7 +120,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are one group", func() bool {
 		return p.ask(`SELECT count(DISTINCT grp) FROM letters`) == 1 && p.count("unread", "1 = 1") == 0
 	})
-	if op := p.over(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["done"] != before+meanwhile {
+	if op := p.awaitOver(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["done"] != before+meanwhile {
 		t.Errorf("%+v", op)
 	}
 	eventually(t, "all arrive", func() bool { return a.acceptedLetters() == before+meanwhile })

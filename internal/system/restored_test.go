@@ -73,8 +73,8 @@ func (r *restoring) note() string {
 	return found[0]
 }
 
-// still checks that the number of copies does not change for a while.
-func (r *restoring) still(copies int) {
+// expectNothingSent checks that the number of copies does not change for a while.
+func (r *restoring) expectNothingSent(copies int) {
 	r.t.Helper()
 	defer waited(r.t, "nothing is sent")()
 	for range 20 {
@@ -170,7 +170,7 @@ func TestARestoredStore(t *testing.T) {
 			}
 		}
 		r.retries("resume")
-		r.still(sent)
+		r.expectNothingSent(sent)
 		if n := r.finds("state:held doubt:restored"); n != 1+before {
 			t.Errorf("%d letters are held", n)
 		}
@@ -182,7 +182,7 @@ func TestARestoredStore(t *testing.T) {
 		}
 	}
 	tokens := a.acceptedLetters()
-	if op := r.over(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
+	if op := r.awaitOver(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
 	// The first letter had already been requeued when the copy of the store was made, so it now
@@ -209,7 +209,7 @@ func TestARestoredStore(t *testing.T) {
 	}
 	r.publish(sent, 5)
 	eventually(t, "more wait", func() bool { return r.finds("state:scheduled") == 5 })
-	r.still(copies)
+	r.expectNothingSent(copies)
 	r.Stop()
 	r.Start("") // dlo asks the question again
 	r.problem(deadletter.ProblemStoreUnproved)

@@ -23,8 +23,8 @@ import (
 // rejecting is a configuration in which letters are dead immediately.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
 
-// over waits until an operation is over and returns it.
-func (p *child) over(id string) answered {
+// awaitOver waits until an operation is over and returns it.
+func (p *child) awaitOver(id string) answered {
 	p.t.Helper()
 	eventually(p.t, id+" is over", func() bool { return p.operation(id).Phase == "over" })
 	return p.operation(id)
@@ -141,7 +141,7 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 		t.Error("the page of the letter does not show its sibling")
 	}
 	op := p.startOperation(map[string]any{"action": "requeue", "q": "queue:email", "hold": "0s", "canary": 0})
-	if got := p.over(op); got.Total != 3 || got.Counts["quiet"]+got.Counts["unverified"] != 3 {
+	if got := p.awaitOver(op); got.Total != 3 || got.Counts["quiet"]+got.Counts["unverified"] != 3 {
 		t.Errorf("%+v", got)
 	}
 	if e, s, b := email.acceptedLetters(), sms.acceptedLetters(), billing.copies(); e != 3 || s != 0 || b != 3 {
@@ -169,7 +169,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	got := p.over(op)
+	got := p.awaitOver(op)
 	sent := gone.acceptedLetters()
 	if returned := got.Counts["returned"]; returned == 0 || got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
 		t.Errorf("%+v; gone accepted %d, stays %d", got, sent, stays.acceptedLetters())
@@ -180,7 +180,7 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	}
 	spare.work()
 	again := p.startOperation(map[string]any{"action": "requeue", "q": "op:" + op + "/returned", "to": "spare", "hold": "0s", "canary": 0, "rate": 1000})
-	if got := p.over(again); got.Total != held || got.Counts["quiet"]+got.Counts["unverified"] != held {
+	if got := p.awaitOver(again); got.Total != held || got.Counts["quiet"]+got.Counts["unverified"] != held {
 		t.Errorf("%+v", got)
 	}
 	if n := spare.acceptedLetters(); n != held {
@@ -231,7 +231,7 @@ func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	people.Wait()
 	eventually(t, "every letter arrived", func() bool { return a.acceptedLetters() == letters })
 	for _, op := range answers {
-		p.over(op.ID)
+		p.awaitOver(op.ID)
 	}
 	eventually(t, "all quiet", func() bool { return p.letters("settled") == letters })
 	time.Sleep(time.Second)

@@ -23,8 +23,8 @@ func (a *audit) reject(n int) {
 	}
 }
 
-// again deletes the queue and declares it with different arguments.
-func (a *audit) again(args amqp.Table) {
+// redeclare deletes the queue and declares it with different arguments.
+func (a *audit) redeclare(args amqp.Table) {
 	a.t.Helper()
 	ch := a.channel()
 	if _, err := ch.QueueDelete(a.queue, false, false, false); err != nil {
@@ -57,7 +57,7 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 		return p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.state = $2`, name, state)
 	}
 	eventually(t, "letters of it wait", func() bool { return in("expires", "scheduled") == letters })
-	queues["expires"].again(amqp.Table{"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires"})
+	queues["expires"].redeclare(amqp.Table{"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires"})
 	for _, name := range []string{"deleted", "exclusive", "stream"} {
 		eventually(t, "letters of it are back", func() bool { return in(name, "requeued") == letters })
 	}
@@ -80,7 +80,7 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner.Close()
-	queues["stream"].again(amqp.Table{"x-queue-type": "stream"})
+	queues["stream"].redeclare(amqp.Table{"x-queue-type": "stream"})
 
 	for name, why := range map[string]string{
 		"deleted": "queue deleted is gone, with everything in it", "exclusive": "queue exclusive is gone, with everything in it",
