@@ -170,7 +170,10 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		user, address := node.User(t, vhost, "")
 		node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
 		link := marked(t, address)
-		soon(t, "the right is missed", func() bool { p := rightsProblem(link); return p != nil && strings.Contains(p.Text, "write amq.default") })
+		soon(t, "the right is missed", func() bool {
+			p := rightsProblem(link)
+			return p != nil && strings.Contains(p.Text, "write amq.default")
+		})
 	})
 	t.Run("its queue refuses it", func(t *testing.T) {
 		t.Parallel()
