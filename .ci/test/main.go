@@ -1,14 +1,16 @@
-// Command test runs all tests of the repository in three lanes side by side, prints a line for each
-// package as it ends, the output of what failed, and at last one line that says how much ran, how
-// long it took, and what was skipped and why.
+// Command test runs all tests of the repository in three lanes side by side. It prints a line for
+// each package that ends, and the output of each test that fails. The last line gives the number of
+// tests, the time that they took, and the reasons why tests were skipped.
 //
 //	go run ./.ci/test
 //
-// One lane keeps a processor busy, package after package. The other two start whole programs and
-// brokers, and wait most of the time; as soon as one of them is done it helps the first. What is
-// inside runs with the race detector, where there is a C compiler. SQLite, which is translated to
-// Go, is left out of the detector's instrumentation: that takes four times as long and concerns no
-// line of ours.
+// One lane keeps a processor busy, package after package. The other two lanes start whole programs
+// and brokers, and wait most of the time. A lane that is done helps the first one. The packages of
+// internal/ run with the race detector if there is a C compiler. SQLite, which is translated to Go,
+// is not instrumented: that would take four times as long, and it is not our code.
+//
+// With DLO_TEST_REQUIRE=1, as in make test, a test that is skipped for an unexpected reason is a
+// failure. A broker or a browser that is missing therefore never makes the run green.
 package main
 
 import (
@@ -67,7 +69,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "go list:", err)
 		os.Exit(1)
 	}
-	r := &results{tests: map[string]string{}, reasons: map[string]string{}}
+	r := &results{tests: map[string]string{}, reasons: map[string]string{}, latest: map[string]string{}}
 	race := canRace()
 	waits, computes := jobs(strings.Fields(string(packages)), race)
 	rest := make(chan job, len(computes))
@@ -90,8 +92,11 @@ func main() {
 	if !race {
 		fmt.Println("without the race detector: go has no cgo or no C compiler here")
 	}
+	for _, text := range r.unexpected {
+		fmt.Println("skipped, although make test requires it:", text)
+	}
 	fmt.Println(r.line(time.Since(began)))
-	if r.failed {
+	if r.failed || len(r.unexpected) > 0 {
 		os.Exit(1)
 	}
 }
@@ -134,7 +139,14 @@ type results struct {
 	tests    map[string]string // package and name of a test at the top -> pass, fail or skip
 	reasons  map[string]string // of the skipped ones
 	failed   bool
+
+	latest     map[string]string // package and name of a test, or of a part of it -> its latest message
+	unexpected []string          // tests that were skipped although DLO_TEST_REQUIRE demands them
 }
+
+// expected matches the reasons for which make test may skip a test: it measures or takes long, runs
+// in another lane, needs root, or is about another version or another system.
+var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^-update|to install what is missing:`)
 
 // event is one line of go test -json (go doc test2json).
 type event struct {
@@ -203,7 +215,13 @@ func (r *results) take(e event, said output) {
 		fmt.Print(e.Output)
 	case "output":
 		said[key] = append(said[key], e.Output)
+		if m := reason.FindStringSubmatch(e.Output); m != nil {
+			r.latest[e.Package+" "+e.Test] = m[1]
+		}
 	case "pass", "fail", "skip":
+		if why := r.latest[e.Package+" "+e.Test]; e.Action == "skip" && e.Test != "" && os.Getenv("DLO_TEST_REQUIRE") == "1" && !expected.MatchString(why) {
+			r.unexpected = append(r.unexpected, fmt.Sprintf("%s %s: %s", e.Package, e.Test, cmp.Or(why, "it does not say why")))
+		}
 		if e.Test == "" {
 			r.over(e, said)
 		} else if !below {

@@ -444,7 +444,6 @@ func (d *decoder) requeue(n *yaml.Node, r *Requeue) {
 		"watch":           func(n *yaml.Node) { d.duration(n, &r.Watch, time.Second, 365*day) },
 		"in_doubt":        func(n *yaml.Node) { d.oneOf(n, &r.InDoubt, "republish", "hold") },
 		"confirm_timeout": func(n *yaml.Node) { d.duration(n, &r.ConfirmTimeout, time.Second, time.Hour) },
-		"lease":           func(*yaml.Node) {}, // of earlier files: a claim belongs to its process, so it has no end
 		"max_body":        func(n *yaml.Node) { d.size(n, &r.MaxBody, 1) },
 		"nack": func(n *yaml.Node) {
 			d.at["requeue.nack"] = n

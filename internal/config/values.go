@@ -28,6 +28,11 @@ var later = map[string][]string{
 	"default.dead": {"group"},
 }
 
+// earlier lists keys that had a meaning in earlier versions. They have no effect now.
+var earlier = map[string][]string{
+	"requeue": {"lease"}, // a claim belongs to its process, so it has no end
+}
+
 // mapping reads the keys of a mapping. Unknown and repeated keys are mistakes.
 func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 	n = resolve(n)
@@ -46,6 +51,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 			d.mistake(key, "%s is listed twice", key.Value)
 		case read != nil:
 			read(resolve(value))
+		case slices.Contains(earlier[path], key.Value):
 		case slices.Contains(later[path], key.Value):
 			d.mistake(key, "%s: not in this version", key.Value)
 		default:

@@ -247,7 +247,7 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 	case f.Consumers == 0:
 		list = append(list, "nobody consumes it: its letters will wait there")
 	}
-	if pace.MaxDepth > 0 && f.Ready > pace.MaxDepth {
+	if pace.MaxDepth > 0 && f.Ready >= pace.MaxDepth {
 		list = append(list, fmt.Sprintf("it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth))
 	}
 	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known && q.Away == "") {

@@ -29,6 +29,7 @@ func TestWhatAPlanWarnsOf(t *testing.T) {
 		{"the second death would be lost", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, DeadLetters: deadletter.DeadLettersNowhere}, "would be lost"},
 		{"order matters", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, SingleActive: true}, "single active consumer"},
 		{"deeper than its limit", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 200}, "wait until it has fewer than 150"},
+		{"as deep as its limit", deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 150}, "wait until it has fewer than 150"},
 	} {
 		o.facts = &c.facts
 		plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{MaxDepth: ptr(150)}})

@@ -71,6 +71,6 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 func (d *Dispatcher) nowhere(err error) deadletter.Problem {
 	p := d.unnoted("written", err)
 	p.Severity = deadletter.SeverityPage
-	p.Text = "The note beside the store cannot be written either, so nothing is sent.  " + deadletter.Visible(err.Error()) + "."
+	p.Text = "The note beside the store cannot be written either, so nothing is sent. " + deadletter.Visible(err.Error()) + "."
 	return p
 }

@@ -55,7 +55,7 @@ func (s *Server) storeProblems() []deadletter.Problem {
 		list = append(list, deadletter.Problem{
 			Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify,
 			Title: "What is sent cannot be noted beside the store.",
-			Text:  "Only the marks in the brokers now show whether the store is an older copy; nothing is sent to a broker that takes no mark either.  " + deadletter.Visible(err.Error()) + ".",
+			Text:  "Only the marks in the brokers now show whether the store is an older copy; nothing is sent to a broker that takes no mark either. " + deadletter.Visible(err.Error()) + ".",
 			Cure:  "Check whether the store's directory is writable and has room.",
 		})
 	}

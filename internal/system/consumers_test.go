@@ -136,7 +136,7 @@ func TestTheConsumersOfTheDocumentation(t *testing.T) {
 func (l *language) run(t *testing.T, p *child, url, program string) {
 	dir := t.TempDir()
 	if program == "" {
-		t.Fatal("it does not stand in the documentation")
+		t.Fatal("the documentation does not have it")
 	}
 	if err := os.WriteFile(filepath.Join(dir, l.file), []byte(program), 0o600); err != nil {
 		t.Fatal(err)

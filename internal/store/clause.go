@@ -1,0 +1,60 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+)
+
+// clause is an SQL condition. Its text has a ? for each argument.
+type clause struct {
+	text string
+	args []any
+}
+
+// every joins conditions with AND.
+func every(clauses ...clause) clause { return joined(" AND ", "1", clauses) }
+
+// some joins conditions with OR.
+func some(clauses ...clause) clause { return joined(" OR ", "0", clauses) }
+
+func joined(with, none string, clauses []clause) clause {
+	var texts []string
+	var args []any
+	for _, c := range clauses {
+		if c.text != "" {
+			texts, args = append(texts, c.text), append(args, c.args...)
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return clause{text: none}
+	case 1:
+		return clause{texts[0], args}
+	}
+	return clause{"(" + strings.Join(texts, with) + ")", args}
+}
+
+func not(c clause) clause { return clause{"NOT " + "(" + c.text + ")", c.args} }
+
+// in returns column IN (values). Without values, the condition matches no row.
+func in(column string, values []any) clause {
+	if len(values) == 0 {
+		return clause{text: "0"}
+	}
+	return clause{column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")", values}
+}
+
+// numbered replaces each ? with $1, $2, and so on. The text never contains values.
+func numbered(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if r == '?' {
+			n++
+			fmt.Fprintf(&b, "$%d", n)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
