@@ -288,9 +288,6 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 		if err != nil {
 			return unknown("%s", err)
 		}
-		if email == "" && strings.Contains(name, "@") {
-			return unknown("the proxy did not send the header %s, and your user name looks like somebody's e-mail address", p.Email)
-		}
 		name = cmp.Or(email, name)
 	}
 	if name == "" {

@@ -2,6 +2,8 @@ package rabbitmq_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +17,40 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
+
+// TestAPassiveSnapshot checks what dlo sees of queues without a management API.
+func TestAPassiveSnapshot(t *testing.T) {
+	t.Parallel()
+	node := testenv.Broker(t)
+	_, address := node.VHost(t)
+	declare(t, address, map[string]amqp.Table{"orders": nil, "q": {"x-queue-type": "quorum"}, "read": nil})
+	ch := openChannel(t, address, nil)
+	for range 3 {
+		publishTo(t, ch, "orders")
+	}
+	if _, err := ch.Consume("read", "", false, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	away, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: address}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := away.PassiveSnapshot(t.Context(), nil); err == nil {
+		t.Error("a link without a connection sees something")
+	}
+	link := publisherThatWaits(t, address, 1, patience)
+	s, err := link.PassiveSnapshot(t.Context(), []string{"gone", "orders", "q", "read"})
+	if err != nil || !s.Passive || len(s.Gaps) != 1 {
+		t.Fatalf("%+v %v", s, err)
+	}
+	var got []string
+	for _, q := range s.Queues {
+		got = append(got, fmt.Sprintf("%s %d %d", q.Name, q.Ready.N, q.Consumers.N))
+	}
+	if want := []string{"orders 3 0", "q 0 0", "read 0 1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // TestASnapshotOfAVHost checks that a user who only has the tag "management" sees everything that
 // findings need, and that the definitions file of the same vhost gives the same picture.

@@ -71,22 +71,40 @@ func Dropped(ctx context.Context, management, metrics string) (int64, error) {
 	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }
 
-// places lists the vhosts whose dead-letter paths dlo looks at. These are the vhosts with a
-// management API.
+// places lists the vhosts whose dead-letter paths dlo looks at. Without a management API, dlo sees
+// only what AMQP reports about the queues in which letters died.
 func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
-		if b.Management != "" {
-			link := s.links[i]
-			list = append(list, survey.Place{
-				Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, Ready: drained(link), Look: link.Snapshot,
-				Applied: func(ctx context.Context) ([]topology.Policy, error) {
-					return s.adoption.Applied(ctx, b.Name, link.VHost())
-				},
-			})
+		link := s.links[i]
+		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, Ready: drained(link)}
+		if b.Management == "" {
+			p.Look = func(ctx context.Context) (topology.Snapshot, error) {
+				queues, err := s.queuesOf(ctx, b.Name, link.VHost())
+				if err != nil {
+					return topology.Snapshot{}, err
+				}
+				return link.PassiveSnapshot(ctx, queues)
+			}
+		} else {
+			p.Look = link.Snapshot
+			p.Applied = func(ctx context.Context) ([]topology.Policy, error) { return s.adoption.Applied(ctx, b.Name, link.VHost()) }
 		}
+		list = append(list, p)
 	}
 	return list
+}
+
+// queuesOf returns the queues of a vhost in which letters died.
+func (s *Server) queuesOf(ctx context.Context, broker, vhost string) ([]string, error) {
+	counts, err := s.store.Queues(ctx)
+	var list []string
+	for _, q := range counts {
+		if q.Origin.Broker == broker && q.Origin.VHost == vhost && q.Origin.Queue != "" {
+			list = append(list, q.Origin.Queue)
+		}
+	}
+	return list, err
 }
 
 // adoptions lists the vhosts whose policies dlo can set. These are the vhosts with a management

@@ -121,7 +121,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 	report := topology.ReportOn(&snapshot, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(report.Gaps) > 0 {
+	if len(report.Gaps) > 0 && !snapshot.Passive {
 		report.Findings = keep(report.Findings, s.reports[i].Findings, &snapshot)
 	}
 	keepFirstTimes(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
@@ -148,6 +148,9 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 		}
 		if s.read[i] == nil {
 			return nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
+		}
+		if s.read[i].Passive {
+			return nil, fmt.Errorf("%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it", deadletter.ErrUnavailable, p.Broker)
 		}
 		queues := topology.Choose(s.read[i], s.reports[i].Findings, w.Queues, w.AtLeastOnce)
 		plans = append(plans, topology.MakePlan(s.read[i], topology.Want{Queues: queues, Exchange: p.Exchange, AtLeastOnce: w.AtLeastOnce, Intents: p.Intents}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,6 +117,39 @@ func TestAChangeIsLookedAtImmediately(t *testing.T) {
 		synctest.Wait()
 		if n := looks.Load(); n != before+1 {
 			t.Errorf("%d looks after the interval", n-before)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// TestWithoutManagement checks that a finding of a passive look ends when a consumer returns, and
+// that dlo plans nothing from such a look.
+func TestWithoutManagement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var consumers atomic.Int64
+		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
+			q := topology.Queue{Name: "orders", Consumers: topology.Figure{N: consumers.Load(), Known: true}, Ready: topology.Figure{N: 3, Known: true}}
+			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q}, Passive: true, Gaps: []topology.Gap{{What: "the rest", Why: "no API"}}}, nil
+		}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		for wait, want := range []int{1: 0, 2: 1, 3: 0} {
+			switch wait {
+			case 2:
+				time.Sleep(16 * time.Minute)
+			case 3:
+				consumers.Store(1)
+				time.Sleep(time.Minute)
+			}
+			synctest.Wait()
+			if found := s.Reports()[0].Findings; len(found) != want {
+				t.Errorf("step %d: %+v", wait, found)
+			}
+		}
+		if _, err := s.Plan(topology.Wish{}); err == nil || !strings.Contains(err.Error(), "no management URL") {
+			t.Error(err)
 		}
 		cancel()
 		<-ended

@@ -3,6 +3,7 @@ package testenv
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +54,12 @@ func (n *Node) API(method, path string, body, into any) error {
 
 // CreateVHost creates an empty vhost and grants guest all rights in it.
 func (n *Node) CreateVHost(name string) error {
-	if err := n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil); err != nil {
+	put := func() error { return n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil) }
+	err := put()
+	if errors.Is(err, io.EOF) { // on a busy machine it takes longer than the 60 s after which the API closes a connection
+		err = put()
+	}
+	if err != nil {
 		return err
 	}
 	all := map[string]string{"configure": ".*", "write": ".*", "read": ".*"}

@@ -11,16 +11,26 @@ const stormRate = 5
 // consumers checks that somebody reads a queue, and that the reader makes progress.
 func (in *inspector) consumers(v *view) {
 	in.storm(v)
-	since, idle := in.o.Idle[v.Name]
-	if _, waits := v.Least("message-ttl"); waits && len(v.Queues) > 0 {
-		return // a queue that delays messages needs no consumer
+	if _, waits := v.Least("message-ttl"); !waits || len(v.Queues) == 0 { // a queue that delays messages needs no consumer
+		in.idle(v)
 	}
+}
+
+// idle reports a queue with messages that has had no consumer for a while.
+func (in *inspector) idle(v *view) {
+	since, idle := in.o.Idle[v.Name]
 	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known || v.Ready.N == 0 {
 		return
 	}
 	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
 	f := Finding{Kind: NoConsumers, Queue: v.Name, Since: since}
-	if v.Rates.Publish.PerSecond > 0 {
+	switch {
+	case in.s.Passive:
+		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
+		f.Loses = "nothing yet: messages wait"
+		f.Why = fmt.Sprintf("%d messages wait. Without the management API, dlo does not know whether more arrive.", v.Ready.N)
+		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`."
+	case v.Rates.Publish.PerSecond > 0:
 		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
 		f.Loses = "nothing yet: messages pile up"
 		f.Why = fmt.Sprintf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
@@ -31,7 +41,7 @@ func (in *inspector) consumers(v *view) {
 				f.Loses += "; they become dead letters"
 			}
 		}
-	} else {
+	default:
 		f.Kind = LeftBehind
 		f.Title = fmt.Sprintf("%s was left behind with %d messages", named(v.Name), v.Ready.N)
 		f.Loses = "nothing, but nobody handles these messages"

@@ -88,6 +88,9 @@ func (in *inspector) queue(v *view) {
 		if v.lasts() {
 			in.storm(v)
 		}
+		if in.s.Passive && !deadletter.OwnQueue(v.Name) { // letters died there, so consumers should read it
+			in.idle(v)
+		}
 	case inbox || in.isDeadLetterQueue(v):
 		in.keepsLetters(v, inbox)
 		if v.Set && !inbox {

@@ -24,6 +24,10 @@ type Snapshot struct {
 	Operators []Policy // operator policies
 	Shovels   []Shovel // dynamic shovels, as far as the user may see them
 	Gaps      []Gap
+
+	// Passive means that nothing but Queues was read, over AMQP, and that Queues are those in which
+	// letters died. There is no management API to ask for the rest.
+	Passive bool
 }
 
 // Gap is a part that could not be read. Findings that need this part are omitted.
@@ -43,7 +47,7 @@ const (
 
 // complete reports whether all these parts could be read. Single queues may be missing.
 func (s *Snapshot) complete() bool {
-	return !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
+	return !s.Passive && !slices.ContainsFunc(s.Gaps, func(g Gap) bool {
 		return slices.Contains([]string{PartQueues, PartExchanges, PartBindings, PartPolicies, PartOperators}, g.What)
 	})
 }

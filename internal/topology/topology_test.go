@@ -72,6 +72,11 @@ func said(f topology.Finding) string {
 	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
 }
 
+// withoutManagement makes a snapshot one that was read over AMQP only.
+func withoutManagement(s *topology.Snapshot) {
+	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
+}
+
 var cases = map[string]struct {
 	version string // "" = 4.3.6
 	change  func(s *topology.Snapshot)
@@ -79,6 +84,15 @@ var cases = map[string]struct {
 	want    []string
 }{
 	"nothing":       {},
+	"without management, all is well": {
+		change:  func(s *topology.Snapshot) { withoutManagement(s); live(s, 5, 1, topology.Rates{}) },
+		options: idle("orders", 20),
+	},
+	"without management, nobody reads a queue in which letters died": {
+		change:  func(s *topology.Snapshot) { withoutManagement(s); live(s, 5, 0, topology.Rates{}) },
+		options: idle("orders", 20),
+		want:    []string{"no_consumers orders notify certain"},
+	},
 	"as dlo set it": {options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}}},
 	"a changed policy of dlo": {
 		options: topology.Options{Applied: []topology.Policy{policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"), policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx")}},

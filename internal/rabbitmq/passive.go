@@ -1,0 +1,58 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// PassiveSnapshot returns what AMQP alone reports about queues of the link's vhost: which of them
+// exist, and how many ready messages and consumers each of them has (3.10.8, 4.0.5, 4.3.6). It is
+// for a broker without a management API. Queues that do not exist are omitted. A queue that gives no
+// answer within lookWait becomes a gap, and so do the queues after it.
+func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.Snapshot, error) {
+	l.mu.Lock()
+	conn := l.publish.conn
+	l.mu.Unlock()
+	if conn == nil {
+		return topology.Snapshot{}, fmt.Errorf("dlo is not connected to broker %s", l.broker.Name)
+	}
+	s := topology.Snapshot{
+		Broker: l.broker.Name, VHost: l.vhost, ReadAt: time.Now(), Passive: true,
+		Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: errNoManagement.Error()}},
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	for _, name := range queues {
+		found := make(chan *topology.Queue, 1)
+		go func() { found <- passive(conn, name) }() // a queue without a leader replies after a minute
+		select {
+		case q := <-found:
+			if q != nil {
+				s.Queues = append(s.Queues, *q)
+			}
+		case <-ctx.Done():
+			s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(name) + " and those after it", Why: "it gave no answer"})
+			return s, nil
+		}
+	}
+	return s, nil
+}
+
+// passive asks the broker about a queue. It returns nil if the queue does not exist or belongs to
+// another connection.
+func passive(conn *amqp.Connection, name string) *topology.Queue {
+	var q *topology.Queue
+	_ = onChannel(conn, func(ch *amqp.Channel) error { // the broker closes the channel if there is no such queue
+		state, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
+		if err == nil {
+			q = &topology.Queue{Name: name, Ready: topology.Figure{N: int64(state.Messages), Known: true}, Consumers: topology.Figure{N: int64(state.Consumers), Known: true}}
+		}
+		return err
+	})
+	return q
+}
