@@ -51,7 +51,7 @@ func (w *Web) gate(next http.Handler) http.Handler {
 		verb, scoped := neededBy(r)
 		err := deadletter.Reach(p, verb)
 		if err == nil && !scoped && !p.MayEverywhere(verb) {
-			err = fmt.Errorf("%w: that concerns all queues, and what is granted to %s is for some of them", deadletter.ErrDenied, deadletter.Visible(p.Name))
+			err = fmt.Errorf("%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied, deadletter.Visible(p.Name))
 		}
 		if err != nil {
 			w.fail(rw, r, err)

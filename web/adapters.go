@@ -149,7 +149,7 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 	var b bytes.Buffer
 	if err := c.Render(view.WithPrincipal(r.Context(), principal(r)), &b); err != nil {
 		if r.Context().Err() == nil {
-			w.Log.Error("render", "path", r.URL.Path, "err", err)
+			w.Log.Error("a page could not be rendered", "path", r.URL.Path, "err", err)
 		}
 		http.Error(rw, "The page could not be written. Something broke on our side. Your letters are safe.", http.StatusInternalServerError)
 		return

@@ -56,7 +56,7 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 	case w.draining():
 		return nil, errStopping
 	case w.Reports == nil:
-		return nil, invalid("nothing is annotated here")
+		return nil, invalid("this server takes no annotations")
 	}
 	sum, err := w.Reports.Annotate(r.Context(), list)
 	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err

@@ -185,7 +185,7 @@ func (w *Web) apiHistogram(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		return nil, invalid("from is before to")
+		return nil, invalid("from must be before to")
 	}
 	bars := defaultBars
 	if text := form.Get("bars"); text != "" {

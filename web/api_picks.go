@@ -118,7 +118,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	case w.draining():
 		return p, errStopping
 	case w.Picker == nil:
-		return p, invalid("nothing can be picked here")
+		return p, invalid("this server takes no picks")
 	case p.Letter == "" && p.Group == 0 && p.Queue == "":
 		return p, invalid("name a queue, or a pattern, for example billing.*")
 	case len(p.Queue) > 255 || len(p.Key) > 255:
@@ -184,7 +184,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 		return false, nil
 	}
 	if err := deadletter.Allow(by, deadletter.VerbReveal, origin); err != nil {
-		return false, fmt.Errorf("%w; read as %s, what is masked now may show, so this takes the right to reveal", err, p.Type)
+		return false, fmt.Errorf("%w; values that are masked now may become visible when the letters are decoded as %s, so this needs the right to reveal", err, p.Type)
 	}
 	return true, nil
 }

@@ -40,9 +40,9 @@ func TestAPIOverrides(t *testing.T) {
 	for _, c := range []struct{ name, body, detail string }{
 		{"into an inbox", `{"queue":"email","to":"dlo.letters"}`, "dead-letter queue of dlo"},
 		{"into the broker's own", `{"queue":"email","to":"amq.gen"}`, "belongs to the broker"},
-		{"to itself", `{"queue":"email","to":"email"}`, "go there already"},
-		{"from nowhere", `{"to":"x"}`, "is missing"},
-		{"to nowhere", `{"queue":"x"}`, "is missing"},
+		{"to itself", `{"queue":"email","to":"email"}`, "already go to this queue"},
+		{"from nowhere", `{"to":"x"}`, "name the queue whose letters"},
+		{"to nowhere", `{"queue":"x"}`, "name the queue that the letters go to"},
 		{"on no broker", `{"queue":"x","to":"y","broker":"other"}`, "no broker"},
 		{"on another vhost", `{"queue":"x","to":"y","vhost":"other"}`, "is configured for vhost"},
 		{"a queue that cannot be", `{"to":"x","queue":"` + strings.Repeat("q", 256) + `"}`, "at most 255 bytes"},
@@ -97,7 +97,7 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.get("/api/v1/letters/histogram?q=queue:sms").want(t, 200, `"step":900`, `"sampled":0`, `"waiting":0,"recovered":0,"dead":3,"discarded":0`, `"to":"2026-11-20T09:15:00Z"`)
 	h.get("/api/v1/letters/histogram?q=queue:nope").want(t, 200, `"bars":[]`)
-	h.get("/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z").want(t, 400, "from is before to")
+	h.get("/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z").want(t, 400, "from must be before to")
 	h.get("/api/v1/letters/histogram?bars=501").want(t, 400, "1 to 500")
 	h.get("/api/v1/letters/histogram?q=state:deaf").want(t, 400, `"position":6`)
 	h.get("/api/v1/letters/facets?q=key:k").want(t, 200, `"sampled":`)

@@ -54,7 +54,7 @@ func TestALetterIsCopied(t *testing.T) {
 	if strings.Contains(curl, "x-death") {
 		t.Error("the command sends what the broker wrote")
 	}
-	if admin := copied(t, h.get("/letters/"+id+"/copy?as=rabbitmqadmin").want(t, 200, "script of Python")); !strings.Contains(admin, "'routing_key=sms'") {
+	if admin := copied(t, h.get("/letters/"+id+"/copy?as=rabbitmqadmin").want(t, 200, "Python script")); !strings.Contains(admin, "'routing_key=sms'") {
 		t.Error(admin)
 	}
 	large := string(h.receive("sms", 1, strings.Repeat("x", 60_000))[0])

@@ -390,7 +390,7 @@ func TestWhoMayNot(t *testing.T) {
 		t.Errorf("a letter of another queue is exported: %s", a.text)
 	}
 	another := strings.ReplaceAll(line, `-7000-`, `-7001-`)
-	h.importLines(another).want(t, 403, "that concerns all queues")
+	h.importLines(another).want(t, 403, "this concerns all queues")
 	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"x"}`).want(t, 403, "may not redirect")
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":""}`).want(t, 400, "no letter is selected")
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"total":0`)

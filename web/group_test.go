@@ -67,7 +67,7 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	if want := (api.Different{Field: "tenant", Value: "acme", Here: 10}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
 		t.Errorf("%d and %d letters: %+v", g.Sampled, g.Quiet, g.Different)
 	}
-	page := h.get("/groups/G-2").want(t, 200, "What is different", "The newest 10 letters here, beside the newest 20 of this queue that stayed quiet")
+	page := h.get("/groups/G-2").want(t, 200, "What is different", "The newest 10 letters here, compared with the newest 20 letters of this queue that did not come back")
 	if peek := h.get("/groups/G-2?peek=1").want(t, 200); strings.Contains(peek.text, "What is different") || strings.Contains(peek.text, "Newest letter") {
 		t.Error("a look beside the list has the whole page")
 	}

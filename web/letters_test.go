@@ -116,10 +116,10 @@ func TestCompletion(t *testing.T) {
 		`"a queue`:                `[]`,
 		"severity:p":              `[{"text":"severity:page"}]`,
 		"nonsense:x":              `[]`,
-		"header":                  `[{"text":"header.","label":"a header by its name; * asks that it is there"}]`,
+		"header":                  `[{"text":"header.","label":"a header by its name; * means that the letter has it"}]`,
 		"header.x-e":              `[{"text":"header.x-error-message:","label":"e.g. endpoint answered 410 Gone"}]`,
 		"header.x-error-message:": `[{"text":"header.x-error-message:\"endpoint answered 410 Gone\""}]`,
-		"queue:sms header":        `[{"text":"queue:sms header.","label":"a header by its name; * asks that it is there"}]`,
+		"queue:sms header":        `[{"text":"queue:sms header.","label":"a header by its name; * means that the letter has it"}]`,
 	} {
 		if got := strings.TrimSpace(h.get("/letters/complete?q="+url.QueryEscape(q)).want(t, 200).text); got != want {
 			t.Errorf("%s: %s, want %s", q, got, want)

@@ -96,7 +96,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 		h.failure, h.headers = failure, deadletter.Table{deadletter.HeaderID: string(d.Letter.ID), deadletter.HeaderToken: string(d.Attempt.Token)}
 		h.receive("sms", 1, "x")
 	}
-	h.get(at).want(t, 200, "What came back died of", "there is no template welcome_v3", "Another error", "The same error", "dead, a person decides",
+	h.get(at).want(t, 200, "Errors of letters that came back", "there is no template welcome_v3", "Another error", "The same error", "dead, a person decides",
 		"All of them came back and are here again.", "Requeue the skipped one", "1 letter was skipped.", "2 letters of it are dead or held.", "Requeue 2")
 	h.get("/api/v1/operations/O-2").want(t, 200, `"error":"there is no template welcome_v3"`, `"same_error":false`, `"same_error":true`, `"state":"dead"`)
 

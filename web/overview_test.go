@@ -27,7 +27,7 @@ func TestOverview(t *testing.T) {
 	}
 	h.get("/").want(t, 200, "Almost all retries came back, so retries are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters keep their attempts and wait")
 	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reached: true, Reason: "connection refused", Since: start}
-	h.get("/").want(t, 200, "sms is failing", "What has died on broker main since it was last connected is not known.", "Needs attention")
+	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main since it was last connected.", "Needs attention")
 }
 
 // TestTheSentenceOfTheOverview checks that the sentence says which queues fail, which groups are

@@ -82,9 +82,9 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
 	h.receive("sms", 1, "x")
-	h.get("/").want(t, 200, "sms is failing", "What has died on broker main is not known.", "was never read").not(t, "Nothing is lost")
+	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main.", "was never read").not(t, "Nothing is lost")
 	h.brokers[0].Reached = true
-	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "What has died on broker main since it was last connected is not known.")
+	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "It is not known what has died on broker main since it was last connected.")
 	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
 }
 

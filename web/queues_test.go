@@ -41,7 +41,7 @@ func TestQueuesPage(t *testing.T) {
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "email")}, "reason": {strings.Repeat("x", 501)}}).want(t, 400, "a reason has at most 500 bytes")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "nope")}}).want(t, 404)
 	h.post("/queues/pause", url.Values{"place": {"%zz"}}).want(t, 400)
-	h.post("/queues/pause", nil).want(t, 400, "the queue whose retries are meant is missing")
+	h.post("/queues/pause", nil).want(t, 400, "name the queue whose retries are to be paused or resumed")
 	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"/queues?from=30"}}).to(t, "/queues?from=30")
 	h.post("/queues/resume", url.Values{"place": {sms}}).want(t, 409, "are not paused: there is nothing to resume")
 	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"//evil.example"}}).want(t, 409)
@@ -217,7 +217,7 @@ func TestAPIQueues(t *testing.T) {
 	}{
 		{"/queues/pause", `{"queue":"nope"}`, 404, ""},
 		{"/queues/pause", `{"queue":"sms","broker":"other"}`, 404, ""},
-		{"/queues/pause", `{}`, 400, "is missing"},
+		{"/queues/pause", `{}`, 400, "name the queue"},
 		{"/queues/pause", `{"queue":"sms","until":"noon"}`, 400, "until"},
 		{"/queues/pause", `{"queue":"sms","reason":"` + strings.Repeat("x", 501) + `"}`, 400, "at most 500 bytes"},
 		{"/queues/pause", `{"queue":"` + strings.Repeat("x", 256) + `"}`, 400, "at most 255 bytes"},

@@ -60,7 +60,7 @@ func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, 
 	}
 	switch fields := a.Field != "" || a.Node != ""; {
 	case fields == (a.Header != ""):
-		return revealed{}, invalid("field or header says what to reveal, one of the two")
+		return revealed{}, invalid("say what to reveal: give either field or header")
 	case fields:
 		return w.revealField(r, l, a)
 	}
@@ -89,7 +89,7 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	}
 	n, _ := plain.At(at)
 	if n == nil {
-		return revealed{}, fmt.Errorf("%w: the value lies beyond what is decoded of so large a body; get the whole body with reveal=1", deadletter.ErrConflict)
+		return revealed{}, fmt.Errorf("%w: the body is so large that this value is not decoded; get the whole body with reveal=1", deadletter.ErrConflict)
 	}
 	if err := w.record(r, l, "field "+path); err != nil {
 		return revealed{}, err

@@ -121,7 +121,7 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	}
 	v.Further = waiterWords(retry)
 	if rule.InDoubt != "" {
-		v.Further = append(v.Further, "A requeue without an answer: "+rule.InDoubt+".")
+		v.Further = append(v.Further, "If the broker does not answer a requeue: "+rule.InDoubt+".")
 	}
 	if rule.Watch > 0 {
 		v.Further = append(v.Further, "Watched for "+view.Duration(rule.Watch)+" before it is quiet.")
@@ -146,9 +146,9 @@ func waiterWords(retry *rules.Retry) []string {
 	case rules.WaiterQueue:
 		return []string{"Letters wait in the broker, in a queue for each delay." + hands}
 	case rules.WaiterTTL:
-		return []string{"Letters wait in the broker, in one queue for all delays: one behind another that waits longer is held up until that one leaves." + hands}
+		return []string{"Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it, even if they wait longer." + hands}
 	case rules.WaiterDelayed:
-		return []string{"Letters wait in the broker, in an exchange of type x-delayed-message; in the store where the broker has none." + hands}
+		return []string{"Letters wait in the broker, in an exchange of type x-delayed-message. If the broker has no such exchange, they wait in the store." + hands}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestTheRulesPage(t *testing.T) {
 		o.Rules.Replace(&set)
 	})
 	h.get("/rules").want(t, 200, "Read from", "<code>dlo.yaml</code>", "loaded 20 November 09:00 UTC", "Rule noise", "It discards", "name: noise", "discards at once", "1 min × 2, 1,000 times, at most 1 h", "Copy YAML", "rules:\n  - name: noise\n    discard: true\n")
-	h.get("/rules?rule=2").want(t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead, severity page", "At most 2.5 retries per queue and second.", "Watched for 1 h before it is quiet.", "A requeue without an answer: hold.", "x-death for workers", "Letters wait in the broker, in one queue for all delays: one behind another that waits longer is held up")
+	h.get("/rules?rule=2").want(t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead, severity page", "At most 2.5 retries per queue and second.", "Watched for 1 h before it is quiet.", "If the broker does not answer a requeue: hold.", "x-death for workers", "Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it")
 	h.get("/rules?rule=3").want(t, 200, "Rule default", "After 10 s and 1 min 50 s, each with 10% jitter; then dead, severity digest.")
 	h.get("/rules?rule=4").want(t, 200, "Rule noise")
 }

@@ -120,7 +120,7 @@ func letterNotes(l *deadletter.Letter) []string {
 		notes = append(notes, "It cannot be decoded, so no rule applies when it arrives: it is dead at once.")
 	}
 	if l.Imported != "" {
-		notes = append(notes, "It was imported: its state came from where it was exported, and not from a rule.")
+		notes = append(notes, "It was imported: it kept the state that it had when it was exported, and no rule decided.")
 	}
 	if l.State == deadletter.StateHeld {
 		notes = append(notes, "It is held: guards and people override the rules.")

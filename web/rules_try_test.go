@@ -184,7 +184,7 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	h.receive("sms", 1, "x")
-	a := h.postJSON("/api/v1/rules/test", `{"rules":"- name: kanarie\n  mach: {}\n- name: b\n  dead: {notify: [kanarie]}\n"}`).want(t, 400, `"mistakes":[{"line":2,"column":3,"text":"there is no key \"mach\" in rules; the keys are dead`, `{"line":4,"column":19,"text":"there is no channel \"kanarie\": channels says which there are"}]`)
+	a := h.postJSON("/api/v1/rules/test", `{"rules":"- name: kanarie\n  mach: {}\n- name: b\n  dead: {notify: [kanarie]}\n"}`).want(t, 400, `"mistakes":[{"line":2,"column":3,"text":"there is no key \"mach\" in rules; the keys are dead`, `{"line":4,"column":19,"text":"there is no channel \"kanarie\": define it under channels"}]`)
 	if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {
 		t.Error(kind)
 	}

@@ -33,7 +33,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 				files.items.add(new File([` + strconv.Quote(notifySource) + `], 'notify.proto'));
 				document.querySelector('#upload-file').files = files.files;
 				document.querySelector('[action="/schemas/upload"] button').click()`)
-			says("2 of 2 letters that no schema reads now would decode")
+			says("2 of 2 letters that no schema can decode now would decode")
 			if len(h.Decoder().Types.Types()) != 0 {
 				t.Error("the preview counts already")
 			}

@@ -145,7 +145,7 @@ func TestSchemasPage(t *testing.T) {
 	h.get("/letters?q=queue:email+read:unknown,ambiguous").want(t, 200, "3 match")
 
 	// An upload changes nothing before it is confirmed.
-	preview := h.upload("", "notify.proto", notifySource).want(t, 200, "New set notify", "3 types added", "3 of 3 letters that no schema reads now would decode", "Use this version")
+	preview := h.upload("", "notify.proto", notifySource).want(t, 200, "New set notify", "3 types added", "3 of 3 letters that no schema can decode now would decode", "Use this version")
 	h.get("/schemas").want(t, 200, "There are no sets")
 	h.post("/schemas/upload/use", url.Values{"key": {"another"}}).want(t, 409, "the file is no longer kept here")
 	h.use(t, keyOf(t, preview))

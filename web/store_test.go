@@ -22,7 +22,7 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	if err := h.store.Restored(t.Context(), seen); err != nil {
 		t.Fatal(err)
 	}
-	const may = "may have been sent since the copy was made that this store was restored from"
+	const may = "may have been sent after the copy was made from which this store was restored"
 	h.get("/letters/"+string(ids[0])).want(t, 200, may, `href="/letters?q=doubt%3Arestored"`)
 	h.get("/letters/"+string(ids[0])+"/edit").want(t, 200, may)
 	list := h.get("/letters?q=doubt:restored").want(t, 200, "3 match", may, "Discard all 3 that match", "Requeue all 3 that match").text
@@ -30,7 +30,7 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	form := url.Values{"action": {"requeue"}, "scope": {"ids"}, "id": {string(ids[0]), string(ids[1])}}
 	h.post("/letters/confirm", form).want(t, 200, deadletter.WhyRestored, "Include what may have been sent")
 	form.Set("restored", "1")
-	h.post("/letters/confirm", form).want(t, 200, "are included", `name="restored" value="1"`, "Requeue 2 letters")
+	h.post("/letters/confirm", form).want(t, 200, "This includes letters", `name="restored" value="1"`, "Requeue 2 letters")
 	form.Set("key", "k")
 	h.post("/operations", form).to(t, "/operations/O-1")
 	if op, err := h.store.Operation(t.Context(), 1); err != nil || !op.Restored {
@@ -54,6 +54,6 @@ func TestPeopleSayWhetherTheStoreIsCurrent(t *testing.T) {
 		if asked, err := h.store.AnyUnproved(t.Context()); asked || err != nil {
 			t.Errorf("%s: it is still asked (%v)", answer, err)
 		}
-		h.post("/store/"+answer, nil).want(t, 409, "nobody asks")
+		h.post("/store/"+answer, nil).want(t, 409, "dlo does not ask now")
 	}
 }

@@ -19,8 +19,8 @@ var version = ""
 // commands defines the whole command line.
 type commands struct {
 	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Drill  server.Drill  `cmd:"" help:"Make the failures that dlo tells of, in a private vhost of a broker, and show what pages, /readyz and the pager say."`
-	Leave  server.Leave  `cmd:"" help:"Remove from the brokers what dlo declared there, and the policies that it set. No dlo may be running."`
+	Drill  server.Drill  `cmd:"" help:"Cause the failures that dlo reports, in a private vhost of a broker, and show what the pages, /readyz and the pager say about them."`
+	Leave  server.Leave  `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running."`
 	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed."`
 	cli.Commands
 }

@@ -69,7 +69,7 @@ const pruneEvery = time.Minute
 func (i *Intake) Run(ctx context.Context) error {
 	for {
 		if _, err := i.store.PruneAnnotations(ctx); err != nil && ctx.Err() == nil {
-			i.o.Log.Error("annotations", "err", err)
+			i.o.Log.Error("old annotations could not be deleted", "err", err)
 		}
 		select {
 		case <-time.After(pruneEvery):

@@ -21,7 +21,7 @@ type reports struct {
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
-		c.o.Log.Error("classify", "err", err)
+		c.o.Log.Error("annotations of letters cannot be read", "err", err)
 	}
 	return &reports{found, map[int64]bool{}}
 }

@@ -119,7 +119,7 @@ func New(store Store, o Options) *Classifier {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
 	// During a flood, storing goes first, because a stored letter is safe and its verdict can wait.
-	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("classify", "err", err) }}
+	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("deciding on received letters failed", "err", err) }}
 	return &Classifier{loop: work, store: store, o: o}
 }
 

@@ -48,7 +48,7 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
 	}
-	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: time.Second, fail: func(err error) { o.Log.Error("search", "err", err) }}
+	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: time.Second, fail: func(err error) { o.Log.Error("indexing letters for search failed", "err", err) }}
 	return &Indexer{loop: work, store: store, o: o}
 }
 

@@ -95,7 +95,7 @@ func (k *known) heed(h *payload.Hints, o deadletter.Origin) {
 		}
 		if err != nil {
 			k.fail = true
-			k.c.o.Log.Error("classify", "err", err)
+			k.c.o.Log.Error("the types of earlier letters cannot be read", "err", err)
 		}
 		k.past[o] = found
 	}

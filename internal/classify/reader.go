@@ -32,7 +32,7 @@ type Reader struct {
 
 // NewReader returns a Reader that reads letters as c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
-	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("reading again", "err", err) }}
+	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("decoding letters again failed", "err", err) }}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 

@@ -76,8 +76,8 @@ type tokenAddCmd struct {
 	answerFlags
 	Name string `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
 	grantFlags
-	Expires string `name:"expires" help:"When it ends, for example 90d. Without this it never ends."`
-	Store   string `name:"store" help:"The store file of a server that does not run, for the first token of an installation. No server is asked."`
+	Expires string `name:"expires" help:"How long the token is valid, for example 90d. Without this, it never expires."`
+	Store   string `name:"store" help:"For the first token of an installation: add it to this store file while the server is stopped. No server is contacted."`
 }
 
 // Run adds a token. It prints only the secret on standard output, so that scripts can read it.
@@ -121,10 +121,10 @@ func printSecret(p *Program, name, secret string) error {
 }
 
 type userCmd struct {
-	Add    userAddCmd    `cmd:"" help:"Add a user of dlo's own, and print the link with which the user chooses a password."`
+	Add    userAddCmd    `cmd:"" help:"Add one of dlo's own users, and print the link with which the user chooses a password."`
 	List   userListCmd   `cmd:"" help:"List the users of dlo's own."`
 	Reset  userResetCmd  `cmd:"" help:"Take a user's password and sessions away, and print the link with which the user chooses a new password."`
-	Remove userRemoveCmd `cmd:"" help:"Remove a user of dlo's own, and end the user's sessions."`
+	Remove userRemoveCmd `cmd:"" help:"Remove one of dlo's own users, and end the user's sessions."`
 }
 
 type userAddCmd struct {

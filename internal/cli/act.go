@@ -27,7 +27,7 @@ type actFlags struct {
 	Yes    bool     `name:"yes" short:"y" help:"Do not ask."`
 	Watch  bool     `name:"watch" help:"Wait until the verdict on every letter is known, and print it."`
 
-	TakeOver []string `name:"take-over" help:"Paused or stopped operations, for example O-77, whose rest is cancelled, so that their letters are acted on."`
+	TakeOver []string `name:"take-over" help:"Cancel the rest of these paused or stopped operations, for example O-77, and act on their letters."`
 }
 
 // paceFlags set how a requeue sends letters. If a flag is not set, the server's default applies.
@@ -45,12 +45,12 @@ type paceFlags struct {
 
 // restoredFlag includes letters that a plan would otherwise omit.
 type restoredFlag struct {
-	Restored bool `name:"include-restored" help:"Also letters that may have been sent since the copy that the store was restored from; a query for doubt:restored includes them anyway."`
+	Restored bool `name:"include-restored" help:"Include letters that may have been sent after the copy was made from which the store was restored. A query for doubt:restored includes them anyway."`
 }
 
 // holdFlag delays actions that cannot be undone.
 type holdFlag struct {
-	Hold *time.Duration `name:"hold" help:"How long it can be undone before it starts (10s); 0s = not at all."`
+	Hold *time.Duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
 }
 
 type (

@@ -11,7 +11,7 @@ import (
 )
 
 type annotationsCmd struct {
-	Add annotationsAddCmd `cmd:"" help:"Say why a message was rejected, as its consumer does (docs/consumers.md)."`
+	Add annotationsAddCmd `cmd:"" help:"Report why a message was rejected, as its consumer would (see docs/consumers.md)."`
 }
 
 type annotationsAddCmd struct {

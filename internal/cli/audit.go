@@ -21,7 +21,7 @@ type auditListCmd struct {
 	Query     string `name:"query" short:"q" help:"Only what a query selects, for example 'who:lena action:resolved target:G-418 since:7d'; its fields are who, action, target, via, since and until."`
 	Actor     string `name:"actor" help:"Of one person, or dlo."`
 	Kind      string `name:"kind" help:"Of one kind, for example requeue, discard, resolved, deploy."`
-	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"By one way: page, api or cli; dlo for what nobody asked for."`
+	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"Only entries that came through page, api or cli; dlo selects what dlo did automatically."`
 	Operation string `name:"operation" help:"Of one operation, for example O-77."`
 	Since     string `name:"since" help:"From a time on, for example 2026-11-20T14:00:00Z."`
 	Before    string `name:"before" help:"Before a time."`

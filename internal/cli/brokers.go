@@ -11,7 +11,7 @@ import (
 
 type brokersCmd struct {
 	List    brokersListCmd    `cmd:"" help:"List the brokers of the configuration, and whether they are connected."`
-	Connect brokersConnectCmd `cmd:"" help:"Try at once to connect to a broker that is away, instead of at the end of the back-off."`
+	Connect brokersConnectCmd `cmd:"" help:"Try to connect to a broker now, instead of at the end of the back-off."`
 }
 
 type brokersListCmd struct{ answerFlags }

@@ -162,7 +162,7 @@ func (f serverFlags) silent(err error) error {
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("%w at %s: %w; is it running, and does --server name it?", errSilent, f.shown(), err)
+	return fmt.Errorf("%w at %s: %w; check that it is running, and that --server names it", errSilent, f.shown(), err)
 }
 
 // errSilent means that no server responded.

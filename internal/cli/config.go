@@ -18,7 +18,7 @@ type configCmd struct {
 type configCheckCmd struct {
 	config.File
 	Broker bool   `name:"broker" help:"Connect to the brokers as well: rights, queues, management API. Nothing is changed there, and no letter is taken out."`
-	Server string `name:"server" help:"URL of a running dlo: warn about queues in rules that match no queue it knows, and about letters whose broker is not in the file. Without it, no server is asked."`
+	Server string `name:"server" help:"URL of a running dlo, to warn also about rules whose queues match no queue of that server, and about letters whose broker is not in the file. Without it, no server is contacted."`
 }
 
 func (c configCheckCmd) Run(p *Program) error {
@@ -137,7 +137,7 @@ func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	}
 	var warnings []string
 	for _, name := range order {
-		warnings = append(warnings, fmt.Sprintf("broker %s: the server has %d letters of it that wait or need people, and nobody would send them; if it has another name now, write there was: [%s]", name, letters[name], name))
+		warnings = append(warnings, fmt.Sprintf("broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [%s]", name, letters[name], name))
 	}
 	return warnings
 }

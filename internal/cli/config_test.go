@@ -109,7 +109,7 @@ func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 		io.WriteString(w, `{"queues":[{"broker":"main","queue":"sms","scheduled":3,"held":1},{"broker":"main","queue":"email","dead":2},{"broker":"old","queue":"sms"}]}`)
 	}))
 	defer server.Close()
-	const warning = "dlo: warning: broker main: the server has 6 letters of it that wait or need people, and nobody would send them; if it has another name now, write there was: [main]\n"
+	const warning = "dlo: warning: broker main is not in this file, but 6 of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [main]\n"
 	for text, want := range map[string]struct{ out, errs string }{
 		"":                                     {"", ""},
 		"brokers: [{name: prod}]":              {"", warning},

@@ -20,7 +20,7 @@ import (
 
 // queryFlag selects letters.
 type queryFlag struct {
-	Query string `name:"query" short:"q" default:"" help:"Which letters, for example 'state:dead queue:sms,email'; without it all. docs/query.md."`
+	Query string `name:"query" short:"q" default:"" help:"Which letters, for example 'state:dead queue:sms,email'; without it, all letters. See docs/query.md."`
 }
 
 type lettersCountCmd struct {
@@ -87,7 +87,7 @@ func (c lettersBodyCmd) Run(p *Program) error {
 		return err
 	}
 	if c.Out == "" && terminal(p.Stdout) {
-		return fmt.Errorf("%w: the bytes of a letter may act on a terminal; name a file with --out or send them on, and see dlo letters show", errUsage)
+		return fmt.Errorf("%w: the bytes of a letter can control a terminal: write them to a file with --out, or pipe them to another program. dlo letters show prints the letter safely", errUsage)
 	}
 	answer, err := c.send(p, 0, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), nil)
 	if err != nil {
@@ -125,7 +125,7 @@ type lettersExportCmd struct {
 	serverFlags
 	queryFlag
 	revealFlag
-	Format string `name:"format" enum:"ndjson,csv" default:"ndjson" help:"ndjson: all of each letter, for dlo letters import; csv: what lists show."`
+	Format string `name:"format" enum:"ndjson,csv" default:"ndjson" help:"ndjson: each letter in full, for dlo letters import; csv: the columns that lists show."`
 	Out    string `name:"out" type:"path" help:"A new file to write to, instead of standard output."`
 }
 
@@ -161,7 +161,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 
 type lettersImportCmd struct {
 	answerFlags
-	File string `arg:"" name:"file" help:"What dlo letters export wrote; - reads standard input."`
+	File string `arg:"" name:"file" help:"A file that dlo letters export wrote; - reads standard input."`
 }
 
 func (c lettersImportCmd) Run(p *Program) error {

@@ -16,16 +16,16 @@ import (
 type groupsCmd struct {
 	List    groupsListCmd    `cmd:"" help:"List failure groups: those whose letters need people, the most urgent first."`
 	Show    groupsShowCmd    `cmd:"" help:"Show all that is known about a group: what its letters share, and what was done with it."`
-	Requeue groupsRequeueCmd `cmd:"" help:"Requeue the letters of groups that are dead or held."`
-	Discard groupsDiscardCmd `cmd:"" help:"Discard the letters of groups that are dead or held."`
+	Requeue groupsRequeueCmd `cmd:"" help:"Requeue the dead and held letters of groups."`
+	Discard groupsDiscardCmd `cmd:"" help:"Discard the dead and held letters of groups."`
 
 	Snooze   groupsSnoozeCmd   `cmd:"" help:"Snooze groups: until a time, until more letters die, or until another queue has the same error."`
-	Resolve  groupsResolveCmd  `cmd:"" help:"Resolve groups; one comes back as regressed when a letter dies after that."`
+	Resolve  groupsResolveCmd  `cmd:"" help:"Resolve groups. A resolved group reopens as regressed when another letter of it dies."`
 	Reopen   groupsReopenCmd   `cmd:"" help:"Reopen groups that are snoozed or resolved."`
 	Assign   groupsAssignCmd   `cmd:"" help:"Give groups an owner."`
 	Note     groupsNoteCmd     `cmd:"" help:"Add a note to a group, or a ticket."`
 	Severity groupsSeverityCmd `cmd:"" help:"Set the severity of groups."`
-	Merge    groupsMergeCmd    `cmd:"" help:"Merge groups that fail for one cause."`
+	Merge    groupsMergeCmd    `cmd:"" help:"Merge groups whose letters fail for one cause."`
 	Split    groupsSplitCmd    `cmd:"" help:"Split off a group that was merged into another."`
 	Undo     groupsUndoCmd     `cmd:"" help:"Undo a decision on groups."`
 	Pause    groupsPauseCmd    `cmd:"" help:"Pause the automatic retries of a group; what people requeue is still sent."`
@@ -213,7 +213,7 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 
 type groupsResolveCmd struct {
 	groupsFlags
-	In   string `name:"in" help:"The version of the consumer in which it is resolved: older ones may keep failing."`
+	In   string `name:"in" help:"The version of the consumer that fixes the cause; older versions may keep failing."`
 	Note string `name:"note" help:"What it was, for the history."`
 }
 
@@ -248,7 +248,7 @@ func (c groupsNoteCmd) Run(p *Program) error {
 
 type groupsSeverityCmd struct {
 	groupsFlags
-	Severity string `name:"to" enum:"page,notify,digest,rules" required:"" help:"page, notify, digest, or rules for what the rules say."`
+	Severity string `name:"to" enum:"page,notify,digest,rules" required:"" help:"page, notify or digest; or rules, which restores the severity that the rules set."`
 }
 
 func (c groupsSeverityCmd) Run(p *Program) error {

@@ -39,7 +39,7 @@ type lettersListCmd struct {
 	answerFlags
 	queryFlag
 	Limit int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
-	Order string `name:"order" enum:",received,oldest,died,attempts,size,due" default:"" help:"The order; without it, that of the query (sort:), else received. received: newest first; oldest; died: last died first; attempts: most first; size: largest first; due: next due first."`
+	Order string `name:"order" enum:",received,oldest,died,attempts,size,due" default:"" help:"The order; by default the order that the query sets with sort:, or else received. received: newest first; oldest; died: last died first; attempts: most first; size: largest first; due: next due first."`
 }
 
 func (c lettersListCmd) Run(p *Program) error {

@@ -28,7 +28,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", troff(p.Version))
 	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
 	b.WriteString(line(root.help))
-	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. All other commands, except config, completion, man and version, talk to a running server over its API."))
+	b.WriteString(line("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
@@ -42,7 +42,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 			b.WriteString(".TP\n.B " + troff(flagWords(f)) + "\n" + line(f.Help+defaultWords(f)))
 		}
 	})
-	b.WriteString(".SH QUERIES\n" + line("Terms with spaces between them; all must match. A comma is OR within a field, a leading minus negates, quotes hold spaces, a star is any text. Text without a field is searched in the words of letters."))
+	b.WriteString(".SH QUERIES\n" + line("A query is a list of terms with spaces between them, and all of them must match. A comma is OR within a field, a leading minus negates a term, a text with spaces needs quotes, and a star stands for any text. Text without a field is searched for in the words of letters."))
 	for _, h := range query.Help() {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", troff(h.Example), line(h.Help+"."))
 	}
@@ -54,10 +54,10 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	for _, v := range []struct{ name, what string }{
 		{"DLO_CONFIG", "the configuration file of serve, drill and config check"},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
-		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "what the configuration calls store, url and management of the broker named main"},
+		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "the settings store, and url and management of the broker named main"},
 		{"DLO_SERVER, DLO_TOKEN", "the server that clients talk to, and the token that they send as a bearer token; both come before a saved context"},
 		{"DLO_CONTEXT", "the saved context that clients use"},
-		{"NO_COLOR", "output has no colour, with or without it"},
+		{"NO_COLOR", "not needed: output never has colour"},
 	} {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", v.name, line(v.what))
 	}

@@ -165,7 +165,7 @@ func (c operationsListCmd) Run(p *Program) error {
 type operationsShowCmd struct {
 	answerFlags
 	operationArg
-	Result string `name:"result" help:"Which letters are listed: results with commas between, for example came_back,skipped, or twice. Without: those to look at."`
+	Result string `name:"result" help:"Which letters to list: results with commas between them, for example came_back,skipped; or twice. By default, the letters to look at."`
 	Limit  int    `name:"limit" short:"n" default:"50" help:"How many letters at most."`
 }
 

@@ -41,18 +41,18 @@ type Commands struct {
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
 	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
-	Try         tryCmd         `cmd:"" help:"Send a test letter the whole way, and say what is seen of it."`
+	Try         tryCmd         `cmd:"" help:"Send a test letter through every step, and report each step."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are not inboxes."`
-	Topology    topologyCmd    `cmd:"" help:"Find what will lose dead letters."`
-	Types       typesCmd       `cmd:"" help:"Descriptor sets: what bodies are decoded with."`
-	Rules       rulesCmd       `cmd:"" help:"The rules in use: list and test them, try others, apply them to scheduled letters. Redirects of queues."`
+	Topology    topologyCmd    `cmd:"" help:"Find faults that lose dead letters, and cure them with policies."`
+	Types       typesCmd       `cmd:"" help:"Manage descriptor sets, with which dlo decodes bodies."`
+	Rules       rulesCmd       `cmd:"" help:"List and test the rules in use, try other rules, apply the rules to scheduled letters, and manage redirects."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
 	Digest      digestCmd      `cmd:"" help:"The morning digest."`
 	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`
 	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
 	Token       tokenCmd       `cmd:"" help:"Tokens of the API, for programs and for this command line."`
-	User        userCmd        `cmd:"" help:"Users of dlo's own, who sign in with a password."`
+	User        userCmd        `cmd:"" help:"Manage dlo's own users, who sign in with a password."`
 	Login       loginCmd       `cmd:"" help:"Save a server and a token, so that the other commands use them."`
 	Context     contextCmd     `cmd:"" help:"The servers that dlo login has saved: list them, use another, forget one."`
 	Whoami      whoamiCmd      `cmd:"" help:"Print who the server takes you for, and what you may do."`

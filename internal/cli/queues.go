@@ -13,7 +13,7 @@ import (
 )
 
 type queuesCmd struct {
-	List   queuesListCmd   `cmd:"" help:"List the queues that letters died in, with what holds their retries back; or the inboxes."`
+	List   queuesListCmd   `cmd:"" help:"List the queues that letters died in, and whether their retries are held back. With --inboxes, list the inboxes."`
 	Pause  queuesPauseCmd  `cmd:"" help:"Pause the automatic retries of a queue; what people requeue is still sent."`
 	Resume queuesResumeCmd `cmd:"" help:"Resume the automatic retries of a queue; slowly at first if the breaker had tripped."`
 	Drain  queuesDrainCmd  `cmd:"" help:"Take letters out of a queue that is not an inbox, once."`
@@ -35,7 +35,7 @@ type queuesDrainCmd struct {
 	placeFlags
 	Queue  string `arg:"" name:"queue" help:"The queue."`
 	Count  int    `name:"count" help:"How many letters at most; 0 = until the queue is empty."`
-	Origin string `name:"origin" help:"The queue of letters whose headers do not name it; without this, they are held."`
+	Origin string `name:"origin" help:"The queue in which letters died whose headers do not name it; without this, such letters are held."`
 	Watch  bool   `name:"watch" help:"Wait for the end."`
 }
 

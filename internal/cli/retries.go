@@ -48,7 +48,7 @@ func told(n *int) string {
 
 type queuesListCmd struct {
 	answerFlags
-	Inboxes bool `name:"inboxes" help:"The inboxes that dlo drains, instead."`
+	Inboxes bool `name:"inboxes" help:"List the inboxes that dlo drains instead."`
 }
 
 func (c queuesListCmd) Run(p *Program) error {

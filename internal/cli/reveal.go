@@ -24,7 +24,7 @@ func (f revealFlag) query() string {
 
 type lettersRevealCmd struct {
 	serverFlags
-	Header bool   `name:"header" help:"It is a header or property."`
+	Header bool   `name:"header" help:"The value to reveal is a header or a property."`
 	ID     string `arg:"" name:"id" help:"The letter's id."`
 	Field  string `arg:"" name:"field" help:"The path of a masked field of the decoded body, for example customer.email; with --header the name of a header or property."`
 }

@@ -16,7 +16,7 @@ import (
 
 type rulesCmd struct {
 	List      rulesListCmd  `cmd:"" help:"The rules in use, in order: the first that matches a letter wins."`
-	Test      rulesTestCmd  `cmd:"" help:"Which rule applies to a letter or to facts, and why; with -q, what each would do with stored letters; with --config, by the rules of a file that is not in use. Changes nothing."`
+	Test      rulesTestCmd  `cmd:"" help:"Show which rule applies to a letter or to facts, and why. With -q, show what each rule would do with stored letters. With --config, test the rules of a file instead of those in use. Nothing is changed."`
 	Apply     rulesApplyCmd `cmd:"" help:"Apply the rules in use to scheduled letters. Shows what would change, and asks."`
 	Overrides overridesCmd  `cmd:"" help:"Redirects: letters of a queue that go to another."`
 }
@@ -145,9 +145,9 @@ func retryWords(r api.Rule) string {
 type rulesTestCmd struct {
 	answerFlags
 	Letter   string            `arg:"" name:"letter" optional:"" help:"A letter's id, or the last 8 digits of it."`
-	Config   string            `name:"config" placeholder:"FILE" help:"Try the rules of this file instead of those in use: a configuration file, from which nothing else is read, or a list of rules; - reads the standard input. Without a letter or facts: what would have become of the newest letters, beside what did."`
-	Query    string            `name:"query" short:"q" help:"Instead: what each rule would do with the newest letters of a query, for example state:dead. With --config and nothing else, state:dead,held,scheduled."`
-	Limit    int               `name:"limit" short:"n" default:"500" help:"Of the query: how many letters, at most 500."`
+	Config   string            `name:"config" placeholder:"FILE" help:"Try the rules of this file instead of those in use. The file is a list of rules, or a configuration file of which only the rules are read; - reads the standard input. Without a letter or facts, show what these rules would have done with the newest letters, beside what was done."`
+	Query    string            `name:"query" short:"q" help:"Instead of a letter or facts: show what each rule would do with the newest letters of this query, for example state:dead. With --config alone, the query is state:dead,held,scheduled."`
+	Limit    int               `name:"limit" short:"n" default:"500" help:"With --query: how many letters to look at, at most 500."`
 	Queue    string            `name:"queue" help:"Facts instead of a letter: the queue that it died in."`
 	Reason   string            `name:"reason" help:"Why it died: rejected, expired, maxlen, delivery_limit."`
 	Type     string            `name:"type" help:"The full name of its protobuf type."`
@@ -305,6 +305,6 @@ func printLooked(p *Program, a api.WhatIf) {
 		fmt.Fprintf(p.Stderr, "%d more were not looked at: time ran out\n", a.Late)
 	}
 	if a.LeftOut > 0 {
-		fmt.Fprintf(p.Stderr, "%d were left out: gone meanwhile, in queues that you may not see, or test letters of dlo\n", a.LeftOut)
+		fmt.Fprintf(p.Stderr, "%d letters were left out: they are gone, are in queues that you may not see, or are test letters of dlo\n", a.LeftOut)
 	}
 }

@@ -16,9 +16,9 @@ import (
 type topologyCmd struct {
 	Check topologyCheckCmd `cmd:"" help:"Report what will lose dead letters: on the brokers of the running server, on any broker, or in a definitions file."`
 	Plan  topologyPlanCmd  `cmd:"" help:"Show policies that lead dead letters to dlo, as commands or files. Nothing is changed."`
-	Apply topologyApplyCmd `cmd:"" help:"Plan policies that lead dead letters to dlo, set them, and prove each with a message. If that fails, nothing stays changed."`
+	Apply topologyApplyCmd `cmd:"" help:"Plan policies that lead dead letters to dlo, set them, and prove each with a message. If that fails, all changes are taken back."`
 	Undo  topologyUndoCmd  `cmd:"" help:"Delete the policies that dlo has set, so that their queues are as before. Without a queue, list them."`
-	Leave topologyLeaveCmd `cmd:"" help:"Take queues out of the policies that dlo has set. The other queues keep them."`
+	Leave topologyLeaveCmd `cmd:"" help:"Take queues out of the policies that dlo has set. The other queues keep their policies."`
 }
 
 type topologyCheckCmd struct {
@@ -72,7 +72,7 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	var snapshots []topology.Snapshot
 	switch {
 	case c.Broker == "" && c.Metric != "":
-		return checked, nil, fmt.Errorf("%w: --metrics belongs to --broker", errUsage)
+		return checked, nil, fmt.Errorf("%w: --metrics works only with --broker", errUsage)
 	case c.File != "" && c.Broker != "":
 		return checked, nil, fmt.Errorf("%w: give a file or --broker, not both", errUsage)
 	case c.File != "":

@@ -13,7 +13,7 @@ import (
 
 type topologyApplyCmd struct {
 	serverFlags
-	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues whose finding a policy cures."`
+	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues that have a finding which a policy cures."`
 	Broker      string   `name:"broker" help:"Only this broker of the configuration."`
 	VHost       string   `name:"vhost" help:"Only this vhost."`
 	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
@@ -92,7 +92,7 @@ func printApplied(p *Program, a api.AppliedPlan) {
 
 type topologyUndoCmd struct {
 	serverFlags
-	Queues []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob. Each policy that dlo has set for one of them is deleted, also for its other queues."`
+	Queues []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob. Each policy that dlo has set for one of them is deleted, and so no longer applies to any other queue."`
 	Broker string   `name:"broker" help:"Only this broker of the configuration."`
 	VHost  string   `name:"vhost" help:"Only this vhost."`
 	Yes    bool     `name:"yes" short:"y" help:"Do not ask before policies are deleted."`

@@ -13,7 +13,7 @@ import (
 
 type topologyPlanCmd struct {
 	serverFlags
-	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues whose finding a policy cures."`
+	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues that have a finding which a policy cures."`
 	Broker      string   `name:"broker" help:"The name of a broker of the configuration. Or the URL of a management API, or @ and a file with that URL: that broker is read, without a server."`
 	VHost       string   `name:"vhost" help:"Only this vhost."`
 	File        string   `name:"definitions" help:"Plan for a definitions file, without a server and a broker; - is standard input."`
@@ -110,7 +110,7 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 // printPlans prints plans for people, and how to use them.
 func printPlans(out io.Writer, plans api.Plans) {
 	if printPolicies(out, plans) > 0 {
-		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file")
+		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file")
 	}
 }
 

@@ -59,7 +59,7 @@ notify  no_exchange
   emails has no dead-letter exchange
   orders has no dead-letter exchange
     loses: every message that a consumer rejects
-    why:   The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.
+    why:   If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.
     cure:  Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.
 `
 	for name, stdin := range map[string]string{file: "", "-": wrongFile} {
@@ -158,7 +158,7 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 			t.Errorf("%s: %d %q %s", name, code, first, errs)
 		}
 	}
-	if _, errs, code := runTopology(t, Program{}, "check", "--metrics", "http://host:1"); code != 2 || !strings.Contains(errs, "--metrics belongs to --broker") {
+	if _, errs, code := runTopology(t, Program{}, "check", "--metrics", "http://host:1"); code != 2 || !strings.Contains(errs, "--metrics works only with --broker") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -200,7 +200,7 @@ policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
   emails
   instead of policy limits, whose other keys it repeats
     dead-letter-exchange: "dlo.dlx" is added
-nothing was changed; ` + "`dlo topology apply`" + ` sets them, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator a file
+nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file
 `
 	names, probes := regexp.MustCompile(`dlo-[0-9a-f]{8}`), regexp.MustCompile(`probe\\.[0-9a-f]{8}`)
 	if names.ReplaceAllString(out, "dlo-N") != names.ReplaceAllString(want, "dlo-N") || errs != "" || code != 0 {
@@ -231,7 +231,7 @@ func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := runTopology(t, Program{}, "check", file)
-	if code != 0 || !strings.Contains(stdout, "the shovel archive takes messages out of orders") || !strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
+	if code != 0 || !strings.Contains(stdout, "The shovel archive takes messages out of orders") || !strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
 		t.Errorf("%d %s %s", code, stdout, stderr)
 	}
 }

@@ -28,7 +28,7 @@ type typesCmd struct {
 
 type typesListCmd struct {
 	answerFlags
-	Word string `arg:"" optional:"" name:"word" help:"Part of the name of a type or a field, whatever its case."`
+	Word string `arg:"" optional:"" name:"word" help:"Part of the name of a type or a field; upper and lower case are the same."`
 }
 
 func (c typesListCmd) Run(p *Program) error {
@@ -178,7 +178,7 @@ func (c typesRemoveCmd) Run(p *Program) error {
 		if err := c.call(p, http.MethodDelete, c.path(true), nil, &a); err != nil {
 			return err
 		}
-		question := fmt.Sprintf("remove set %s with %d types, which %d letters have", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
+		question := fmt.Sprintf("remove set %s with %d types; %d letters have one of them", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
 		if err := agreed(p, question); err != nil {
 			return err
 		}

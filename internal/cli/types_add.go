@@ -23,7 +23,7 @@ type typesAddCmd struct {
 	answerFlags
 	Name   string   `name:"name" help:"The name of the set; defaults to the file name without its extension."`
 	DryRun bool     `name:"dry-run" help:"Say what would change, and change nothing."`
-	Files  []string `arg:"" name:"file" help:"A descriptor set, a Buf image, a .proto file, a zip file of these, or a directory, each a set; - reads one from the standard input."`
+	Files  []string `arg:"" name:"file" help:"A descriptor set, a Buf image, a .proto file, or a zip file or directory of these. Each argument becomes one set; - reads one from the standard input."`
 }
 
 func (c typesAddCmd) Run(p *Program) error {
@@ -113,7 +113,7 @@ func uploadText(a *api.Upload) string {
 	}
 	rest(a.RemovedCount, len(a.Removed))
 	for _, t := range a.Conflicts {
-		say("! %s is defined differently in set %s; a body is read by the definition that fits", t.Type, t.Set)
+		say("! %s is defined differently in set %s; a body is decoded with the definition that fits", t.Type, t.Set)
 		differences(t)
 	}
 	rest(a.ConflictCount, len(a.Conflicts))
@@ -121,7 +121,7 @@ func uploadText(a *api.Upload) string {
 		say("%d letters have a type that changes", a.Letters)
 	}
 	if a.Sampled > 0 {
-		say("of the newest %d letters that no type reads, it reads %d", a.Sampled, a.Readable)
+		say("of the newest %d letters that no type can decode, the set can decode %d", a.Sampled, a.Readable)
 	}
 	return b.String()
 }

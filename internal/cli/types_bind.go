@@ -53,7 +53,7 @@ func (c typesBindCmd) Run(p *Program) error {
 
 type typesUnbindCmd struct {
 	answerFlags
-	ID int64 `arg:"" name:"id" help:"The number that types bindings shows, of a binding, or of a pick for a group or a letter."`
+	ID int64 `arg:"" name:"id" help:"The number of a binding, or of a pick for a group or a letter, as dlo types bindings shows it."`
 }
 
 func (c typesUnbindCmd) Run(p *Program) error {

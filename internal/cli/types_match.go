@@ -60,7 +60,7 @@ func (c typesMatchCmd) Run(p *Program) error {
 
 type typesDecodeCmd struct {
 	bodyFlags
-	Type string `name:"type" help:"Read it as this type, whatever it matches."`
+	Type string `name:"type" help:"Decode the body as this type, even if it matches another."`
 }
 
 func (c typesDecodeCmd) Run(p *Program) error {

@@ -79,7 +79,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			},
 		})
 		if painted != nil && b.Label == "" {
-			d.mistake(painted, "colour is that of a label, and broker %s has none", b.Name)
+			d.mistake(painted, "colour applies to the label, and broker %s has no label", b.Name)
 		}
 		key := "url"
 		if split != nil {
@@ -333,7 +333,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			case len(q) > deadletter.MaxQueueName:
 				d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 			case q == deadletter.TrialQueue:
-				d.mistake(n, "queue %s is where a trial fails and is settled: name another one", q)
+				d.mistake(n, "queue %s is reserved for trials: name another queue", q)
 			case taken && first == i:
 				d.mistake(n, "inbox %s is listed twice", q)
 			case taken:
@@ -368,9 +368,9 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		case len(b.Annotations) > deadletter.MaxQueueName:
 			d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 		case inbox:
-			d.mistake(n, "%q is an inbox, and the queue in which consumers say why they rejected (annotations) as well: name another one, or none with \"\"", b.Annotations)
+			d.mistake(n, "%q is both an inbox and the queue for annotations: name another queue under annotations, or none with \"\"", b.Annotations)
 		case b.Annotations == deadletter.TrialQueue:
-			d.mistake(n, "queue %s is where a trial fails and is settled: name another one", b.Annotations)
+			d.mistake(n, "queue %s is reserved for trials: name another queue", b.Annotations)
 		case strings.HasPrefix(b.Annotations, "amq."):
 			d.mistake(n, "%q belongs to the broker", b.Annotations)
 		}
@@ -412,9 +412,9 @@ func (d *decoder) checkEarlierNames(brokers []Broker) {
 			case name == "":
 				d.mistake(n, "an earlier name of broker %s is missing", b.Name)
 			case name == b.Name:
-				d.mistake(n, "broker %s is called that now; was has the names that it had before", b.Name)
+				d.mistake(n, "broker %s has this name now; was lists only earlier names", b.Name)
 			case slices.ContainsFunc(brokers, func(b Broker) bool { return b.Name == name }):
-				d.mistake(n, "%s is a broker of this configuration, which has its letters itself; was is for names that no entry has any more", name)
+				d.mistake(n, "%s is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more", name)
 			case twice:
 				d.mistake(n, "broker %s has the letters of %s already", other, name)
 			default:

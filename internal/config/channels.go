@@ -277,7 +277,7 @@ func (d *decoder) checkChannels(names []string) {
 		switch {
 		case known[m.name]:
 		case len(names) == 0:
-			d.mistake(m.node, "there is no channel %q: channels says which there are", m.name)
+			d.mistake(m.node, "there is no channel %q: define it under channels", m.name)
 		default:
 			d.mistake(m.node, "there is no channel %q; there are %s", m.name, there)
 		}

@@ -83,7 +83,7 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 			break
 		}
 		if !hostBehind(sample) {
-			d.mistake(n, "url: placeholders stand behind the host, so that no letter says where the link leads")
+			d.mistake(n, "url: a placeholder may only come after the host, so that no letter can decide where the link leads")
 			return nil
 		}
 		name, behind, closed := strings.Cut(after, "}")

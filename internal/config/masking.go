@@ -56,7 +56,7 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 		}
 		switch {
 		case kinds > 1, len(n.Content) == 0:
-			d.mistake(n, "an entry has one of header, pattern and json, or type and field, or one of these two")
+			d.mistake(n, "an entry has exactly one of header, pattern and json; or it has type, field or both")
 		case ofFields && (field.Path != nil || !d.has(n, "field")):
 			m.Fields = append(m.Fields, field)
 		}

@@ -23,7 +23,7 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) 
 		"age": func(n *yaml.Node) {
 			m.Age = d.comparisons(n, nanoseconds)
 			if slices.ContainsFunc(m.Age, func(c rules.Comparison) bool { return c.Op == "=" }) {
-				d.mistake(n, "an age is never exactly so; it is compared with <, <=, > or >=, for example \">1h\"")
+				d.mistake(n, "an age is never exact, so compare it with <, <=, > or >=, for example \">1h\"")
 			}
 		},
 		"schema": func(n *yaml.Node) {
@@ -48,7 +48,7 @@ func (d *decoder) patterns(n *yaml.Node) rules.Patterns {
 // named reads a mapping from names to the patterns that their values must match.
 func (d *decoder) named(n *yaml.Node, what, example string) []rules.Named {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
-		d.mistake(n, "give %s with what it must be, for example %s", what, example)
+		d.mistake(n, "give %s and the value that it must have, for example %s", what, example)
 		return nil
 	}
 	var list []rules.Named

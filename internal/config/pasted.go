@@ -39,7 +39,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	case root == nil || root.Tag == "!!null":
 		d.mistake(nil, "there are no rules in this text")
 	case lighter(root, maxWeight) < 0:
-		d.mistake(root, "with its aliases written out this is too much to be tried; at most %d KiB are", maxWeight>>10)
+		d.mistake(root, "with its aliases written out, this text is too long to try; at most %d KiB are allowed", maxWeight>>10)
 	default:
 		d.pasted(root, use, &p)
 	}

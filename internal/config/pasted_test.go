@@ -178,10 +178,10 @@ func TestHostileTextsCostLittle(t *testing.T) {
 	}
 	long := strings.Repeat("a", 900)
 	for name, c := range map[string]struct{ text, want string }{
-		"ten to the thirtieth":             {laughs + "rules: [{name: a, match: {queue: *a29}}]", "with its aliases written out this is too much"},
-		"a list in itself":                 {"rules: &a [*a]", "with its aliases written out this is too much"},
-		"a rule in itself":                 {"- &a {name: a, match: *a, retry: *a, dead: *a}", "with its aliases written out this is too much"},
-		"one long text, a thousand times":  {"- {name: &a '" + strings.Repeat("x", 60000) + "'}\n" + strings.Repeat("- {name: *a}\n", 400), "with its aliases written out this is too much"},
+		"ten to the thirtieth":             {laughs + "rules: [{name: a, match: {queue: *a29}}]", "with its aliases written out, this text is too long"},
+		"a list in itself":                 {"rules: &a [*a]", "with its aliases written out, this text is too long"},
+		"a rule in itself":                 {"- &a {name: a, match: *a, retry: *a, dead: *a}", "with its aliases written out, this text is too long"},
+		"one long text, a thousand times":  {"- {name: &a '" + strings.Repeat("x", 60000) + "'}\n" + strings.Repeat("- {name: *a}\n", 400), "with its aliases written out, this text is too long"},
 		"ten thousand lists in each other": {strings.Repeat("[", 60000), "exceeded max depth"},
 		"keys in each other":               {strings.Repeat("{a: ", 15000), "exceeded max depth"},
 		"nothing but mistakes":             {fill(func(int) string { return "- {x: 1}\n" }), "more"},

@@ -81,7 +81,7 @@ func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
 	case len(growing) == 0:
 		return b.at["delays"] != nil
 	case b.at["delays"] != nil:
-		d.mistake(b.at[growing[0]], "%s cannot stand beside delays, which already say how often and when", growing[0])
+		d.mistake(b.at[growing[0]], "%s cannot be used together with delays, which already set how often and when to retry", growing[0])
 		return true
 	}
 	if !slices.Contains(growing, "first") || !slices.Contains(growing, "attempts") {
@@ -148,7 +148,7 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 	slices.Sort(delays)
 	if different := len(slices.Compact(delays)); different > maxWaitQueues {
-		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays are %[1]d queues of the broker, and at most %d are wanted; use fewer, or waiter: message-ttl", different, maxWaitQueues)
+		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays need %[1]d queues on the broker, and at most %d are allowed; use fewer delays, or waiter: message-ttl", different, maxWaitQueues)
 	}
 }
 

@@ -157,7 +157,7 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 	}
 	if path == "rules.dead" { // in the default, this would put all deaths of a queue into one group
 		known["group"] = func(n *yaml.Node) {
-			if v, ok := d.label(n, "the group", "group", "a group needs a name; without one letters are grouped by what they failed of"); ok {
+			if v, ok := d.label(n, "the group", "group", "a group needs a name; without a group, letters are grouped by the cause of their failure"); ok {
 				r.Group = v
 			}
 		}

@@ -173,7 +173,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"another schema", "[{name: a, match: {schema: acme}}]", []place{{1, 35, `"acme" is not one of none`}}},
 		{"one of two", "[{name: a, match: {attempts: ['>5', '<3']}}]", nil},
 		{"no age", "[{name: a, match: {age: '<0s'}}]", []place{{1, 32, "can never match: no age is <0s"}}},
-		{"an exact age", "[{name: a, match: {age: 1h}}]", []place{{1, 32, "an age is never exactly so"}}},
+		{"an exact age", "[{name: a, match: {age: 1h}}]", []place{{1, 32, "an age is never exact"}}},
 		{"no comparison", "[{name: a, match: {age: '>soon', attempts: '>x'}}]", []place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}}},
 		{"an empty list", "[{name: a, match: {queue: []}}]", []place{{1, 34, "an empty list fits no letter"}}},
 		{"nothing", "[{name: a, match: {queue: }}]", []place{{1, 34, "a text, in which * stands for any text, is wanted here"}}},
@@ -184,7 +184,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] means no retry"}}},
 		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `for example {x-source: "*"}`}, {1, 52, "for example {customer.tier: gold}"}}},
 		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x is listed twice"}}},
-		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts cannot stand beside delays"}}},
+		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts cannot be used together with delays"}}},
 		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"half of one", "[{name: a, retry: {first: 1s}}]", []place{{1, 26, "needs first and attempts"}}},
 		{"a max below first", "[{name: a, retry: {first: 1m, attempts: 3, max: 1s}}]", []place{{1, 56, "max 1s is below first 1m0s"}}},
@@ -195,7 +195,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"no waiter", "[{name: a, retry: {delays: [50d], waiter: }}]", []place{{1, 50, "a waiter such as store is wanted here"}}},
 		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
-		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": channels says which there are`}}},
+		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": define it under channels`}}},
 		{"groups without a name", "[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) + "}}]", []place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}}},
 		{"a group that nobody can read", `[{name: a, dead: {group: "a\u202e"}}]`, []place{{1, 33, "visible characters only"}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
@@ -215,7 +215,7 @@ func TestMistakesInRules(t *testing.T) {
 		})
 	}
 	_, err := load(t, "default: {retry: {delays: [1s], max: 1s}, dead: {notify: [a, b]}}")
-	mistakes(t, err, []place{{1, 38, "max cannot stand beside delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
+	mistakes(t, err, []place{{1, 38, "max cannot be used together with delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
 }
 
 // TestMistakesBehindAWaiter covers two limits: letters can wait in the broker for at most 49 days,
@@ -241,14 +241,14 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 		{"growing and drawn, and not above it", "{first: 1.5s, attempts: 3, factor: 1000, jitter: 1, waiter: message-ttl}", nil},
 		{"growing above a year", "{first: 1m, attempts: 9000, factor: 1000, waiter: message-ttl}", []place{{1, 40, "retry 3 waits 8760h0m0s; set max"}}},
 		{"a factor that nobody can read", "{first: 1d, attempts: 100, factor: x, waiter: message-ttl}", []place{{1, 53, "a number from 1 to 1000"}}},
-		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first cannot stand beside delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
+		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first cannot be used together with delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
 		{"jitter in a wait queue", "{jitter: 0.1, delays: [1m, 50d], waiter: wait-queue}", []place{{1, 27, "one delay for all its letters; use waiter: message-ttl, or jitter: 0"}, {1, 45, "at most 49d"}}},
 		{"no jitter in a wait queue", "{delays: [1m], jitter: 0, waiter: wait-queue}", nil},
 		{"as many wait queues as there may be", "{delays: [" + queues + ", 1s, 20s], waiter: wait-queue}", nil},
-		{"one wait queue more", "{waiter: wait-queue, delays: [" + queues + ", 1m]}", []place{{1, 47, "21 different delays are 21 queues of the broker, and at most 20 are wanted; use fewer, or waiter: message-ttl"}}},
+		{"one wait queue more", "{waiter: wait-queue, delays: [" + queues + ", 1m]}", []place{{1, 47, "21 different delays need 21 queues on the broker, and at most 20 are allowed; use fewer delays, or waiter: message-ttl"}}},
 		{"many delays in one queue", "{delays: [" + queues + ", 1m], waiter: message-ttl}", nil},
 		{"many retries in few wait queues", "{first: 1s, attempts: 10000, max: 1h, waiter: wait-queue}", nil},
-		{"many wait queues that grow", "{first: 1s, attempts: 10000, factor: 1.1, max: 1d, waiter: wait-queue}", []place{{1, 40, "121 different delays are"}}},
+		{"many wait queues that grow", "{first: 1s, attempts: 10000, factor: 1.1, max: 1d, waiter: wait-queue}", []place{{1, 40, "121 different delays need"}}},
 		{"too many, too long, and jitter", "{first: 1ms, attempts: 40, jitter: 1, waiter: wait-queue}", []place{{1, 41, "retry 33 waits 1193h2m47s"}, {1, 41, "33 different delays"}, {1, 53, "one delay for all"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func ParseFieldPath(text string) (FieldPath, error) {
 		case strings.TrimSpace(name) != name || name == "" || name == "[]":
 			return nil, fmt.Errorf("%q has an empty name in it, or one with blanks around it; it looks like customer.email", Visible(text))
 		case isIndex(name):
-			return nil, fmt.Errorf("%s is an index: lists are passed over, so leave it out", name)
+			return nil, fmt.Errorf("%s is an index: a path goes through lists without indices, so leave it out", name)
 		}
 		path = append(path, name)
 		if !more {

@@ -114,7 +114,7 @@ func (s MarkerState) String() string {
 	case MarkerEmptied:
 		return "the broker was restarted"
 	case MarkerDeleted:
-		return "the marker queue is gone, which no restart does, so dlo cannot tell whether the broker was restarted"
+		return "the marker queue is gone, but a restart does not delete it, so dlo cannot tell whether the broker was restarted"
 	case MarkerUnknown:
 		return "the marker cannot be read, so dlo cannot tell whether the broker was restarted"
 	}

@@ -76,7 +76,7 @@ func (s *BrokerStatus) Problems() []Problem {
 		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" takes no messages now.", "Retries and requeues wait until it does. It says: "+s.Blocked)
 	}
 	if s.Note != "" {
-		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" is not as the rules want it.", s.Note)
+		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" does not provide what the rules need.", s.Note)
 	}
 	for _, i := range s.Inboxes {
 		if !i.Draining && i.Reason != "" && !s.refused(i.Queue) {
@@ -91,7 +91,7 @@ func (s *BrokerStatus) Problems() []Problem {
 func (s *BrokerStatus) away() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
-		Title: "Broker " + s.Name + " is not connected.", Text: "What is stored here is complete; its letters wait there. " + s.Reason,
+		Title: "Broker " + s.Name + " is not connected.", Text: "The letters stored here are complete; new dead letters wait in the broker. " + s.Reason,
 	}
 	if !s.Reached {
 		p.Title, p.Text = "Never connected to broker "+s.Name+".", UntilReached(s.Exchange)+" "+s.Reason

@@ -83,11 +83,11 @@ func (r *Restore) Lost() string {
 	}
 	switch {
 	case r.Missing == MissingUnknown:
-		return fmt.Sprintf("What was done after %s UTC is not in this copy. Nothing says how much that is.", from)
+		return fmt.Sprintf("This copy lacks everything that was done after %s UTC. It is unknown how much that is.", from)
 	case r.Missing == 1:
-		return fmt.Sprintf("One letter of %s to %s UTC was received and is not in this copy.", from, to)
+		return fmt.Sprintf("One letter that was received between %s and %s UTC is not in this copy.", from, to)
 	case r.Missing > 1:
-		return fmt.Sprintf("Letters of %s to %s UTC: %d were received and are not in this copy.", from, to, r.Missing)
+		return fmt.Sprintf("Between %s and %s UTC, %d letters were received that are not in this copy.", from, to, r.Missing)
 	}
-	return fmt.Sprintf("What was done from %s to %s UTC is not in this copy; no letter is missing.", from, to)
+	return fmt.Sprintf("This copy lacks everything that was done from %s to %s UTC; no letter is missing.", from, to)
 }

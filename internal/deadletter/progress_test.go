@@ -33,10 +33,10 @@ func TestWhatARestoredStoreHasLost(t *testing.T) {
 		until   time.Time
 		want    string
 	}{
-		{1204, since.Add(72 * time.Minute), "Letters of 2026-11-22 08:00:00 to 09:12:00 UTC: 1204 were received and are not in this copy."},
-		{1, since.Add(24 * time.Hour), "One letter of 2026-11-22 08:00:00 to 2026-11-23 08:00:00 UTC was received and is not in this copy."},
-		{0, since.Add(time.Hour), "What was done from 2026-11-22 08:00:00 to 09:00:00 UTC is not in this copy; no letter is missing."},
-		{deadletter.MissingUnknown, since.Add(time.Hour), "What was done after 2026-11-22 08:00:00 UTC is not in this copy. Nothing says how much that is."},
+		{1204, since.Add(72 * time.Minute), "Between 2026-11-22 08:00:00 and 09:12:00 UTC, 1204 letters were received that are not in this copy."},
+		{1, since.Add(24 * time.Hour), "One letter that was received between 2026-11-22 08:00:00 and 2026-11-23 08:00:00 UTC is not in this copy."},
+		{0, since.Add(time.Hour), "This copy lacks everything that was done from 2026-11-22 08:00:00 to 09:00:00 UTC; no letter is missing."},
+		{deadletter.MissingUnknown, since.Add(time.Hour), "This copy lacks everything that was done after 2026-11-22 08:00:00 UTC. It is unknown how much that is."},
 	} {
 		r := deadletter.Restore{Since: since, Until: c.until, Missing: c.missing}
 		if got := r.Lost(); got != c.want {

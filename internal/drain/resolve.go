@@ -12,7 +12,7 @@ import (
 // waits for the current windows to finish.
 func (d *Drains) Run(ctx context.Context) error {
 	if err := d.resolve(ctx); err != nil && ctx.Err() == nil {
-		d.log.Error("windows that an earlier process left open", "err", err)
+		d.log.Error("windows that an earlier process left open could not be closed", "err", err)
 	}
 	<-ctx.Done()
 	d.mu.Lock()
@@ -59,7 +59,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 			if err != nil || d.ctx.Err() != nil {
 				return
 			}
-			detail := fmt.Sprintf("queue %s of broker %s: what a drain that was cut off had stored is out of the queue; the rest stays there", deadletter.Visible(name.Queue), name.Broker)
+			detail := fmt.Sprintf("queue %s of broker %s: the letters that an interrupted drain had stored are now out of the queue; the rest stays there", deadletter.Visible(name.Queue), name.Broker)
 			act := deadletter.Once(deadletter.ActDrainResolved, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetQueue, Name: name.Queue})
 			if err := d.store.Record(context.Background(), act); err != nil {
 				d.log.Error("audit", "err", err)

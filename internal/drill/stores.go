@@ -23,7 +23,7 @@ var storeFailures = []Failure{
 		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
 		wants: sign{
 			office: "restored", kind: deadletter.ProblemStoreRestored, severity: deadletter.SeverityPage,
-			says: fmt.Sprintf("%d were received and are not in this copy", few), also: []string{fmt.Sprintf("are held: %d.", 2*few)},
+			says: fmt.Sprintf("%d letters were received that are not in this copy", few), also: []string{fmt.Sprintf("are held: %d.", 2*few)},
 		},
 		before: beforeStoreRestored,
 		make: func(ctx context.Context, g *ground) error {
@@ -99,10 +99,10 @@ var storeFailures = []Failure{
 		},
 	},
 	{
-		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
+		Name: "progress", Does: "what is sent progress note beside the store cannot be written, as a folder is in the way; it is removed",
 		wants: sign{
 			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify,
-			says: "cannot be noted beside the store",
+			says: "progress note beside the store cannot be written",
 		},
 		before: func(ctx context.Context, g *ground) error {
 			if err := g.open(ctx, "unnoted", g.storeConfig("unnoted")); err != nil {

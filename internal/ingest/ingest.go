@@ -122,8 +122,8 @@ func (i *Ingester) storeBack(ctx context.Context) error {
 			return nil
 		}
 		i.inbox.Close()
-		i.log.Warn("nothing is taken in", "err", err)
-		i.say("nothing is taken in: " + err.Error())
+		i.log.Warn("dlo takes in no letters", "err", err)
+		i.say("dlo takes in no letters: " + err.Error())
 		select {
 		case <-time.After(probe):
 		case <-ctx.Done():
@@ -248,7 +248,7 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	}
 	if atStake > 0 {
 		if err := i.store.AtStake(ctx, w.Broker, w.VHost, w.Inbox, atStake); err != nil {
-			i.log.Warn("letters that the broker deletes should this session be lost could not be counted", "letters", atStake, "err", err)
+			i.log.Warn("dlo could not record how many letters the broker would delete if this session were lost", "letters", atStake, "err", err)
 		}
 		i.o.Crash("ingest: at stake")
 	}

@@ -40,7 +40,7 @@ func TestADrainIsInterrupted(t *testing.T) {
 		{"before the commit", "fail to commit", `fetch 1-3, fail to commit, says "the store is away", ` + all},
 		{"before the ack", "cut before the ack", `fetch 1-3, commit 1-3, cut before the ack, says "the connection is gone", connect, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle`},
 		{"after the ack", "cut after the ack", `fetch 1-3, commit 1-3, ack 1-3, cut after the ack, says "the connection is gone", connect, find 1-3, 4-5 came instead, settle, connect`},
-		{"no room", "no room", `no room, says "nothing is taken in: the disk is nearly full", connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, fence, settle`},
+		{"no room", "no room", `no room, says "dlo takes in no letters: the disk is nearly full", connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, fence, settle`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +117,7 @@ func TestADrainWithoutRoom(t *testing.T) {
 		o.q.publish(bodies(6)...)
 		taken, err := o.once(t.Context(), 5, (*ingest.Once).Run)
 		const want = `connect, mark, calm, fetch 1-4, commit 1-4, ack 1-4, fence, settle, no room, says "the disk is nearly full", ` +
-			`no room, says "nothing is taken in: the disk is nearly full", fail to ping, says "nothing is taken in: the store is away", ` +
+			`no room, says "dlo takes in no letters: the disk is nearly full", fail to ping, says "dlo takes in no letters: the store is away", ` +
 			`connect, fetch 5, commit 5, ack 5, fence, settle`
 		if got := o.course(); got != want || taken != 5 || err != nil {
 			t.Errorf("%d taken (%v)\n got %s\nwant %s", taken, err, got, want)

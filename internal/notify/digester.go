@@ -71,7 +71,7 @@ const (
 func (d *Digester) Run(ctx context.Context) error {
 	for {
 		if err := d.Step(ctx); err != nil && ctx.Err() == nil {
-			d.log.Error("digest", "err", err)
+			d.log.Error("the digest could not be made", "err", err)
 		}
 		select {
 		case <-time.After(digestEvery):

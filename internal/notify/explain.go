@@ -43,7 +43,7 @@ func explain(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("the connection was refused")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return errors.New("there is no way to the receiver")
+		return errors.New("there is no network route to the receiver")
 	case errors.As(err, &unknown):
 		return errors.New("the certificate of the receiver is signed by an unknown authority")
 	case errors.As(err, &cert):

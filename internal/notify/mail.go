@@ -115,7 +115,7 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 	waiting, refusals := m.remember(msg.ID, now, never)
 	switch {
 	case waiting > 0:
-		return fmt.Errorf("%d of %d receivers cannot have it for now", waiting, len(m.to))
+		return fmt.Errorf("the mail server does not accept the message for %d of %d receivers for now", waiting, len(m.to))
 	case refusals == len(m.to):
 		return refused("the mail server refuses all receivers")
 	case refusals > 0:

@@ -201,7 +201,7 @@ func TestWhatAMailServerAnswers(t *testing.T) {
 		{"the sender is refused", map[string]string{"MAIL": "550 no"}, true, "the mail server answered 550 to MAIL"},
 		{"a full disk", map[string]string{"MAIL": "452 full"}, false, "the mail server answered 452 to MAIL"},
 		{"all receivers are refused", map[string]string{"RCPT": "550 no " + canary}, true, "the mail server refuses all receivers"},
-		{"all receivers are to come again", map[string]string{"RCPT": "450 greylisted"}, false, "2 of 2 receivers cannot have it for now"},
+		{"all receivers are to come again", map[string]string{"RCPT": "450 greylisted"}, false, "the mail server does not accept the message for 2 of 2 receivers for now"},
 		{"the text is refused", map[string]string{".": "554 spam " + canary}, true, "the mail server answered 554 to DATA"},
 		{"the text is not taken now", map[string]string{".": "451 later"}, false, "the mail server answered 451 to DATA"},
 		{"closing", map[string]string{"greeting": "421 bye"}, false, "the mail server answered 421 to greeting"},
@@ -241,7 +241,7 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t, &mailServer{answers: map[string]string{"RCPT TO:<gone@": "550 no", "RCPT TO:<slow@": "450 later"}})
 	m := mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true, To: []string{"team@example.com", "gone@example.com", "slow@example.com"}})
-	if err := m.Send(t.Context(), Message{ID: "1"}); err == nil || err.Error() != "1 of 3 receivers cannot have it for now" || errors.Is(err, ErrPermanent) {
+	if err := m.Send(t.Context(), Message{ID: "1"}); err == nil || err.Error() != "the mail server does not accept the message for 1 of 3 receivers for now" || errors.Is(err, ErrPermanent) {
 		t.Fatalf("got %v", err)
 	}
 	s.mu.Lock()

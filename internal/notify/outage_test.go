@@ -244,7 +244,7 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 	b.box.add("mail", opened, loud, "a", "b", "c", "d", "e")
 	b.box.add("mail", resolved, loud, "a")
 	drive(t, b, clock, "mail", clock.now().Add(time.Hour))
-	if p := b.Problems(); len(p) != 1 || p[0].Text != "1 of 1 receivers cannot have it for now" {
+	if p := b.Problems(); len(p) != 1 || p[0].Text != "the mail server does not accept the message for 1 of 1 receivers for now" {
 		t.Errorf("problems %v", p)
 	}
 	s.mu.Lock()

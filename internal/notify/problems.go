@@ -36,7 +36,7 @@ const (
 func (p *Problems) Run(ctx context.Context) error {
 	for {
 		if err := p.Step(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Error("problems", "err", err)
+			p.Log.Error("checking for problems failed", "err", err)
 		}
 		select {
 		case <-time.After(problemsLook):

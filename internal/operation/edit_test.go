@@ -77,8 +77,8 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 		want string
 		r    operation.Request
 	}{
-		{"patch goes with edit", operation.Request{Action: deadletter.VerbEdit, Reason: "r"}},
-		{"patch goes with edit", operation.Request{Action: deadletter.VerbRequeue, Patch: []byte("[]")}},
+		{"an edit needs patch", operation.Request{Action: deadletter.VerbEdit, Reason: "r"}},
+		{"an edit needs patch", operation.Request{Action: deadletter.VerbRequeue, Patch: []byte("[]")}},
 		{"needs a reason", operation.Request{Action: deadletter.VerbEdit, Patch: []byte("[]"), Reason: " "}},
 		{"at most 65536 bytes", operation.Request{Action: deadletter.VerbEdit, Patch: make([]byte, 1<<16+1), Reason: "r"}},
 	} {

@@ -56,7 +56,7 @@ func (d *Desk) guardable(ctx context.Context, by deadletter.Principal, g deadlet
 	}
 	switch {
 	case g.Group == 0 && g.Origin.Queue == "":
-		return fmt.Errorf("%w: the queue whose retries are meant is missing", deadletter.ErrInvalid)
+		return fmt.Errorf("%w: name the queue whose retries are to be paused or resumed", deadletter.ErrInvalid)
 	case len(g.Origin.Queue) > deadletter.MaxQueueName:
 		return fmt.Errorf("%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName)
 	case len(g.Why) > maxReason:

@@ -178,15 +178,15 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	case !r.Action.Sends() && r.To != "":
 		return invalid("only a requeue goes to another queue")
 	case (r.Action == deadletter.VerbEdit) != (len(r.Patch) > 0):
-		return invalid("patch goes with edit, and with nothing else: an RFC 6902 patch of the decoded body")
+		return invalid("an edit needs patch, an RFC 6902 patch of the decoded body, and no other action takes one")
 	case r.Action == deadletter.VerbEdit && d.edit == nil:
-		return invalid("nothing can be edited here")
+		return invalid("this server cannot edit letters")
 	case len(r.Patch) > maxPatch:
 		return invalid("a patch has at most %d bytes", maxPatch)
 	case !r.Action.Sends() && r.Reset:
 		return invalid("only a requeue can restart the retries of letters")
 	case (r.Action == deadletter.VerbReschedule) == r.DueAt.IsZero():
-		return invalid("due_at goes with reschedule, and with nothing else: say when the letters are due")
+		return invalid("a reschedule needs due_at, the time when the letters are due, and no other action takes one")
 	case r.DueAt.After(d.now().Add(rules.MaxDelay)):
 		return invalid("a letter can be due in %d days at most", rules.MaxDelay/(24*time.Hour))
 	}

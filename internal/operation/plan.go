@@ -257,7 +257,7 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 		list = append(list, fmt.Sprintf("it holds at most %d messages and has %d: it will refuse or drop the excess, unless it is consumed meanwhile", f.MaxLength, f.Ready))
 	}
 	if f.DeadLetters == deadletter.DeadLettersNowhere {
-		list = append(list, "what it rejects is not dead-lettered: a letter that fails again there would be lost")
+		list = append(list, "messages that die in it are not dead-lettered: a letter that fails there again would be lost")
 	}
 	if f.SingleActive {
 		list = append(list, "it has a single active consumer, for which order matters: these letters come after all that are in it")

@@ -26,11 +26,11 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	}
 	switch {
 	case o.Queue == "":
-		return o, fmt.Errorf("%w: the queue whose letters go elsewhere is missing", deadletter.ErrInvalid)
+		return o, fmt.Errorf("%w: name the queue whose letters go to another queue", deadletter.ErrInvalid)
 	case o.To == "":
-		return o, fmt.Errorf("%w: the queue that they go to is missing", deadletter.ErrInvalid)
+		return o, fmt.Errorf("%w: name the queue that the letters go to", deadletter.ErrInvalid)
 	case o.To == o.Queue:
-		return o, fmt.Errorf("%w: letters of %s go there already", deadletter.ErrInvalid, deadletter.Visible(deadletter.Cut(o.Queue, 80)))
+		return o, fmt.Errorf("%w: letters of %s already go to this queue; name another one", deadletter.ErrInvalid, deadletter.Visible(deadletter.Cut(o.Queue, 80)))
 	case len(o.Queue) > deadletter.MaxQueueName:
 		return o, fmt.Errorf("%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName)
 	case len(o.Reason) > maxReason:

@@ -50,7 +50,7 @@ const (
 func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		if err := k.Step(ctx); err != nil && ctx.Err() == nil {
-			k.log.Error("retention", "err", err)
+			k.log.Error("purging expired letters failed", "err", err)
 		}
 		select {
 		case <-time.After(keepEvery):
@@ -101,7 +101,7 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 			count = fmt.Sprintf("more than %d", warnUpTo)
 		}
 		if n > 0 {
-			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide on them, hold them, or raise it.", count, ahead, k.keep.Dead)
+			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide on them, hold them, or raise retention.dead.", count, ahead, k.keep.Dead)
 		}
 	}
 	if text != "" && k.Warning() == "" {

@@ -29,7 +29,7 @@ func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 			t.Errorf("logged %d times, want %d: %s", got, logged, log.String())
 		}
 	}
-	const text = " dead letters will be purged within 120h0m0s, as retention.dead is 240h0m0s. Decide on them, hold them, or raise it."
+	const text = " dead letters will be purged within 120h0m0s, as retention.dead is 240h0m0s. Decide on them, hold them, or raise retention.dead."
 	o.arrive("sms", 2)
 	after(4*day, "", 0)
 	o.arrive("sms", 1)

@@ -48,7 +48,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		busy, active, err := d.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("operation", "err", err)
+			d.log.Error("an operation could not advance", "err", err)
 		}
 		if busy && err == nil {
 			continue

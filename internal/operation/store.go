@@ -38,7 +38,7 @@ func (d *Desk) asked(ctx context.Context, by deadletter.Principal) error {
 	}
 	unproved, err := d.store.AnyUnproved(ctx)
 	if err == nil && !unproved {
-		err = fmt.Errorf("%w: nobody asks whether the store is current", deadletter.ErrConflict)
+		err = fmt.Errorf("%w: dlo does not ask now whether the store is current", deadletter.ErrConflict)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (t *Tender) Run(ctx context.Context) error {
 		changed, err := t.store.Tend(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			t.log.Error("groups", "err", err)
+			t.log.Error("updating the state of groups failed", "err", err)
 		case changed > 0:
 			t.woken()
 		}

@@ -76,11 +76,11 @@ var enumerations = map[Field]struct {
 	State:    {texts(deadletter.States), "there is no state"},
 	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
 	Status:   {append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet), "a group has no status"},
-	Read:     {texts(deadletter.Readings), "no body is read as"},
-	Doubt:    {texts(deadletter.Doubts), "there is no doubt"},
+	Read:     {texts(deadletter.Readings), "read has no value"},
+	Doubt:    {texts(deadletter.Doubts), "doubt has no value"},
 	Sort:     {texts(deadletter.Orders), "letters are not sorted by"},
 	Action:   {texts(deadletter.Acts), "there is no action"},
-	Via:      {append(texts(deadletter.Ways), NotRecorded), "there is no way"},
+	Via:      {append(texts(deadletter.Ways), NotRecorded), "via has no value"},
 }
 
 // texts returns names in the form in which queries write them, without spaces.

@@ -132,7 +132,7 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	for text, want := range map[string]string{
 		"queue:sms":      `at character 1: there is no field "queue"; the fields are who, action, target, via, since, until; put text that contains a colon in quotes`,
 		"action:resolve": `did you mean resolved?`,
-		"via:pager":      `there is no way "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
+		"via:pager":      `via has no value "pager" (did you mean page?); there are page, api, cli, dlo, not-recorded`,
 		"since:1h,2h":    "since has one value",
 		"until:1h,2h":    "until has one value",
 		"until:tomorrow": "a time is written",

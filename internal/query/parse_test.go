@@ -218,7 +218,7 @@ func TestMistakesHaveAPosition(t *testing.T) {
 		{"state:*", 6, "there are received"},
 		{"severity:loud", 9, "there are page, notify, digest"},
 		{"status:newish", 7, "there are new, open, escalating, regressed, snoozed, resolved"},
-		{"read:json5", 5, `no body is read as "json5" (did you mean json?); there are`},
+		{"read:json5", 5, `read has no value "json5" (did you mean json?); there are`},
 		{"group:G-x", 6, "G-418"},
 		{"group:0", 6, "G-418"},
 		{"group:G-*", 6, "G-418"},

@@ -119,7 +119,7 @@ func operation(raw string) (Value, error) {
 func letter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {
-			return Value{}, errors.New("this UUID is not one of a letter; that of a message is written message_id:… or correlation_id:…")
+			return Value{}, errors.New("this UUID is not the id of a letter; write the id of a message as message_id:… or correlation_id:…")
 		}
 		return literally(string(id)), nil
 	}

@@ -122,7 +122,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees what they take. Stop them", consumers, name)
 		switch {
 		case single:
-			others = fmt.Sprintf("%s has a single active consumer, and it is not dlo: nothing arrives here while it lives. Stop it", name)
+			others = fmt.Sprintf("%s has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer", name)
 		case consumers == 1:
 			others = fmt.Sprintf("another consumer reads from %s: dlo never sees what it takes. Stop it", name)
 		}

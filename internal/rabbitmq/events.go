@@ -14,7 +14,7 @@ const eventLasts = 24 * time.Hour
 // happened reports an event on one of dlo's queues as a problem that stays for a day.
 func (l *Link) happened(p deadletter.Problem) {
 	p.Broker, p.VHost, p.Since = l.broker.Name, l.vhost, time.Now()
-	l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
+	l.log.Warn("problem of a queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.recent(p.Key()), p)

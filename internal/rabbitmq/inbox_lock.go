@@ -25,7 +25,7 @@ func (i *Inbox) lockInbox() error {
 	})
 	refused := i.link.noteRight("configure", epochQueues, err)
 	if isCode(err, amqp.ResourceLocked) && i.holderAway(lock) {
-		i.link.log.Warn("the cluster node of the last session is down or cannot be reached, and with it its lock; going on without a lock", "inbox", i.queue)
+		i.link.log.Warn("the cluster node that holds the lock of the last session is down or cannot be reached; dlo continues without a lock", "inbox", i.queue)
 		i.unlocked = true
 		return nil
 	}

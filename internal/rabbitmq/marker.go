@@ -102,7 +102,7 @@ func (i *Inbox) marked(name string) (deadletter.MarkerState, error) {
 		i.link.happened(deadletter.Problem{
 			Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Queue: name,
 			Title: "The marker of inbox " + deadletter.Visible(i.queue) + " was gone.",
-			Text:  "Its queue was deleted, it expired, or the broker had no room when it was made. No restart of the broker deletes it, but one that happened since can no longer be told: letters that come back are compared with what is stored.",
+			Text:  "Its queue was deleted or expired, or the broker had no room when the marker was made. A restart of the broker does not delete the marker, but without it dlo cannot tell whether the broker was restarted since. Letters that come back are therefore compared with stored letters.",
 			Cure:  "Find out who deletes queues, and whether a policy lets them expire.",
 		})
 		return deadletter.MarkerDeleted, nil

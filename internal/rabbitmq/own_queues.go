@@ -45,7 +45,7 @@ func (l *Link) found(problems []deadletter.Problem) {
 			if same >= 0 {
 				p.Since = s.Queues[same].Since
 			} else {
-				l.log.Warn("queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
+				l.log.Warn("problem of a queue", "queue", p.Queue, "problem", p.Title, "text", p.Text, "cure", p.Cure)
 			}
 		}
 		s.Queues = problems
@@ -102,7 +102,7 @@ func (l *Link) unmanaged(err error) deadletter.Problem {
 func (l *Link) inboxLoses(inbox string, q *managedQueue) (text, cure string) {
 	what, limited := q.loses(), q.mayDelete(l.Status().Version) && !slices.Contains(l.broker.AcceptLimited, inbox)
 	if what != "" {
-		text = "Letters that stay too long, or are too many, are gone before dlo has them: " + what + "."
+		text = "The broker deletes letters that stay too long, or exceed a limit, before dlo takes them: " + what + "."
 	}
 	if limited {
 		text = strings.TrimSpace(text + " Its delivery limit lets the broker delete letters after lost connections.")
@@ -130,9 +130,9 @@ func (l *Link) lookAtOwn(ctx context.Context) []deadletter.Problem {
 		text := "Messages in it are deleted: " + what + "."
 		switch {
 		case deadletter.IsMarkQueue(q.Name):
-			text = "The mark that proves that the store is not an older copy may be gone; then only the note beside the store can tell:  " + what + "."
+			text = "The mark that proves that the store is not an older copy may be gone; then only the note beside the store can prove it: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.epoch."):
-			text = "A restart of the broker cannot be told from the loss of this queue's message: " + what + "."
+			text = "dlo cannot tell a restart of the broker from the loss of the message in this queue: " + what + "."
 		case strings.HasPrefix(q.Name, "dlo.wait."):
 			text = "Letters that wait in it leave too soon, or are deleted and then sent from the store: " + what + "."
 		}
@@ -257,7 +257,7 @@ func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	case operator && *q.Policy == ownPolicyName(queue): // the command was run, but it is not visible which of the two policies sets the values
 		cures = append(cures, "The policy "+deadletter.Visible(*q.Policy)+" should have no key but overflow.")
 	default:
-		cures = append(cures, "Displace the policy: "+ownPolicy(l.vhost, queue))
+		cures = append(cures, "Override the policy with one of higher priority: "+ownPolicy(l.vhost, queue))
 	}
 	if operator {
 		cures = append(cures, "The operator policy "+deadletter.Visible(*q.Operator)+" can only be removed by its owner.")

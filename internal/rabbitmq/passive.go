@@ -12,8 +12,8 @@ import (
 
 // PassiveSnapshot returns what AMQP alone reports about queues of the link's vhost: which of them
 // exist, and how many ready messages and consumers each of them has (3.10.8, 4.0.5, 4.3.6). It is
-// for a broker without a management API. Queues that do not exist are omitted. A queue that gives no
-// answer within lookWait becomes a gap, and so do the queues after it.
+// for a broker without a management API. Queues that do not exist are omitted. A queue that gives
+// no answer within lookWait becomes a gap, and so do the queues after it.
 func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.Snapshot, error) {
 	l.mu.Lock()
 	conn := l.publish.conn

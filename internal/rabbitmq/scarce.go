@@ -54,7 +54,7 @@ func (i *Inbox) Missing(letters int) {
 	i.link.happened(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
 		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " are missing.",
-		Text:  fmt.Sprintf("At least %d were not stored when their last delivery was lost, so the broker has deleted them. Its delivery limit is accepted by accept_limited.", letters),
+		Text:  fmt.Sprintf("The last delivery of at least %d letters was lost before they were stored, so the broker has deleted them. The setting accept_limited accepts the delivery limit of this inbox.", letters),
 		Cure:  i.facts.cure + ".",
 	})
 }

@@ -287,7 +287,7 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 		}
 		notice = &deadletter.Notice{
 			Kind: deadletter.NoticeBreaker, Key: key, Severity: deadletter.SeverityNotify,
-			Text: fmt.Sprintf("retries of %s are held back: %s; %s is probed with %d letters until they stay quiet", what, why, it, b.o.Probe),
+			Text: fmt.Sprintf("retries of %s are held back: %s; dlo probes %s with %d letters until the probes stay quiet", what, why, it, b.o.Probe),
 		}
 	} else {
 		c.Wait = min(2*c.Wait, b.o.Window)

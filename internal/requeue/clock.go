@@ -54,7 +54,7 @@ func (d *Dispatcher) OnTime(ctx context.Context) error {
 	}
 	n, err := d.store.DrawNear(ctx, now.Add(max(d.o.Rules.Set().Longest(), d.o.Nack.Max)))
 	if n > 0 {
-		d.o.Log.Warn("retries that were due too late are brought near", "letters", n)
+		d.o.Log.Warn("retries that were due too late are now due earlier", "letters", n)
 	}
 	d.clock.back = err != nil
 	return err

@@ -50,12 +50,12 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
 			m.Notice = &deadletter.Notice{
 				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
-				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow says so", queue, since.UTC().Format(time.RFC3339)),
+				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow setting rejects them", queue, since.UTC().Format(time.RFC3339)),
 			}
 		case due.Letter.Nacks+1 == d.o.Nack.NoticeAfter:
 			m.Notice = &deadletter.Notice{
 				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
-				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow says so", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
+				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow setting rejects them", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
 			}
 		}
 		if m.Notice != nil {
@@ -65,7 +65,7 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
 			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never replies is tried less and less often
 		} else {
-			m.Detail = "in doubt: " + o.Detail + "; requeue it only if it may arrive twice"
+			m.Detail = "in doubt: " + o.Detail + "; requeue it only if a second arrival does no harm"
 		}
 	case deadletter.OutcomeUnsent:
 		m.DueAt = now.Add(unsentAgain)

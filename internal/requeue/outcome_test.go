@@ -76,11 +76,11 @@ func TestWhatAnAnswerDoes(t *testing.T) {
 		},
 		{
 			name: "in doubt, which is held", hold: true, answer: deadletter.OutcomeInDoubt,
-			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: no answer; requeue it only if it may arrive twice"}, end: end{State: deadletter.StateHeld},
+			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: no answer; requeue it only if a second arrival does no harm"}, end: end{State: deadletter.StateHeld},
 		},
 		{
 			name: "in doubt, which its rule holds", rule: rules.Rule{InDoubt: "hold"}, answer: deadletter.OutcomeInDoubt,
-			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: no answer; requeue it only if it may arrive twice"}, end: end{State: deadletter.StateHeld},
+			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: no answer; requeue it only if a second arrival does no harm"}, end: end{State: deadletter.StateHeld},
 		},
 		{
 			name: "in doubt, which its rule sends again", rule: rules.Rule{InDoubt: "republish"}, hold: true, answer: deadletter.OutcomeInDoubt,
@@ -108,7 +108,7 @@ func TestWhatAnAnswerDoes(t *testing.T) {
 		},
 		{
 			name: "what is in doubt is held instead of sent again", doubt: true, hold: true, answer: "none",
-			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice"}, end: end{State: deadletter.StateHeld},
+			mark: deadletter.Mark{Outcome: deadletter.OutcomeInDoubt, Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if a second arrival does no harm"}, end: end{State: deadletter.StateHeld},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

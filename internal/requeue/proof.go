@@ -108,7 +108,7 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 		p.fails(session, now)
 		return false, d.asked(ctx, m)
 	case replaced:
-		d.o.Log.Warn("the broker is older than what it has confirmed to this store", "broker", d.o.Broker)
+		d.o.Log.Warn("the broker is older than its last confirm to this store", "broker", d.o.Broker)
 		p.say(now, d.replaced(mark))
 	}
 	if m.Unproved {
@@ -130,7 +130,7 @@ func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error 
 	if m.Unproved {
 		return nil
 	}
-	d.o.Log.Warn("nothing proves that this store is not an older copy; nothing is sent until someone says so", "broker", d.o.Broker)
+	d.o.Log.Warn("nothing proves that this store is not an older copy; nothing is sent until someone says on a page whether it is current", "broker", d.o.Broker)
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 

@@ -39,7 +39,7 @@ func (d *Dispatcher) unproved() deadletter.Problem {
 		Kind: deadletter.ProblemStoreUnproved, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "Nothing is sent to broker " + d.o.Broker + ": nothing proves that this store is current.",
 		Text:  "The notes in the broker and beside the store file are gone. If the file is an older copy, letters that are due in it may have been sent already.",
-		Cure:  "Say on any page whether it is current or a copy. Starting dlo once with --accept-store also says that it is current.",
+		Cure:  "Say on any page whether the store is current or a copy. Starting dlo once with --accept-store also says that the store is current.",
 	}
 }
 
@@ -50,8 +50,8 @@ func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	}
 	return deadletter.Problem{
 		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Broker " + d.o.Broker + " is older than what it had confirmed.",
-		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current and goes on. What was in the queues of the broker, and letters that were sent there, may be gone, or may be back.",
+		Title: "Broker " + d.o.Broker + " is older than its last confirm to this store.",
+		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current, and dlo continues. Messages that were in the queues of the broker, and letters that were sent there, may be gone or may be back.",
 		Cure:  "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
 	}
 }

@@ -183,7 +183,7 @@ func (d *Dispatcher) work(ctx context.Context) {
 		case err == nil:
 			pause = d.rest(ctx)
 		case ctx.Err() == nil:
-			d.o.Log.Error("requeue", "err", err)
+			d.o.Log.Error("sending letters failed; dlo tries again", "err", err)
 		}
 		select {
 		case <-d.wake:

@@ -63,7 +63,7 @@ func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has no figures for a queue that is only a few seconds old
 		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue), Settles: true}
 	case empty && f.TTL > 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s gives up on messages after %s, and is empty without a consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
+		return deadletter.Unseen{Why: fmt.Sprintf("messages in queue %s expire after %s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
 	case empty && f.TTL == 0:
 		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so dlo cannot see who took this letter out", queue), Settles: true}
 	}

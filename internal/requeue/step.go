@@ -37,7 +37,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.inDoubt(due) == Hold:
 			marks = append(marks, deadletter.Mark{
 				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Channels: d.o.Rules.Set().Told(due.Letter.Rule),
-				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if it may arrive twice",
+				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if a second arrival does no harm",
 			})
 		case err != nil:
 			d.breakers.void(due.Letter.ID)

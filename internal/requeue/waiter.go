@@ -98,16 +98,16 @@ func (d *Dispatcher) EndWaits(ctx context.Context) error {
 				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, and dlo has the letter", queue, w.In)
 			case f.Known && waited.Known && !waited.Exists:
 				l.InDoubt = true
-				l.Lost = fmt.Sprintf("in doubt: %s, in which it waited, is gone, so it is unknown whether it was passed on; requeue it only if it may arrive twice", w.In)
+				l.Lost = fmt.Sprintf("in doubt: %s, in which it waited, is gone, so it is unknown whether it was passed on; requeue it only if a second arrival does no harm", w.In)
 			case f.MaxLength > 0 && f.Ready >= f.MaxLength:
 				l.InDoubt = true
-				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops what the broker passes on to it from %s; requeue it only if it may arrive twice", queue, w.In)
+				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops what the broker passes on to it from %s; requeue it only if a second arrival does no harm", queue, w.In)
 			case !f.Known || !waited.Known:
 				l.Doubt = fmt.Sprintf("no management API says whether queue %s is there", queue)
 			case f.MaxLength != 0 || f.MaxBytes != 0:
 				l.Doubt = fmt.Sprintf("queue %s has a length limit, or may have one, and what the broker passes on to a full queue is dropped", queue)
 			case !status.Connected || status.Since.After(w.Since):
-				l.Doubt = "the connection to the broker was lost while it waited, and a broker that ends loses what it is passing on"
+				l.Doubt = "the connection to the broker was lost while it waited, and a broker that stops loses the messages that it is passing on"
 			}
 			ends[i] = l
 		}

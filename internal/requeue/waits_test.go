@@ -32,7 +32,7 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 		{"refused", false, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StateScheduled, wait, 0, 0}, ""},
 		{"unsent", false, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StateScheduled, wait, 0, 0}, ""},
 		{"in doubt", false, false, deadletter.OutcomeInDoubt, "no answer", end{deadletter.StatePublishing, time.Second, 0, 0}, ""},
-		{"in doubt, which is held", false, true, deadletter.OutcomeInDoubt, "in doubt: no answer; requeue it only if it may arrive twice", end{State: deadletter.StateHeld}, ""},
+		{"in doubt, which is held", false, true, deadletter.OutcomeInDoubt, "in doubt: no answer; requeue it only if a second arrival does no harm", end{State: deadletter.StateHeld}, ""},
 		{"a copy is confirmed", true, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
 		{"a copy is returned", true, false, deadletter.OutcomeReturned, "the broker returned it: 312 NO_ROUTE", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
 		{"a copy is refused", true, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},

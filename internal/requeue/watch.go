@@ -13,7 +13,7 @@ import (
 func (d *Dispatcher) watch(ctx context.Context, look func(context.Context) error) {
 	for {
 		if err := look(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			d.o.Log.Error("watch", "err", err)
+			d.o.Log.Error("a check of requeued letters, breakers or the clock failed", "err", err)
 		}
 		select {
 		case <-time.After(time.Second):

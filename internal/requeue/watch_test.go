@@ -62,21 +62,21 @@ func TestTheEndOfAWatch(t *testing.T) {
 	}{
 		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
 		{name: "nobody can ask", first: deadletter.UnknownQueue, then: deadletter.UnknownQueue, want: deadletter.StateSettled, unverified: true},
-		{name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if it may arrive twice"},
+		{name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm"},
 		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateSettled},
 		{
 			name: "its queue is a stream", first: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 200, 1 }),
 			then: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 300, 0 }),
-			want: deadletter.StateHeld, why: "queue sms is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled; requeue it only if it may arrive twice",
+			want: deadletter.StateHeld, why: "queue sms is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled; requeue it only if a second arrival does no harm",
 		},
 		{
 			name: "it may have expired", first: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }),
-			want: deadletter.StateHeld, why: "queue sms gives up on messages after 5s, and is empty without a consumer, so it is unknown whether this letter was handled or has expired; requeue it only if it may arrive twice",
+			want: deadletter.StateHeld, why: "messages in queue sms expire after 5s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired; requeue it only if a second arrival does no harm",
 		},
 		{name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}), then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true},
 		{
 			name: "its queue was declared again and shows no figures yet", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: gone,
-			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if it may arrive twice",
+			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
 		{
 			name: "its queue never shows figures", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
@@ -84,7 +84,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 		},
 		{
 			name: "the management API did not answer for a moment", first: silent, then: gone,
-			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if it may arrive twice",
+			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
 		{name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateSettled, unverified: true},
 		{name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued},

@@ -76,7 +76,7 @@ func (l *Library) watch(ctx context.Context) {
 		return
 	}
 	if err := l.readDirectory(ctx); err != nil && ctx.Err() == nil {
-		l.Log.Error("schemas", "directory", l.Directory, "err", err)
+		l.Log.Error("the directory of schemas cannot be read", "directory", l.Directory, "err", err)
 	}
 }
 

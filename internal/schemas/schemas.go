@@ -108,7 +108,7 @@ func (l *Library) Load(ctx context.Context) error {
 // Refresh reads the directory and queries the servers immediately.
 func (l *Library) Refresh(ctx context.Context) {
 	if err := l.readDirectory(ctx); err != nil {
-		l.Log.Error("schemas", "directory", l.Directory, "err", err)
+		l.Log.Error("the directory of schemas cannot be read", "directory", l.Directory, "err", err)
 	}
 	var asked sync.WaitGroup
 	for _, address := range l.Reflection {
@@ -169,7 +169,7 @@ func (l *Library) say(place string, list []string) {
 		return
 	}
 	for _, text := range list {
-		l.Log.Error("schemas", "place", place, "err", text)
+		l.Log.Error("problem with schemas", "place", place, "err", text)
 	}
 }
 

@@ -23,10 +23,10 @@ import (
 type Drill struct {
 	config.File
 	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
-	Management string   `name:"management-file" help:"A file with the URL of its management API, with an administrator and the password: http://admin:password@host:15672. Without it, that of the configuration."`
-	VHost      string   `name:"vhost" help:"An existing empty vhost, which is empty again afterwards. Without it, the drill makes one."`
+	Management string   `name:"management-file" help:"A file with the URL of the broker's management API, which includes an administrator and the password: http://admin:password@host:15672. Without it, the URL in the configuration is used."`
+	VHost      string   `name:"vhost" help:"An existing empty vhost to drill in; the drill leaves it empty again. Without it, the drill makes a vhost."`
 	Only       []string `name:"only" help:"Only these failures; --list has their names."`
-	List       bool     `name:"list" help:"Print what can be drilled, and what cannot, and why. No broker is asked."`
+	List       bool     `name:"list" help:"Print which failures can be drilled, which cannot, and why. No broker is contacted."`
 	Clean      bool     `name:"clean" help:"Remove the vhosts and users left behind by drills that were killed, and do nothing else."`
 	Keep       bool     `name:"keep" help:"Keep the vhost, its user and the folder with stores and configurations."`
 	Output     string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
@@ -49,7 +49,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 		return clean(ctx, options.API, left, o.Out)
 	}
 	if len(left) > 0 {
-		options.Say("left by earlier drills, or by one that is running:  " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
+		options.Say("left by earlier drills, or by one that is running: " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
 	}
 	if len(c.Only) == 0 {
 		options.Say("this takes about " + drill.Lasts + "; Ctrl-C ends it and cleans up")
@@ -71,7 +71,7 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 func verdict(r *drill.Report) error {
 	switch failed, skipped := r.Failed(), r.Skipped(); {
 	case failed > 0:
-		return fmt.Errorf("%d of %d failures were not told, or not mended, as they should be", failed, len(r.Rows))
+		return fmt.Errorf("%d of %d failures were not reported, or not cured, as they should be", failed, len(r.Rows))
 	case skipped > 0:
 		return refusedError{fmt.Errorf("%d of %d failures were left out; the others passed", skipped, len(r.Rows)), 3}
 	}
@@ -122,7 +122,7 @@ func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 		b.Management = strings.TrimSpace(string(text))
 	}
 	if b.Management == "" {
-		return b, wrong("broker %s has no management API in the configuration, and the drill needs it: give its URL, with an administrator, with --management-file", b.Name)
+		return b, wrong("broker %s has no management API in the configuration, and the drill needs one: use --management-file to give its URL, which includes an administrator and the password", b.Name)
 	}
 	return b, nil
 }

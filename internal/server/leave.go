@@ -16,7 +16,7 @@ import (
 // Leave is the command `dlo leave`.
 type Leave struct {
 	config.File
-	Export      string `name:"export" help:"Write all letters to this new file before anything is removed, with masked values; dlo letters import reads it. Letters that still wait do not keep dlo from leaving then."`
+	Export      string `name:"export" help:"Before anything is removed, write all letters, including their masked values, to this new file; dlo letters import can read it. dlo then leaves even if letters still wait."`
 	KeepLetters bool   `name:"keep-letters" help:"Leave although letters in the store still wait for a retry or for people. They stay in the store."`
 	Yes         bool   `name:"yes" short:"y" help:"Remove things. Without it, only say what would happen."`
 }
@@ -86,7 +86,7 @@ func (c Leave) settled(ctx context.Context, s *Server) error {
 		}
 	}
 	if open > 0 {
-		return fmt.Errorf("%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with --export FILE. Or repeat this with --keep-letters if some remain: they stay in the store", open)
+		return fmt.Errorf("%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with --export FILE. Or leave with --keep-letters, and the letters stay in the store", open)
 	}
 	return nil
 }

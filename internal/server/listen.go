@@ -56,7 +56,7 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 	found, named := []netip.Addr{literal}, err != nil
 	if named && host != "" {
 		if found, err = lookup(ctx, "ip", host); err != nil {
-			return nil, wrong("listen %s: what address is that? %w", listen, err)
+			return nil, wrong("listen %s: the name cannot be resolved to an address: %w", listen, err)
 		}
 	}
 	for i, ip := range found {

@@ -71,7 +71,7 @@ func (s *Server) telling() error {
 // so that people see them.
 func (s *Server) tell(cfg config.Config, channels map[string]notify.Channel) {
 	if waiting, err := s.store.Channels(context.Background()); err != nil {
-		s.log.Error("notices", "err", err)
+		s.log.Error("the channels of waiting notices cannot be read", "err", err)
 	} else {
 		for _, name := range waiting {
 			if _, ok := channels[name]; !ok {

@@ -21,7 +21,7 @@ const (
 func (s *Server) noting(ctx context.Context) error {
 	for {
 		if err := s.store.Note(s.store.Progress()); err != nil {
-			s.log.Warn("it cannot be noted beside the store how far it has got", "err", err)
+			s.log.Warn("the progress of the store cannot be noted beside it", "err", err)
 		}
 		select {
 		case <-time.After(noteEvery):
@@ -54,8 +54,8 @@ func (s *Server) storeProblems() []deadletter.Problem {
 	if err := s.history.Unnoted(); err != nil {
 		list = append(list, deadletter.Problem{
 			Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify,
-			Title: "What is sent cannot be noted beside the store.",
-			Text:  "Only the marks in the brokers now show whether the store is an older copy; nothing is sent to a broker that takes no mark either. " + deadletter.Visible(err.Error()) + ".",
+			Title: "The progress note beside the store cannot be written.",
+			Text:  "Only the marks in the brokers now show whether the store is an older copy; nothing is sent to a broker whose mark cannot be written either. " + deadletter.Visible(err.Error()) + ".",
 			Cure:  "Check whether the store's directory is writable and has room.",
 		})
 	}
@@ -85,12 +85,12 @@ func restoredProblem(r *deadletter.Restore) deadletter.Problem {
 		Kind: deadletter.ProblemStoreRestored, Severity: deadletter.SeverityNotify, Since: r.At,
 		Title: "This store is a copy of an earlier moment.",
 		Text:  r.Lost(),
-		Cure:  "Operations leave out what may have been sent since, until you include it: doubt:restored.",
+		Cure:  "Operations leave out letters that may have been sent since then, unless you include them. Find them with doubt:restored.",
 	}
 	if r.Held > 0 {
 		p.Severity = deadletter.SeverityPage
-		p.Text += fmt.Sprintf(" Letters that would be sent automatically, and may have been sent since, are held: %d.", r.Held)
-		p.Cure = "Decide on them: doubt:restored. Discard those whose work was done, and requeue the others."
+		p.Text += fmt.Sprintf(" Letters that dlo would send automatically, but that may have been sent since then, are held: %d.", r.Held)
+		p.Cure = "Find them with doubt:restored. Discard those whose work was done, and requeue the others."
 	}
 	return p
 }

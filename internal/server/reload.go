@@ -60,10 +60,10 @@ func (s *Server) reload(ctx context.Context) {
 	s.digester.Replace(scheduleOf(cfg.Digest))
 	detail := fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))
 	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
-		s.log.Error("audit", "err", err)
+		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
 	if err := s.configured(ctx, path); err != nil {
-		s.log.Error("audit", "err", err)
+		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
 	s.log.Info("rules loaded", "rules", len(set.Rules))
 	was := s.cfg

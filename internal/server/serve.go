@@ -17,7 +17,7 @@ import (
 // Serve is the command `dlo serve`.
 type Serve struct {
 	config.File
-	AcceptStore bool `name:"accept-store" help:"Say that the store is current, when nothing is left that proves it is not an older copy; letters that are due are then sent."`
+	AcceptStore bool `name:"accept-store" help:"Confirm that the store is current if nothing proves any more that it is not an older copy. Letters that are due are then sent."`
 }
 
 // Run drains, retries and shows letters until ctx ends.

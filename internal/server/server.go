@@ -188,7 +188,7 @@ func (s *Server) firstRun(ctx context.Context) error {
 	}
 	code, err := s.accounts.FirstRun(ctx)
 	if err == nil && code != "" {
-		s.log.Warn("nobody has a password yet: open the link, once and within 72 hours, to choose that of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()), code))
+		s.log.Warn("nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()), code))
 	}
 	return err
 }

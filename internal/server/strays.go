@@ -54,7 +54,7 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 		entry = "the entry of broker " + brokers[0].Name
 	}
 	name := asYAML(stray.Broker)
-	p.Cure = fmt.Sprintf(`If it has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either applies from the next start. Or discard them: dlo letters discard -q '%s'`,
+	p.Cure = fmt.Sprintf(`If the broker has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either change applies from the next start. Or discard the letters: dlo letters discard -q '%s'`,
 		entry, name, name, query.Query{}.With(query.Broker, stray.Broker))
 	return p
 }
@@ -64,7 +64,7 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))
-	p.Cure = fmt.Sprintf(`Nothing takes letters from one vhost to another. Give the url of broker %s the vhost %s again, and vhost %s an entry of its own: - {name: NEW-NAME, url: "amqp://..."}. Or discard them: dlo letters discard -q '%s'`,
+	p.Cure = fmt.Sprintf(`Nothing takes letters from one vhost to another. Give the url of broker %s the vhost %s again, and vhost %s an entry of its own: - {name: NEW-NAME, url: "amqp://..."}. Or discard the letters: dlo letters discard -q '%s'`,
 		name, at, deadletter.Visible(vhost), query.Query{}.With(query.Broker, stray.Broker).With(query.VHost, stray.VHost))
 	return p
 }

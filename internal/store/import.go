@@ -80,6 +80,6 @@ func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResul
 	}
 	t.step.received++
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
-	detail := fmt.Sprintf("through %s; where it comes from it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts)
+	detail := fmt.Sprintf("through %s; at its source it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts)
 	return deadletter.ImportNew, t.event(serial, 0, "imported", by, detail)
 }

@@ -83,7 +83,7 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 	}
 	history, err := to.History(ctx, ids[1])
 	if err != nil || !slices.ContainsFunc(history, func(e deadletter.Event) bool {
-		return e.Kind == "imported" && e.Actor == "bob" && e.Detail == "through cli; where it comes from it was discarded, after 2 attempts"
+		return e.Kind == "imported" && e.Actor == "bob" && e.Detail == "through cli; at its source it was discarded, after 2 attempts"
 	}) {
 		t.Error(history, err)
 	}

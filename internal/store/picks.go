@@ -87,7 +87,7 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 			return err
 		}
 		if p.Reveals {
-			if err := t.audit(deadletter.Once(deadletter.ActRevealed, p.By, "what was masked may show: "+what, pickTarget(p))); err != nil {
+			if err := t.audit(deadletter.Once(deadletter.ActRevealed, p.By, "masked values may become visible: "+what, pickTarget(p))); err != nil {
 				return err
 			}
 		}

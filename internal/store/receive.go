@@ -251,7 +251,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1 AND n = $2`, letter, attempt); err != nil {
 			return 0, verdictNew, err
 		}
-		return letter, verdictCopy, t.event(letter, 0, "copy", deadletter.Service.Name, "one more copy of an attempt that was closed already came out of "+w.Inbox)
+		return letter, verdictCopy, t.event(letter, 0, "copy", deadletter.Service.Name, "another copy of an attempt that was already closed came out of "+w.Inbox)
 	}
 	properties, err := a.Properties.Encode()
 	if err != nil {

@@ -213,7 +213,7 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 	s.course.now.Commits = max(s.course.now.Commits, seen.Commits+1)
 	s.course.beside = true
 	s.course.mu.Unlock()
-	s.log.Warn("the store was restored from a copy: what may have been sent since is held", "copy", s.opened.At, "noted", seen.At)
+	s.log.Warn("the store was restored from a copy: letters that may have been sent since then are held", "copy", s.opened.At, "noted", seen.At)
 	return nil
 }
 

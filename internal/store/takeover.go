@@ -69,7 +69,7 @@ func (t *tx) identify(b *Broker) error {
 		return err
 	}
 	if _, other := known.all[called]; other && called != b.Name {
-		return fmt.Errorf("%w: those of broker %s are in the store as those of %s, its first name, which broker %s of the configuration claims: write was: [%s] to broker %s, and give the other one a name that no broker had",
+		return fmt.Errorf("%w: the letters of broker %s are stored under %s, the first name of that broker, but broker %s of the configuration claims this name: add was: [%s] to the entry of broker %s, and give the other broker a name that no broker has had",
 			ErrNames, called, first, b.Name, first, called)
 	}
 	detail := fmt.Sprintf("broker %s has the letters of broker %s", b.Name, first)

@@ -402,7 +402,7 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 		"taken by another":      {{Name: "prod"}, {Name: "live", Was: []string{"main"}}},
 		"the other comes first": {asMain, {Name: "prod"}},
 	} {
-		if err := r.try(brokers...); !errors.Is(err, store.ErrNames) || !strings.Contains(err.Error(), "write was: [main] to broker prod") {
+		if err := r.try(brokers...); !errors.Is(err, store.ErrNames) || !strings.Contains(err.Error(), "add was: [main] to the entry of broker prod") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 		}
 		groups := map[int64][]deadletter.GroupDeath{}
 		for _, r := range records {
-			end := watchEnd{deadletter.LostSight, deadletter.ResultUnverified, u.Why + "; requeue it only if it may arrive twice"}
+			end := watchEnd{deadletter.LostSight, deadletter.ResultUnverified, u.Why + "; requeue it only if a second arrival does no harm"}
 			if u.Settles || u.SettlesRedirected && r.target.Valid {
 				end.trigger, end.detail = deadletter.Quiet, "quiet: it did not come back; unverified: "+u.Why
 			} else if r.group > 0 {

@@ -143,7 +143,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		}
 		eventually(t, "the change is found", func() bool {
 			_, body := p.get("/api/v1/topology/findings")
-			return strings.Contains(body, "policy "+one.Name+", which dlo has set, was changed by somebody else")
+			return strings.Contains(body, "Policy "+one.Name+", which dlo has set, was changed by somebody else")
 		})
 		policy["priority"] = one.Priority
 		a.api(http.MethodPut, "policies", one.Name, policy)

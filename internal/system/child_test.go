@@ -150,7 +150,7 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 
 // storeDoubts are log messages about a store that is older than its notes, or that cannot be proved
 // current. Killing dlo or a broker, or losing a connection, must never cause them.
-var storeDoubts = []string{"the store was restored from a copy", "the broker is older than what it has confirmed", "nothing proves that this store is not an older copy"}
+var storeDoubts = []string{"the store was restored from a copy", "the broker is older than its last confirm", "nothing proves that this store is not an older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 

@@ -116,7 +116,7 @@ func TestANearlyFullDisk(t *testing.T) {
 		t.Errorf("%d letters were taken in", n)
 	}
 	// dlo checks each second, but logs this only five times.
-	said := func() int { return strings.Count(p.Log(), `msg="nothing is taken in"`) }
+	said := func() int { return strings.Count(p.Log(), `msg="dlo takes in no letters"`) }
 	eventually(t, "the log says it", func() bool { return said() >= 5 })
 	time.Sleep(3 * time.Second)
 	if n := said(); n != 5 {

@@ -39,7 +39,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	dropped := "Until dlo has connected once, dead letters are dropped by the broker."
 	says("/", []string{"Never connected to main:", check, dropped, "Connect the broker:", "not yet."}, "Nothing is lost", "wait in")
 	says("/letters", []string{"Never connected to main:", check, dropped}, "Nothing is lost")
-	says("/readyz", []string{"Never connected to broker main.", check, dropped}, "its letters wait there")
+	says("/readyz", []string{"Never connected to broker main.", check, dropped}, "new dead letters wait in the broker")
 	out, _ := p.dlo(t.Context(), 0, "", "brokers", "connect", "main")
 	if !strings.HasPrefix(out, "broker main is not connected: ") {
 		t.Errorf("it says %q", out)
@@ -59,7 +59,7 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	p.Stop()
 	p.Start("")
 	says("/", []string{"Not connected to broker main since dlo started", "Nothing is lost: dead letters wait in"}, "Never connected", "dropped")
-	says("/readyz", []string{"Broker main is not connected.", "its letters wait there"}, "dropped")
+	says("/readyz", []string{"Broker main is not connected.", "new dead letters wait in the broker"}, "dropped")
 }
 
 // TestTheVariableIsNamed checks that dlo names DLO_AMQP_URL as the setting to check if this

@@ -102,7 +102,7 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 				"dlo.letters": {true, ""},
 				"missing":     {false, "there is no queue missing; declare it, or take it out of inboxes"},
 				"stream":      {false, "stream is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes"},
-				"single":      {true, "single has a single active consumer, and it is not dlo: nothing arrives here while it lives. Stop it, or take the queue out of inboxes"},
+				"single":      {true, "single has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer, or take the queue out of inboxes"},
 				"shared":      {true, "another consumer reads from shared: dlo never sees what it takes. Stop it, or take the queue out of inboxes"},
 				"exclusive":   {false, "another consumer has it for itself (exclusive); stop that one"},
 			} {

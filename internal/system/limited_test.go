@@ -184,7 +184,7 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	p.Start("")
 	missing := 0
 	eventually(t, "what is missing", func() bool {
-		_, err := fmt.Sscanf(problem(deadletter.ProblemMissing), "At least %d were not stored", &missing)
+		_, err := fmt.Sscanf(problem(deadletter.ProblemMissing), "The last delivery of at least %d letters was lost", &missing)
 		return err == nil
 	})
 	eventually(t, "each letter is stored or missing", func() bool { return p.letters()+missing == letters })

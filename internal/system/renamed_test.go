@@ -181,7 +181,7 @@ func TestANameIsNotGivenAway(t *testing.T) {
 	p.Configure("brokers: [{name: prod, url: \"%AMQP%\"}, {name: main, url: \"amqp://127.0.0.1:1/\"}]\n")
 	p.start("")
 	<-p.ended
-	if p.code != 2 || !strings.Contains(p.Log(), "two brokers claim the same letters") || !strings.Contains(p.Log(), "write was: [main] to broker prod") {
+	if p.code != 2 || !strings.Contains(p.Log(), "two brokers claim the same letters") || !strings.Contains(p.Log(), "add was: [main] to the entry of broker prod") {
 		t.Errorf("exit code %d: %s", p.code, p.Log())
 	}
 }

@@ -161,7 +161,7 @@ func TestARestoredStore(t *testing.T) {
 		}
 		r.Start("")
 		p := r.problem(deadletter.ProblemStoreRestored)
-		if p.Severity != "page" || !strings.Contains(p.Text, fmt.Sprintf("%d were received and are not in this copy", after)) || !strings.Contains(p.Text, fmt.Sprintf("since, are held: %d.", 1+before)) {
+		if p.Severity != "page" || !strings.Contains(p.Text, fmt.Sprintf("%d letters were received that are not in this copy", after)) || !strings.Contains(p.Text, fmt.Sprintf("since then, are held: %d.", 1+before)) {
 			t.Errorf("%+v", p)
 		}
 		for _, page := range []string{"/", "/letters?q=doubt:restored"} {

@@ -74,7 +74,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	eventually(t, "the letter is read without types", func() bool {
 		return strings.Contains(run(0, "", types("add", "--dry-run", orders)), "of the newest 1 letters")
 	})
-	run(0, "", types("add", "--dry-run", orders), "set orders ", "2 types in 1 files, a new version (nothing is changed yet)", "+ shop.v1.OrderPlaced", "of the newest 1 letters that no type reads, it reads 1")
+	run(0, "", types("add", "--dry-run", orders), "set orders ", "2 types in 1 files, a new version (nothing is changed yet)", "+ shop.v1.OrderPlaced", "of the newest 1 letters that no type can decode, the set can decode 1")
 	run(0, "", types("list"), "there are no sets")
 	run(0, "", types("add", orders), "+ shop.v1.Address")
 	eventually(t, "the letter is read again", func() bool {

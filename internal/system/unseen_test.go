@@ -84,10 +84,10 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 
 	for name, why := range map[string]string{
 		"deleted": "queue deleted is gone, with everything in it", "exclusive": "queue exclusive is gone, with everything in it",
-		"stream": "queue stream is a stream, and reading takes nothing out of a stream", "expires": "queue expires gives up on messages after 100ms, and is empty without a consumer",
+		"stream": "queue stream is a stream, and reading takes nothing out of a stream", "expires": "messages in queue expires expire after 100ms, and the queue is empty and has no consumer",
 	} {
 		eventually(t, "letters of "+name+" are held", func() bool { return in(name, "held") == letters })
-		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if it may arrive twice"); n != letters {
+		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if a second arrival does no harm"); n != letters {
 			t.Errorf("%s: %d of %d letters say why", name, n, letters)
 		}
 	}

@@ -32,7 +32,7 @@ func (p *Plan) Differences(now *Plan) []string {
 		case !old.Same(&fresh.Policy):
 			list = append(list, fmt.Sprintf("policy %s is now planned with %s, and was with %s", old.Name, fresh.Words(), old.Words()))
 		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) || !slices.Equal(old.Queues, fresh.Queues):
-			list = append(list, fmt.Sprintf("policy %s changes other keys than it did, or hides another policy", old.Name))
+			list = append(list, fmt.Sprintf("policy %s now changes other keys, applies to other queues, or hides another policy", old.Name))
 		}
 	}
 	for i := range now.Policies {

@@ -42,7 +42,7 @@ func (in *inspector) lettersDeleted(v *view) {
 	in.add(Finding{
 		Kind: LettersDeleted, Queue: v.Name,
 		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", named(v.Name)),
-		Loses: "letters that wait there too long, that are too many, or that are in the queue when it is deleted",
+		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
 		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
 	})
@@ -59,7 +59,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	f := Finding{
 		Kind: DeliveryLimit, Queue: v.Name,
 		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", named(v.Name), max(limit.N, 0)+1),
-		Loses: "letters that were delivered and not acknowledged too often, which lost connections are enough for",
+		Loses: "letters that were delivered too often without being acknowledged; lost connections alone can cause this",
 	}
 	switch {
 	case modern && !set:

@@ -29,9 +29,9 @@ func (in *inspector) moved(v *view) {
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name,
-			Title: fmt.Sprintf("the shovel %s %s %s", named(s.Name), does, named(v.Name)),
+			Title: fmt.Sprintf("The shovel %s %s %s", named(s.Name), does, named(v.Name)),
 			Loses: "nothing that dlo can see",
-			Why:   "A shovel moves messages without a rejection, so dlo does not see what becomes of them there.",
+			Why:   "A shovel moves messages without a rejection, so dlo does not see what happens to them afterwards.",
 			Cure:  "If the shovel takes dead letters somewhere else, dlo can drain the queue instead: see docs/adopting.md.",
 		})
 	}
@@ -41,9 +41,9 @@ func (in *inspector) moved(v *view) {
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name,
-			Title: fmt.Sprintf("policy %s federates %s", named(p.Name), named(v.Name)),
+			Title: fmt.Sprintf("Policy %s federates %s", named(p.Name), named(v.Name)),
 			Loses: "nothing that dlo can see",
-			Why:   "A federated queue gets messages of other brokers while it has consumers. What is rejected here dies here.",
+			Why:   "A federated queue gets messages of other brokers while it has consumers. A message that is rejected here dies here.",
 			Cure:  "None is needed. Adopt the queue on the other brokers as well.",
 		})
 	}

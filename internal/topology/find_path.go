@@ -44,7 +44,7 @@ func (in *inspector) leads(v *view) {
 			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", named(v.Name), exchange),
 			Loses: "every dead letter of this queue",
-			Why:   "The broker drops without a trace what an exchange cannot route.",
+			Why:   "The broker drops a message without a trace if the exchange cannot route it.",
 			Cure:  fmt.Sprintf("Bind a dead-letter queue to the exchange %s.", exchange),
 		})
 	case len(v.Lost) > 0:
@@ -67,7 +67,7 @@ func (in *inspector) keysLost(v *view) {
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
 		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", named(v.Name), named(v.Exchange.Text), names(v.Lost)),
 		Loses: "dead letters with these routing keys: " + names(v.Lost),
-		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops without a trace what an exchange cannot route.",
+		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops a message without a trace if the exchange cannot route it.",
 		Cure:  "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
 	}
 	if !v.Fixed {
@@ -123,7 +123,7 @@ func (in *inspector) noExchange(v *view) {
 	in.add(Finding{
 		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: loses,
 		Title: named(v.Name) + " has no dead-letter exchange",
-		Why:   "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
+		Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 		Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
 	})
 }

@@ -42,7 +42,7 @@ func (in *inspector) argumentWins(v *view) {
 			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", named(v.Name), named(p.Name)),
 			Loses: "nothing by itself: dead letters go where the argument says",
 			Why:   fmt.Sprintf("The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.", named(v.Exchange.Text), named(exchange)),
-			Cure:  "Declare the queue again without the argument: the queue must be empty and deleted first. Or have dlo drain the queue that the argument leads to.",
+			Cure:  "Empty and delete the queue, and declare it again without the argument. Or have dlo drain the queue that the argument leads to.",
 		})
 		return
 	}
@@ -93,7 +93,7 @@ func (in *inspector) operatorCaps(v *view) {
 			Kind: OperatorCaps, Queue: v.Name,
 			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %d to %d", named(p.Name), key, named(v.Name), asked, low),
 			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
-			Why:   "Of an argument, a policy and an operator policy, the smallest limit applies.",
+			Why:   "If an argument, a policy and an operator policy set different limits, the smallest one applies.",
 			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",
 		})
 	}
@@ -125,11 +125,11 @@ func (in *inspector) policiesChanged() {
 		at := slices.IndexFunc(in.s.Policies, func(p Policy) bool { return p.Name == applied.Name })
 		switch {
 		case at < 0:
-			f.Title = fmt.Sprintf("policy %s, which dlo has set, was deleted", named(applied.Name))
+			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", named(applied.Name))
 			f.Why = "dlo set: " + applied.Words() + "."
 			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", named(applied.Name))
 		case !in.s.Policies[at].Same(applied):
-			f.Title = fmt.Sprintf("policy %s, which dlo has set, was changed by somebody else", named(applied.Name))
+			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", named(applied.Name))
 			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
 			f.Cure = "dlo leaves it alone. Set it back, or delete it and run `dlo topology undo` for its queues, so that dlo forgets it."
 		default:

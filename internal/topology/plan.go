@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -308,7 +307,7 @@ func (p Planned) Without(leaving []string) Planned {
 // would apply to a queue that nobody chose.
 func (p *planner) conflict(policy *Policy, chosen []string) string {
 	if policy.Priority > maxPriority {
-		return "a policy that matches dlo's own queues has the highest priority that there is"
+		return "a policy that matches dlo's own queues already has the highest possible priority, so dlo's policy cannot rank above it"
 	}
 	for i := range p.s.Policies {
 		if p.s.Policies[i].Name == policy.Name {
@@ -370,8 +369,10 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				winner = e.policy.winner.Name
 			}
 			switch {
+			case winner == "":
+				wrong = append(wrong, fmt.Sprintf("no policy applies to queue %s, although policy %s should", named(name), planned.Name))
 			case winner != planned.Name:
-				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s, and not %s", cmp.Or(named(winner), "no"), named(name), planned.Name))
+				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s instead of policy %s", named(winner), named(name), planned.Name))
 			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
 				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", named(name), named(exchange)))
 			}

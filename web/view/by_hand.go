@@ -270,7 +270,7 @@ func (p ByHandPage) purpose() string {
 	case FormCurl:
 		return "The command sends the letter to the queue that it died in. Replace HOST and USER; curl asks for the password."
 	case FormAdmin:
-		return "The command sends the letter to the queue that it died in. Replace HOST, USER and PASSWORD. It is for the rabbitmqadmin that is a script of Python; version 2 sends texts only."
+		return "The command sends the letter to the queue that it died in. Replace HOST, USER and PASSWORD. It is for the Python script rabbitmqadmin; rabbitmqadmin version 2 can send only text."
 	}
 	return "The letter as the API gives it."
 }

@@ -2045,7 +2045,7 @@ func confirmRestored(p ConfirmPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 165, "Letters that may have been sent since the copy that this store was restored from are included. They go under the token of their first copy.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 165, "This includes letters that may have been sent after the copy was made from which this store was restored. They are sent with the token of their first copy.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -220,7 +220,7 @@ func maybeSent() templ.Component {
 			templ_7745c5c3_Var11 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"strong\">These letters may have been sent since the copy was made that this store was restored from.</p><p>The copy does not know. Those that it would have sent automatically are held; the others keep their state, and an operation leaves them out until a person includes them. A letter that comes back out of its queue joins its row here and is decided by its rule, as ever.</p><p>Discard those whose work was done; they can be restored until their retention ends. Requeue the others, or all, if it does no harm twice: each goes under the token of its first copy, by which a consumer can tell that it had it.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p class=\"strong\">These letters may have been sent after the copy was made from which this store was restored.</p><p>The store does not show whether they were sent. Letters that dlo would have sent automatically are held. The others keep their state, and an operation leaves them out until a person includes them. If such a letter comes back, it joins its row here, and its rule decides as usual.</p><p>Discard those whose work was done; they can be restored until their retention ends. Requeue the others, or all of them if doing the work twice does no harm. Each is sent with the token of its first copy, by which a consumer can recognise a letter that it has already handled.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -249,7 +249,7 @@ func maybeCopies() templ.Component {
 			templ_7745c5c3_Var12 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"strong\">These letters may be copies of letters that are stored already.</p><p>After a restart RabbitMQ delivers some letters again that dlo had acknowledged. After a crash of dlo it may do so too, or it may deliver other letters that are equal byte for byte. These have the same content as a letter that is stored, and no message id that would tell the two apart. So they are held: none is lost, and none is sent twice.</p><p>Each names the stored letter that it may be a copy of; that one is handled as usual. Discard them if the publisher never sends the same content twice; they can be restored until their retention ends. Release them if it may, and if it does no harm that a consumer gets the same content again.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"strong\">These letters may be copies of letters that are stored already.</p><p>After a restart RabbitMQ delivers some letters again that dlo had acknowledged. After a crash of dlo, RabbitMQ may do the same, or may deliver other letters that are equal byte for byte. These letters have the same content as a stored letter, and no message id that tells the two apart. They are held, so that none is lost and none is sent twice.</p><p>Each names the stored letter that it may be a copy of; that one is handled as usual. Discard them if the publisher never sends the same content twice; they can be restored until their retention ends. Release them if it may, and if it does no harm that a consumer gets the same content again.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -292,7 +292,7 @@ func restored(l deadletter.Letter) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "It may have been sent since the copy was made that this store was restored from. <a href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "It may have been sent after the copy was made from which this store was restored. <a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -1035,7 +1035,7 @@ func editChecks(p EditPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "Not checked yet. Sending checks first, and sends nothing that has an error.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "Not checked yet. The payload is checked before it is sent, and is not sent if it has an error.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -94,7 +94,7 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "With a policy, set "}, {Text: line(f.Exchange, 80), Code: true}, {Text: " as the dead-letter exchange of the queues that you want to protect. What their consumers reject without requeue then comes here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "With a policy, set "}, {Text: line(f.Exchange, 80), Code: true}, {Text: " as the dead-letter exchange of the queues that you want to protect. Messages that their consumers reject without requeue then come here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -113,7 +113,7 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				return nil
 			})
-			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "Dead-letter a queue to "}, {Text: line(f.Inbox, 80), Code: true}, {Text: ". What its consumers reject without requeue then comes here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = step(false, "Route dead letters here.", []Span{{Text: "Dead-letter a queue to "}, {Text: line(f.Inbox, 80), Code: true}, {Text: ". Messages that its consumers reject without requeue then come here."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -136,7 +136,7 @@ func firstRun(s Shell, f FirstRun) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = step(f.Trial != nil && f.Trial.State == deadletter.TrialDone, "Try it.", []Span{{Text: "A test letter goes the whole way through a queue, "}, {Text: deadletter.TrialQueue, Code: true}, {Text: ", that dlo declares. Its consumer rejects the letter once and accepts it the next time. Nothing of yours is touched, nobody is notified, and after an hour it is removed."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = step(f.Trial != nil && f.Trial.State == deadletter.TrialDone, "Try it.", []Span{{Text: "A test letter goes through every step in a queue, "}, {Text: deadletter.TrialQueue, Code: true}, {Text: ", that dlo declares. Its consumer rejects the letter once and accepts it the next time. Your own queues are not touched, nobody is notified, and the letter is removed after an hour."}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -116,11 +116,11 @@ func (g GroupView) comparedWords() string {
 	case g.Quiet == 0:
 		return "No letter of this queue has stayed quiet after it was sent there again, so there is nothing to compare with."
 	case g.Sampled < CompareAtLeast || g.Quiet < CompareAtLeast:
-		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) + " of this queue that stayed quiet."
+		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) + " letters of this queue that did not come back."
 	case len(g.Different) == 0:
-		return "Nothing stands out: the newest " + LetterCount(g.Sampled) + " here have the same values as the newest " + Count(g.Quiet) + " of this queue that stayed quiet."
+		return "Nothing stands out: the newest " + LetterCount(g.Sampled) + " here have the same values as the newest " + Count(g.Quiet) + " letters of this queue that did not come back."
 	}
-	return "The newest " + LetterCount(g.Sampled) + " here, beside the newest " + Count(g.Quiet) + " of this queue that stayed quiet after a retry or requeue."
+	return "The newest " + LetterCount(g.Sampled) + " here, compared with the newest " + Count(g.Quiet) + " letters of this queue that did not come back after a retry or requeue."
 }
 
 // CompareAtLeast is the minimum number of letters on each side of a comparison.

@@ -100,7 +100,7 @@ func (p LettersPage) lookedWords() string {
 	l := p.Looked
 	text := "Looked through " + LetterCount(l.Letters)
 	if l.All {
-		return text + ", all that the rest of the query selects from here on."
+		return text + ", which are all further letters that the rest of the query selects."
 	}
 	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
 }

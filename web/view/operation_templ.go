@@ -678,7 +678,7 @@ func operationNote(p OperationPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if p.requeue() && !p.undone() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "All that can be seen of a requeue is that the broker accepted it and that nothing came back. Later returns still count. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "For a requeue, dlo can see only that the broker accepted it and that nothing came back. Letters that come back later still count. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

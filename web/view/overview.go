@@ -112,7 +112,7 @@ func (p OverviewPage) verdict() judgement {
 			if !b.Reached {
 				when = ""
 			}
-			j.text = append(j.text, Span{Text: " What has died on broker " + line(b.Name, 60) + when + " is not known."})
+			j.text = append(j.text, Span{Text: " It is not known what has died on broker " + line(b.Name, 60) + when + "."})
 			if j.title == nothingNeeded {
 				j.title = "Nothing that is stored needs a person."
 			}

@@ -47,7 +47,7 @@ func Queues(p QueuesPage) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><h1>Queues</h1><p>What loses dead letters, where letters died, whether their retries are sent, and which inboxes dlo reads.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"head\"><h1>Queues</h1><p>Faults that lose dead letters, the queues in which letters died, their retries, and the inboxes that dlo reads.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -174,7 +174,7 @@ func (f WhatIf) words() string {
 		text += " " + Number(f.Late, "more was", "more were") + " not looked at: time ran out."
 	}
 	if f.Left > 0 {
-		text += " " + Number(f.Left, "was", "were") + " left out: gone meanwhile, in a queue that you may not see, or test letters of dlo."
+		text += " " + Number(f.Left, "was", "were") + " left out: letters that are gone, that are in a queue that you may not see, or that are test letters of dlo."
 	}
 	return text + " Nothing was changed."
 }

@@ -54,11 +54,11 @@ func sampleQueues() QueuesPage {
 	p.Faults = []Fault{
 		{
 			Severity: deadletter.SeverityPage, Titles: []string{"audit-export dead-letters to exchange dlx.audit, which has no binding"}, Loses: "every dead letter of this queue", Since: now.Add(-3 * time.Hour),
-			Why: "The broker drops without a trace what an exchange cannot route.", Cure: "Bind a dead-letter queue to the exchange dlx.audit.",
+			Why: "The broker drops a message without a trace if the exchange cannot route it.", Cure: "Bind a dead-letter queue to the exchange dlx.audit.",
 		},
 		{
 			Severity: deadletter.SeverityNotify, Titles: []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"}, Loses: "every message that a consumer rejects",
-			Why:   "The broker deletes what a consumer rejects without requeue if the queue has no dead-letter exchange.",
+			Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 			Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
 			Drops: []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}}, Rule: "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
 			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []KeyChange{{Key: "dead-letter-exchange", After: `"dlo.dlx"`}, {Key: "dead-letter-routing-key", Before: `"k"`}}}},

@@ -76,12 +76,12 @@ func (p SchemaUploadPage) effects() []string {
 		Number(p.Letters, "stored letter has", "stored letters have") + " a type that it would decode, or decode differently.",
 	}
 	if p.Sampled > 0 {
-		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema reads now would decode"+sampledNote(p.Sampled)+".")
+		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema can decode now would decode"+sampledNote(p.Sampled)+".")
 	} else {
-		out = append(out, "A schema reads all of the newest letters.")
+		out = append(out, "A schema can decode each of the newest letters.")
 	}
 	if n := len(p.Conflicts); n > 0 {
-		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is read by the definition that fits.")
+		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is decoded with the definition that fits.")
 	}
 	return append(out, "Affected letters are decoded again in the background; their states do not change.")
 }
@@ -90,7 +90,7 @@ func removedNote(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return ", which old letters still decode by"
+	return ", which still decode old letters"
 }
 
 func sampledNote(n int) string {

@@ -68,7 +68,7 @@ func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 // of says to which total the decoded share refers.
 func (c Coverage) of() string {
 	if c.Unread > 0 {
-		return " of the " + LetterCount(c.read()) + " that this version has read decode"
+		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"
 	}
 	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
 }

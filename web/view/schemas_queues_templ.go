@@ -65,7 +65,7 @@ func unmatched(p SchemasPage) templ.Component {
 		}
 		if len(p.Unmatched.Rows) == 0 {
 			if p.Coverage.read() > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"panel-body small dim\">Nothing: every letter that was read is of a type, JSON or text.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"panel-body small dim\">None: every letter that was read has a type, or is JSON or text.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -961,7 +961,7 @@ func picks(p SchemasPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Picks)+len(p.Bindings) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<p class=\"panel-body small dim\">None: types come from what letters say about themselves and from what their bodies match.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "<p class=\"panel-body small dim\">None: types come from the letters' own type names and from the types that their bodies match.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

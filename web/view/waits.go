@@ -6,7 +6,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
-		return append(text, Span{Text: " by what dlo knows, but its time there was over " + When(p.Now, p.Letter.DueAt) + ". If you act on it, a copy of it may still arrive."})
+		return append(text, Span{Text: " as far as dlo knows, but its time in the broker was over " + When(p.Now, p.Letter.DueAt) + ". If you act on it, a copy of it may still arrive."})
 	}
 	if !p.Letter.DueAt.IsZero() {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
