@@ -24,7 +24,8 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// ranks are principals from the least to the most, as testdata/access.txt names them.
+// ranks lists principals, from the fewest rights to the most. Each has the name that
+// testdata/access.txt uses for it.
 var ranks = []struct {
 	name   string
 	grants []deadletter.Grant
@@ -38,8 +39,8 @@ var ranks = []struct {
 	{"admin with reveal and purge", deadletter.Local.Grants},
 }
 
-// knownAs makes every request come from the principal that who points to. A principal without a
-// name stands for nobody.
+// knownAs makes every request come from the principal at the pointer who. If that principal has no
+// name, the request comes from nobody.
 func knownAs(who *deadletter.Principal) func(*web.Options) {
 	return func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
@@ -56,8 +57,8 @@ func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.
 
 // TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
 // testdata/access.txt lists the lowest rank that each route lets in, and whether the grant of that
-// rank has to be for all queues. Only static files, probes and the pages for signing in may let in
-// somebody without a grant. If a route lets in a rank without reveal, it must not deny a higher
+// rank has to be for all queues. Only static files, probes and the sign-in pages are allowed to let
+// in somebody without a grant. A route that lets in a rank without reveal must not deny a higher
 // rank. A new route changes the list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
@@ -160,7 +161,8 @@ func TestNobodyLearnsAnything(t *testing.T) {
 	h.get("/readyz").want(t, 200, `"brokers":[{"name":"main"`)
 }
 
-// TestNobodyGetsAnEvent checks the streams of live events.
+// TestNobodyGetsAnEvent checks that the streams of live events are refused to requests from nobody
+// and from somebody without a grant.
 func TestNobodyGetsAnEvent(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -244,8 +246,8 @@ func TestAllowNamesTheMethods(t *testing.T) {
 	}
 }
 
-// TestTheAddressForProbes checks which hosts the address for probes answers, and that its responses
-// have the security headers.
+// TestTheAddressForProbes sends probes with different Host headers to the address for probes. It
+// checks which hosts get an answer, and that all responses have the security headers.
 func TestTheAddressForProbes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -261,8 +263,9 @@ func TestTheAddressForProbes(t *testing.T) {
 	}
 }
 
-// TestAConfiguredNameIsNoWayUp checks that nobody can add a user or a token with a name to which
-// the configuration grants more than they have themselves.
+// TestAConfiguredNameIsNoWayUp checks that people cannot get more rights through a name in the
+// configuration. If the configuration grants more to a name than a person has, that person cannot
+// add a user or a token with the name.
 func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 	t.Parallel()
 	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin}}}

@@ -24,8 +24,8 @@ type guests struct {
 	cookies []*http.Cookie
 }
 
-// openGuests opens a house with the users lena, an operator who may purge and see masked data, and
-// root, an admin.
+// openGuests opens a house with two users. lena is an operator with the rights to purge and to see
+// masked data, and root is an admin.
 func openGuests(t *testing.T) *guests {
 	t.Helper()
 	g := &guests{}
@@ -149,8 +149,8 @@ func TestPasswordsTriedAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestStrangersAreLimited checks that an address from which nobody known asks has to wait before it
-// asks for more of the pages to sign in.
+// TestStrangersAreLimited checks that an address is limited if no known person sends requests from
+// it. The address has to wait before it gets more of the sign-in pages.
 func TestStrangersAreLimited(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -171,7 +171,8 @@ func TestStrangersAreLimited(t *testing.T) {
 	}
 }
 
-// TestSessionsEnd checks when a session ends, and that a new one does not end others.
+// TestSessionsEnd checks when a session ends. It also checks that a new session does not end other
+// sessions.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
@@ -210,8 +211,8 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestThePasswordIsAskedAgain checks which actions need a password given in the last 15 minutes,
-// and that the session has another secret after the password is given again.
+// TestThePasswordIsAskedAgain checks which actions need a password that was given within the last
+// 15 minutes. It also checks that the session gets a new secret when the password is given again.
 func TestThePasswordIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)

@@ -15,9 +15,9 @@ import (
 
 type actorKey struct{}
 
-// actor adds four facts to the request's context: the principal, where the principal may see
-// letters, the address of the client, and the way the request arrived. No other code determines who
-// makes a request and how.
+// actor adds four facts to the request's context: the principal, the places where the principal may
+// see letters, the address of the client, and the way in which the request arrived. No other code
+// determines who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
@@ -43,8 +43,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	})
 }
 
-// gate lets a request pass to its handler if the principal may make it. It is installed on every
-// route. It runs after the routing, so it can read which route was taken.
+// gate passes a request to its handler if the principal is allowed to make the request. It is
+// installed on every route. It runs after the routing, so it can read which route was taken.
 func (w *Web) gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p := principal(r)

@@ -64,8 +64,8 @@ func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFu
 	}
 }
 
-// accepted is the response for work that continues after the response: status 202, with the address
-// of the work.
+// accepted is the response to a request whose work continues afterwards: status 202, with the
+// address of the work.
 type accepted struct {
 	value any
 	at    string
@@ -87,7 +87,8 @@ func bare(f func(r *http.Request) (any, error)) func(r *http.Request) (any, erro
 	}
 }
 
-// reading wraps a call whose request body is JSON. It decodes the body into in.
+// reading wraps a call whose request body is JSON. It decodes the body and passes it to the
+// function f as the argument in.
 func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		var in T
@@ -98,8 +99,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each applies the function of to every element of a list. The result is never nil, so that JSON
-// shows an empty list instead of null.
+// each applies a function, its parameter of, to every element of a list. The result is never nil,
+// so that JSON shows an empty list instead of null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {
@@ -168,7 +169,7 @@ func redirect(rw http.ResponseWriter, to string) {
 	rw.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns the argument to if it is a path on this server, and "/" otherwise. A local path
+// localPath returns its argument if that is a path on this server, and "/" otherwise. A local path
 // contains no scheme, no host, and nothing that a browser would read as a scheme or a host.
 func localPath(to string) string {
 	u, err := url.Parse(to)

@@ -20,7 +20,7 @@ import (
 type Adoption interface {
 	Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error)
 	Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error)
-	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // names of the queues that left
+	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // returns the queues that were taken out of the policy
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
@@ -90,7 +90,8 @@ func (w *Web) leaveForm(r *http.Request) (string, error) {
 	})
 }
 
-// adoptionForm makes a change to policies. If it is refused, the page of queues shows the reason.
+// adoptionForm makes a change to policies. If the change is refused, the page of queues shows the
+// reason.
 func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string, error) {
 	adoption, err := w.adopting()
 	if err == nil {
@@ -107,7 +108,7 @@ func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string
 	return "/queues#policies", err
 }
 
-// adoptedPolicies puts the policies that dlo has set on the page of queues.
+// adoptedPolicies adds to the page of queues the policies that dlo has set.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil
@@ -119,7 +120,7 @@ func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	return err
 }
 
-// planned returns a policy of a plan as the page shows it.
+// planned returns a policy of a plan in the form that the page shows.
 func planned(p *topology.Planned) view.PlannedPolicy {
 	one := view.PlannedPolicy{Queues: len(p.Queues), Hides: p.Hides}
 	for _, c := range p.Changes {

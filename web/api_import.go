@@ -28,14 +28,14 @@ type Imports interface {
 }
 
 const (
-	importPath    = "/api/v1/letters/import" // the only path with a request body of any length
+	importPath    = "/api/v1/letters/import" // the only path that accepts a request body of any length
 	importLetters = 200                      // per transaction
 	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
 	namedLines    = 1000                     // skipped lines named in a response; further ones are only counted
 )
 
 // maxLine returns the maximum length of a line in an import. A line contains the headers and the
-// base64 of a body, which may be as large as the largest that can be published.
+// base64 of a body. The body may be as large as the largest one that can be published.
 func (w *Web) maxLine() int {
 	body := w.MaxBody
 	if body <= 0 {
@@ -200,7 +200,7 @@ func (m *importer) flush(ctx context.Context) error {
 
 const (
 	maxName  = 255  // bytes: the limit of an AMQP 0-9-1 short string. Origins come from headers, which may hold anything
-	maxError = 2000 // bytes; classify keeps fewer
+	maxError = 2000 // bytes; classify keeps fewer bytes
 )
 
 func tooLong(name string) bool { return len(name) > maxName }

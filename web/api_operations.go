@@ -104,8 +104,8 @@ func (w *Web) apiOperations(r *http.Request) (any, error) {
 	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
 }
 
-// twice can be given in place of a result. It selects the letters that may have been sent twice,
-// whatever their result.
+// twice is a value that a request can give in place of a result. It selects the letters that may
+// have been sent twice, whatever their result.
 const twice = "twice"
 
 // apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation and a

@@ -111,7 +111,7 @@ func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pic
 }
 
 // pick saves a person's pick. It rejects a type that is not registered, because the letters would
-// become unreadable. l is the letter that the person looked at, if any.
+// become unreadable. The argument l is the letter that the person looked at, or nil.
 func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
@@ -156,12 +156,12 @@ func (w *Web) typeNameAdvice(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. If it may and the
-// principal has no right to reveal, pickReveals returns an error.
+// pickReveals reports whether a pick may show values that are masked now. If the pick may show such
+// values and the principal has no right to reveal, pickReveals returns an error.
 //
-// For a pick of one letter, pickReveals decodes the letter as the picked type. It does not check
-// all letters of a group or a queue. Such a pick counts as revealing whenever masks hide any part
-// of bodies.
+// For a pick of one letter, pickReveals decodes the letter as the picked type. For a pick of a
+// group or a queue, it decodes no letters. Such a pick counts as revealing whenever any part of any
+// body may be masked.
 func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
 	d := w.Decoder()
 	if !d.HidesAny() {
@@ -169,7 +169,7 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 	}
 	reveals = true
 	origin := deadletter.Origin{}
-	if l != nil && p.Queue == "" { // a binding holds for the queues of its name in all vhosts
+	if l != nil && p.Queue == "" { // a binding applies to queues of that name in all vhosts
 		origin = l.Origin
 	}
 	if p.Letter != "" && l != nil {

@@ -104,7 +104,7 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	h.get("/api/v1/letters/count?exact=2").want(t, 400)
 }
 
-// TestNoCallAsksForWhatIsMasked checks that neither an action nor an export may select by a masked
+// TestNoCallAsksForWhatIsMasked checks that no action and no export can select letters by a masked
 // value.
 func TestNoCallAsksForWhatIsMasked(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,8 @@ type Audit interface {
 	// the cursor of the next page, or "" at the end.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
 	// People returns the names of people who acted or to whom groups were assigned, most recent
-	// first. Targets returns the targets of actions whose names contain part, most recent first.
+	// first. Targets returns the targets of actions, most recent first. It returns only the targets
+	// whose names contain the parameter part.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// dlo can be reached below a base path, such as /dlo, where a proxy serves other programs too.
-// Handlers and pages use paths without the base path. rebased removes it from the paths of
-// requests. rebasing and withBase add it to the paths in the headers and pages of responses. A
-// proxy that removes the base path from requests works too.
+// A proxy that serves other programs too can make dlo reachable below a base path, such as /dlo.
+// Handlers and pages use paths without the base path. The function rebased removes the base path
+// from the paths of requests. The type rebasing and the function withBase add it to the paths in
+// the headers and pages of responses. A proxy that removes the base path from requests works too.
 
 // rebased serves requests below w.BasePath.
 func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ func below(o *web.Options) { o.BasePath = "/tools/dlo" }
 
 var pathsOfPage = regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="([^"#][^"]*)"`)
 
-// TestBasePath follows every path in the pages below a base path. It sends requests as a proxy that
-// keeps the base path sends them, and as a proxy that removes it sends them.
+// TestBasePath follows every path in the pages below a base path. It sends most requests as a proxy
+// that keeps the base path sends them, and some as a proxy that removes it.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	h := open(t, below, ruled, library, withUsers)

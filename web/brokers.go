@@ -13,9 +13,9 @@ import (
 
 // Connector connects to brokers.
 type Connector interface {
-	// Connect immediately tries to connect to a disconnected broker. It returns after the attempt,
-	// or after a few seconds. Its error wraps ErrForbidden or ErrNotFound. A failed attempt is not
-	// an error.
+	// Connect tries immediately to connect to a broker that is disconnected. It returns after the
+	// attempt, or after a few seconds. Its error wraps ErrForbidden or ErrNotFound. A failed
+	// attempt is not an error.
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
 }
 

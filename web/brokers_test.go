@@ -69,8 +69,8 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
 }
 
-// TestABrokerThatIsAwayShowsWhereItMatters checks that a broker is shown as disconnected wherever
-// something is to be sent to it. No unknown value is shown instead.
+// TestABrokerThatIsAwayShowsWhereItMatters checks that pages show that a broker is disconnected
+// wherever something would be sent to it. The pages do not show an unknown value instead.
 func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	t.Parallel()
 	h := open(t)

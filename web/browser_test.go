@@ -46,7 +46,7 @@ func js[T any](tab *testenv.Tab, expression string) T {
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// On a page that is still loading or being left, the expression is not true yet.
+		// While a page is loading or being left, the expression counts as not true yet.
 		if tab.Is(expression) {
 			return
 		}
@@ -54,7 +54,8 @@ func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Fatalf("never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"), js[string](tab, "document.querySelector('main')?.innerText ?? ''"))
 }
 
-// silent fails if the pages logged anything or the content security policy blocked anything.
+// silent fails the test if the pages logged anything or if the content security policy blocked
+// anything.
 func silent(t *testing.T, tab *testenv.Tab) {
 	t.Helper()
 	for _, m := range tab.Console() {
@@ -248,7 +249,7 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, offered+`.includes('queue:') && document.querySelector('[data-query]').ariaExpanded == 'true'`)
 	tab.Do(chromedp.KeyEvent("qu"))
 	eventually(t, tab, offered+` == 'queue:'`)
-	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // takes the field and continues with its values
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // accepts the field name; its values are offered next
 	eventually(t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, offered+` == ''`)
@@ -260,8 +261,8 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
-	// A token that was turned back into text and deleted stays removed when the next one is turned
-	// back.
+	// A token that was turned back into text and deleted stays removed when the next token is
+	// turned back.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)

@@ -118,8 +118,7 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	return h, letters, metrics
 }
 
-// betrayed reports whether a text contains the canary, in any of the ways in which bytes are
-// written.
+// betrayed reports whether a text contains the canary as text, in hexadecimal or in base64.
 func betrayed(text string) bool {
 	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")), "kanarie"} {
 		if strings.Contains(text, form) {

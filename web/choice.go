@@ -76,7 +76,7 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	return c, nil
 }
 
-// order parses which letters go first, and the maximum number of letters.
+// order parses two fields: which letters go first, and the maximum number of letters.
 func (c *choice) order(r *http.Request) {
 	c.options.Order = "oldest"
 	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
@@ -96,8 +96,8 @@ func (c *choice) order(r *http.Request) {
 	}
 }
 
-// pace parses the fields that set how a requeue sends letters. A form without these fields, such as
-// the button on a letter's page, gets the defaults.
+// pace parses the fields for the pace at which a requeue sends letters. A form without these
+// fields, such as the button on a letter's page, gets the defaults.
 func (c *choice) pace(r *http.Request) {
 	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
 	c.options.Rate, c.options.StopAt = plain(operation.DefaultRate), plain(operation.DefaultStopAt)

@@ -34,9 +34,10 @@ func begun(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// the byte offset at. Each completion includes the text before the word. Completions of field
-// values come from the facets, which are not masked because lists select letters by them.
-// Completions for headers and body fields come from the newest letters, with masks applied.
+// the byte offset in the parameter at. Each completion includes the text before the word.
+// Completions of field values come from the facets, which are not masked because lists select
+// letters by them. Completions for headers and body fields come from the newest letters, with masks
+// applied.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -85,8 +86,8 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt returns the word of q that ends at the byte offset at, without a leading minus. It also
-// returns the text before the word.
+// wordAt returns the word of q that ends at the byte offset in the parameter at, without a leading
+// minus. It also returns the text before the word.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
 	if at, err := strconv.Atoi(r.URL.Query().Get("at")); err == nil && at >= 0 && at < len(text) {
@@ -116,8 +117,8 @@ func fieldText(name string) string {
 	return text + ":"
 }
 
-// completeValue returns completions of a field's value. before is the query up to and including the
-// field's colon.
+// completeValue returns completions of a field's value. The parameter before is the query up to and
+// including the field's colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(before, value)
 	field := strings.ToLower(name)
@@ -145,8 +146,8 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues starts collecting completions of a value. before is the query up to and including the
-// field's colon. If the value is a list, its last element is completed.
+// newValues starts collecting completions of a value. The parameter before is the query up to and
+// including the field's colon. If the value is a list, its last element is completed.
 func newValues(before, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		before, value = before+value[:comma+1], value[comma+1:]
@@ -161,7 +162,7 @@ func (w *valueWords) offer(v, label string) {
 	}
 }
 
-// help adds values that the field's help lists and that begin with the typed part.
+// help adds those values from the field's help that begin with the typed part.
 func (w *valueWords) help(help []query.FieldHelp, field string) {
 	for _, h := range help {
 		for _, v := range h.Values {

@@ -53,7 +53,7 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 }
 
 // confirmPage returns the page with the plan for a choice. If a redirect is impossible, the page
-// shows a mistake beside its field, and the plan uses the letters' own queues.
+// shows a mistake beside the field of the redirect, and the plan uses the letters' own queues.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	if c.request.Action == deadletter.VerbEdit && len(c.request.Patch) == 0 {
 		c.mistakes["patch"] = "Write what to change."
@@ -220,7 +220,8 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 }
 
 // selection parses the letters that a form selects. Usually these are the ticked letters. With
-// scope=all, these are all letters that matched q at the time until, without the letters in except.
+// scope=all, these are all letters that matched q at the time in the parameter until, without the
+// letters in the parameter except.
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

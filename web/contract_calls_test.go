@@ -2,8 +2,9 @@ package web_test
 
 import "github.com/deadletteroffice/dlo/internal/api"
 
-// call holds the JSON types of an operation in openapi.yaml: web decodes a request into takes, and
-// encodes a response from gives. For NDJSON, it is the type of a line. nil means no JSON.
+// call holds the Go types for the JSON of an operation in openapi.yaml. web decodes a request into
+// the type takes, and encodes a response from the type gives. For NDJSON, the type is that of one
+// line. nil means no JSON.
 type call struct{ takes, gives any }
 
 // either stands for JSON of one of several types, as in anyOf.

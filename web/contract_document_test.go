@@ -69,8 +69,8 @@ func (d *document) follow(v any) any {
 	return both
 }
 
-// known lists the JSON Schema keywords that hold understands. Any other keyword in the document
-// fails the test, so that no keyword is ignored.
+// known lists the JSON Schema keywords that the method hold understands. Any other keyword in the
+// document fails the test, so that no keyword is ignored.
 var known = []string{
 	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",

@@ -13,7 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// use says where a type is used: in a response or a request, and whether a zero value is omitted.
+// use records whether a type is used in a response or in a request. It also records whether a zero
+// value is omitted.
 type use struct{ answer, omitted bool }
 
 // enums maps types to their values, which the document must list.
@@ -95,7 +96,7 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	}
 }
 
-// withoutNull returns a schema without null, and whether it allowed null.
+// withoutNull returns a schema without null. It also reports whether the given schema allowed null.
 func (c *contract) withoutNull(schema any) (any, bool) {
 	s, _ := schema.(map[string]any)
 	isNull := func(v any) bool { return v == "null" || reflect.DeepEqual(v, map[string]any{"type": "null"}) }
@@ -216,8 +217,8 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 	}
 }
 
-// members returns the properties of an object, including all its parts, and which of them are
-// required. A part that is a component must be an embedded struct.
+// members returns the properties of an object and of all its parts. It also returns which of these
+// properties are required. A part that is a component must be an embedded struct.
 func (c *contract) members(s map[string]any, t reflect.Type, at string) (properties map[string]any, required map[string]bool) {
 	properties, required = map[string]any{}, map[string]bool{}
 	if s["allOf"] == nil {

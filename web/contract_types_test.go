@@ -88,7 +88,7 @@ func exportedTypes(t *testing.T) map[string]bool {
 type contract struct {
 	document
 	exported map[string]bool // types of internal/api; true: a struct
-	reached  map[string]bool // the types among them that a call uses
+	reached  map[string]bool // exported types that a call uses
 	once     map[held]bool   // components that have been checked
 	wrong    []string
 }

@@ -53,7 +53,7 @@ func decoded(d *payload.Document, l *deadletter.Letter, at window) view.Decoded 
 	return v
 }
 
-// manyFit says briefly why the body's type is undecided.
+// manyFit returns the short reason why the body's type is undecided.
 func manyFit(r payload.Ranking) string {
 	switch {
 	case r.Tied > 1:
@@ -81,7 +81,7 @@ func windowOf(text string) window {
 }
 
 // hexAt returns a hex dump of a body with the window marked. The dump starts at the beginning of
-// the body. If the window lies too far back for that, the dump starts shortly before the window.
+// the body. If the window is too far from the beginning, the dump starts shortly before the window.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -103,8 +103,8 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes converts a tree of fields for the page. marked is the first field in fields that is quoted
-// in the error text or contains such a field.
+// nodes converts a tree of fields for the page. The result marked is the first element of the
+// parameter fields that the error text quotes, or that contains a field quoted there.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -153,9 +153,9 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes. layer selects the innermost content or one of the encodings around
-// it. The outermost encoding is the body as received. If something in the content is masked, only
-// the content is available.
+// raw returns the body as bytes. The argument layer selects the innermost content or one of the
+// encodings around it. The outermost encoding is the body as received. If something in the content
+// is masked, only the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {

@@ -16,8 +16,8 @@ const (
 	maxDenied   = 1000        // maximum number of remembered pairs of principal and route
 )
 
-// denials remembers which denied requests the audit has, so that a script that keeps trying does
-// not fill the audit.
+// denials remembers which denied requests are already in the audit, so that a script that keeps
+// trying does not fill the audit.
 type denials struct {
 	mu   sync.Mutex
 	last map[string]time.Time // principal and route -> newest entry

@@ -45,8 +45,8 @@ func editURL(path string) bool {
 }
 
 // basis returns the letter in a request and the version that the edit starts from. It returns an
-// error if the principal may not edit the letter. The version is the newest revision, or the
-// received version if from is 0.
+// error if the principal is not allowed to edit the letter. The version is the newest revision, or
+// the received version if the parameter from is 0.
 //
 // If a request with the same key has already made a revision, basis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.

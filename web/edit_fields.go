@@ -69,7 +69,7 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 }
 
 // typedFields copies the form's properties and headers to p, and returns them as a property change.
-// kept is false if a value cannot be parsed.
+// The result kept is false if a value cannot be parsed.
 func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, kept bool) {
 	e, kept = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
 	typed := map[string]string{}

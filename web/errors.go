@@ -88,8 +88,8 @@ func isBare(text string) bool {
 	return false
 }
 
-// fail responds to a request with an error: with a page for people, and with problem+json for
-// scripts. Errors are logged only here.
+// fail responds to a request with an error. People get a page, and scripts get problem+json. Errors
+// are logged only here.
 func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	name := newKey()[:8]

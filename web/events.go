@@ -13,9 +13,9 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
-	scopeTick = 2 * time.Second        // interval for a scope with bounds, whose changes are computed
+	scopeTick = 2 * time.Second        // the interval if the scope has bounds, because its changes have to be computed
 	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader, and reads the findings
-	keepAlive = 15 * time.Second       // a comment is sent at half of this, to keep the stream open
+	keepAlive = 15 * time.Second       // after half of this, a comment is sent to keep the stream open
 )
 
 // eventsPath is the path of the event stream, both for pages and under the API. Only dlo's own
@@ -23,12 +23,12 @@ const (
 const eventsPath = "/events"
 
 // events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
-// that changed, but never its content. It is "letters" and "operation" after any transaction, and
-// "status" after a connection, a trial or a finding has changed. A page that receives an event
-// fetches itself again and replaces the affected parts.
+// that changed, but never its content. The events "letters" and "operation" are sent after any
+// transaction. The event "status" is sent after a connection, a trial or a finding has changed. A
+// page that receives an event fetches itself again and replaces the affected parts.
 //
 // An event's id is the store's position. The parameter since gives the position that the page has
-// seen. After a reconnect, the header Last-Event-ID gives it.
+// seen. After a reconnect, the header Last-Event-ID gives that position.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case w.streams <- struct{}{}:
@@ -50,7 +50,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
 	stream := http.NewResponseController(rw)
-	stream.SetReadDeadline(time.Time{}) // request is read; a read deadline would end the stream
+	stream.SetReadDeadline(time.Time{}) // the request has been read; a read deadline would end the stream
 	send := func(format string, args ...any) bool {
 		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer takes no deadline, the deadline of the server applies
 		_, err := fmt.Fprintf(rw, format, args...)
@@ -71,7 +71,7 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	quiet := time.Now()
 	for {
-		found := false // whether a look at the dead-letter paths had another result than the look before
+		found := false // whether the latest look at the dead-letter paths differs from the one before
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
 			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {

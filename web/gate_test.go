@@ -34,8 +34,8 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h.sendJSON("POST", "/api/v1/users/ops%2Froot/reset", "").want(t, 200, "/welcome?code=")
 }
 
-// TestAPurgeOfAnyQueueAsksAgain checks that a purge that nobody planned before needs the password
-// again, even if the grant is for all queues.
+// TestAPurgeOfAnyQueueAsksAgain checks a purge without an earlier plan. Such a purge needs the
+// password again, even if the grant is for all queues.
 func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
@@ -51,8 +51,8 @@ func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 }
 
 // TestAnEditReplacesNoMaskedValueOfOthers checks when an operation that edits may replace a masked
-// value. Its author needs the right to reveal the value. If the grant needs the password again, the
-// author has to give the password first.
+// value. The author of the operation needs the right to reveal the value. If the grant needs the
+// password again, the author has to give the password first.
 func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	t.Parallel()
 	pin, err := deadletter.ParseFieldPath("pin")

@@ -78,7 +78,7 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.G
 }
 
 // newestLetter returns the decoded letter with the given id for a group's page. It returns nil if
-// the letter no longer exists or the caller may not see it.
+// the letter no longer exists or the caller is not allowed to see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
 	l, err := w.letterFor(r.Context(), principal(r), id)
 	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {

@@ -79,8 +79,8 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 }
 
-// TestOneLetterIsTried checks that a group's page can requeue only its newest letter. The
-// operation's page then shows the result.
+// TestOneLetterIsTried checks that the page of a group offers to requeue a single letter, the
+// newest one. The operation's page then shows the result.
 func TestOneLetterIsTried(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -17,7 +17,7 @@ import (
 // Health holds the store's methods for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // checks that the store responds
-	// Position changes when something changes that the caller may see.
+	// Position returns a number that changes when something that the caller may see changes.
 	Position(ctx context.Context) (int64, error)
 }
 

@@ -42,8 +42,8 @@ func operationWritten(text string) (deadletter.OperationID, bool) {
 }
 
 // named returns the page of the object that a text names. The text may be a letter's full or short
-// id, a group or an operation. If several letters share a short id, the page is a list of them.
-// found is false if the object does not exist.
+// id, a group or an operation. If several letters share a short id, the page is a list of them. The
+// result found is false if the object does not exist.
 func (w *Web) named(ctx context.Context, text string) (page string, found bool, err error) {
 	text = strings.TrimSpace(text)
 	if id, ok := groupWritten(text); ok {

@@ -24,7 +24,7 @@ type Details interface {
 	// Neighbours returns the letters immediately before and after id in the list that q selects, in
 	// the given order. A missing neighbour is "".
 	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
-	// Ahead counts the letters before id in the list that q selects, up to limit. It also reports
+	// Ahead counts, up to limit, the letters before id in the list that q selects. It also reports
 	// whether the list contains id.
 	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
@@ -44,8 +44,8 @@ func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)
 	return id, err
 }
 
-// readLetter reads the letter in the path. It returns an error if the request's principal may not
-// see it.
+// readLetter reads the letter in the path. It returns an error if the request's principal is not
+// allowed to see the letter.
 func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	id, err := pathAs(r, "letter", deadletter.ParseID)
 	if err != nil {
@@ -54,7 +54,8 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter. It returns an error if the principal by may not see it.
+// letterFor reads a letter. It returns an error if the principal in the parameter by is not allowed
+// to see the letter.
 func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -72,8 +73,8 @@ func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
 	return l, err
 }
 
-// letter handles GET /letters/{id}?q=&tab=&layer=&at=. q is the query of the list from which the
-// letter was opened.
+// letter handles GET /letters/{id}?q=&tab=&layer=&at=. The parameter q is the query of the list
+// from which the letter was opened.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	l, err := w.readLetter(r)
 	if err != nil {

@@ -19,8 +19,8 @@ type Lists interface {
 	// Letters returns a page of letters without bodies. It also returns the cursors of the adjacent
 	// pages, which are "" at the ends of the list.
 	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
-	// Count returns how many letters q selects, counting up to limit. With limit 0, the count is
-	// exact.
+	// Count returns the number of letters that q selects, but counts only up to limit. With limit
+	// 0, the count is exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
 	// Facets returns the values of each field, the value with the most letters first. The terms in
 	// q that concern a field do not narrow that field's own values.
@@ -160,8 +160,8 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that define "all that match" on a page shown at the time
-// now.
+// allOf returns the query and the time that define "all that match". The parameter now is the time
+// at which the page is shown.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
 	all := view.All{Query: fixed.String(), Until: now}
@@ -172,7 +172,7 @@ func allOf(q query.Query, now time.Time) view.All {
 	return all
 }
 
-// queryTime formats a time as queries write it.
+// queryTime formats a time in the form that queries use.
 func queryTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // rangeOf returns a query's range of receipt times, as far as the menu can show it.

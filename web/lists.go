@@ -17,12 +17,12 @@ const (
 	listTime    = 20 * time.Second // how long a request may read lists of letters, once it has a place
 )
 
-// lists are the places of requests that read many letters. One text query may scan all letters, and
-// other requests to the store must not wait behind such queries.
+// lists holds the places for requests that read many letters. One text query may scan all letters,
+// and other requests to the store must not wait behind such queries.
 type lists struct {
 	places
 	mu  sync.Mutex
-	own map[string]*ownLists // by principal, while it has or awaits a place
+	own map[string]*ownLists // by principal; removed when it neither has nor awaits a place
 }
 
 type ownLists struct {
@@ -30,8 +30,8 @@ type ownLists struct {
 	users int
 }
 
-// turn waits for a place of a principal until ctx ends. done releases the place. With name "", all
-// places belong to the same person.
+// turn waits until the principal with the given name gets a place, or until ctx ends. The returned
+// function done releases the place. If name is "", the limit for one principal does not apply.
 func (l *lists) turn(ctx context.Context, name string) (done func(), err error) {
 	if name == "" {
 		return l.places.turn(ctx)
@@ -74,8 +74,8 @@ func (l *lists) leave(name string) {
 // errSlow is the error of a list that took too long.
 var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
 
-// list runs do, which reads lists of letters, once the principal has a place. It fails with errSlow
-// if do takes too long.
+// list waits for a place for the principal and then runs the function do, which reads lists of
+// letters. It fails with errSlow if do takes too long.
 func (w *Web) list(ctx context.Context, by deadletter.Principal, do func(ctx context.Context) error) error {
 	name := by.Name
 	if w.open {

@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestASlowListEnds checks that a list of letters which takes too long is stopped with an error
-// that says what to do, and that its place is free afterwards.
+// TestASlowListEnds checks that a list of letters is stopped if it takes too long. The error says
+// what to do, and the place of the list is free afterwards.
 func TestASlowListEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestASlowListEnds(t *testing.T) {
 }
 
 // TestNobodyTakesAllLists checks that somebody who asks for many slow lists leaves a place to
-// others, and that nothing is remembered of who has left.
+// others. It also checks that a person is forgotten after their last request has ended.
 func TestNobodyTakesAllLists(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

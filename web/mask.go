@@ -38,7 +38,8 @@ func (w *Web) lookOptions() query.Options {
 
 func (w *Web) indexedPath(path string) bool { return slices.Contains(w.Fields, path) }
 
-// maskedField reports whether a query may not use a field because its values are always masked.
+// maskedField reports whether queries are not allowed to use a field, because the field's values
+// are always masked.
 func (w *Web) maskedField(field string) bool {
 	if path, ok := strings.CutPrefix(field, "body."); ok {
 		return w.Masked != nil && w.Masked(path)
@@ -99,8 +100,8 @@ func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	return masked || hidden
 }
 
-// hideTable masks the names and values in a table. inside is the name of the header whose value is
-// the table.
+// hideTable masks the names and values in a table. The argument inside is the name of the header
+// whose value is the table.
 func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bool) {
 	masked := false
 	table := make(deadletter.Table, len(t))

@@ -7,10 +7,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs says which verb a request needs to reach the handler of its route. It lists all routes that
-// change something, and all routes that show readers more than the metadata of letters. Handlers
-// then check their object with deadletter.Allow. A GET route that is not listed needs VerbView. Any
-// other route that is not listed is denied to everybody.
+// needs maps each route to the verb that a request needs to reach the route's handler. It lists all
+// routes that change something, and all routes that show readers more than the metadata of letters.
+// Handlers then check their object with deadletter.Allow. A GET route that is not listed needs
+// VerbView. Any other route that is not listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,
@@ -115,11 +115,11 @@ var needs = map[string]deadletter.Verb{
 	"DELETE /api/v1/tokens/{name}":            deadletter.VerbAccess,
 }
 
-// scoped lists the routes that keep to the scope of a request: everything they show or change is
-// within the scope. All other routes accept only principals whose grant has no bounds, so that a
-// new route shows nobody too much before it is examined. TestTwoTeams searches the responses of the
-// listed routes for bytes from outside the scope. The import is not listed. It would report that an
-// id is taken by a letter outside the scope.
+// scoped lists the routes that keep to the scope of a request. Everything that such a route shows
+// or changes is within the scope. All other routes accept only principals whose grant has no
+// bounds. A new route therefore shows nobody too much before it is examined. TestTwoTeams searches
+// the responses of the listed routes for bytes from outside the scope. The import is not listed,
+// because it would report that an id is taken by a letter outside the scope.
 var scoped = map[string]bool{
 	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,
 	"GET /account": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true, "GET /signin/again": true, "POST /signin/again": true,

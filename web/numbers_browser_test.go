@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// numbered finds the links of a page that show a number of letters or groups. It follows each link,
-// and returns the links that lead to a list with a different number. The number is the first one in
-// the link, or in the element [data-n] of the link.
+// numbered is a script. It finds the links of a page that show a number of letters or groups,
+// follows each link, and returns the links that lead to a list with a different number. The number
+// is the first one in the link, or in the element [data-n] of the link.
 const numbered = `(async () => {
 	const number = text => { const m = text.replace(/[A-Z]-\d+/g, '').match(/(?<![\w.:-])\d[\d,]*(?![\w.:-]*\d)/); return m ? Number(m[0].replaceAll(',', '')) : NaN; };
 	const listed = async href => {

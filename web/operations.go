@@ -42,8 +42,8 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 }
 
 // operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
-// letters with the result that a person should look at first. from is the list from which the
-// operation was started. With look, the page reloads itself without scripts.
+// letters with the result that a person should look at first. The parameter from is the list from
+// which the operation was started. With look, the page reloads itself without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -100,8 +100,8 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	return p, err
 }
 
-// undoable counts the letters that are still in the state in which the operation left them, up to
-// limit. It returns 0 if the action cannot be undone.
+// undoable counts, up to limit, the letters that are still in the state in which the operation left
+// them. It returns 0 if the action cannot be undone.
 func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
 	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
 	state, ok := left[action]

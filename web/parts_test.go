@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only its parts that may have
-// changed, whatever kinds it requests.
+// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only those of its parts that
+// may have changed, whatever kinds it requests.
 func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -39,7 +39,7 @@ func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	}
 }
 
-// TestALivePageAsksOnceASecondAtMost checks the limit while many changes happen.
+// TestALivePageAsksOnceASecondAtMost checks this limit while many changes happen.
 func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)

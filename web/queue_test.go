@@ -33,8 +33,8 @@ func queuePage(broker, vhost, queue string) string {
 }
 
 // TestAllQueuesAreListed checks the list of all queues and its filter. The list contains queues
-// with and without letters, on the broker or gone. It shows the dead-letter path of each queue and
-// the facts that the broker reports.
+// with and without letters. It also contains queues that no longer exist on the broker. It shows
+// the dead-letter path of each queue and the facts that the broker reports.
 func TestAllQueuesAreListed(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)

@@ -24,7 +24,7 @@ import (
 type Guarded interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)       // guards that hold automatic retries back, by queue
 	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
-	// ReceivedSince returns how many letters were received from each queue since a time.
+	// ReceivedSince returns the number of letters that were received from each queue since a time.
 	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
 }
 

@@ -21,8 +21,8 @@ type Recorder interface {
 	Record(ctx context.Context, a deadletter.Act) error
 }
 
-// asked names the value of a letter to reveal. The value is a body field, given by its path or its
-// position in the tree, or a header or property, given by its name.
+// asked names the value of a letter to reveal. A body field is given by its path or by its position
+// in the tree. A header or a property is given by its name.
 type asked struct {
 	Field  string
 	Node   string

@@ -135,8 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords describes where letters wait if they do not wait in the store, and the limits of that
-// place that people must know.
+// waiterWords describes the place where letters wait, if this is not the store. It also describes
+// the limits of that place that people must know.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
 	if retry.Count() == 0 {

@@ -10,9 +10,9 @@ import (
 
 const delaysSaid = 6 // per rule; a single further delay is also listed, instead of "1 more"
 
-// delaysOf describes in one line when a rule retries letters that died for the given reason. Each
-// delay includes its jitter, and the line ends with the final outcome: "9 s to 11 s, 1 h, then
-// dead: page".
+// delaysOf returns one line with the delays before a rule's retries of letters that died for the
+// given reason. Each delay includes its jitter, and the line ends with the final outcome: "9 s to
+// 11 s, 1 h, then dead: page".
 func delaysOf(set *rules.Set, rule *rules.Rule, reason string) string {
 	if rule.Discard {
 		return "discarded at once"

@@ -106,7 +106,7 @@ func asItIs(was, would view.Decided) bool {
 }
 
 // fill writes the totals to out. Changed outcomes come before unchanged ones, and frequent outcomes
-// before rare ones. q is the query that selected the letters.
+// before rare ones. The argument q is the query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	out.Rules = s.rules
 	for _, state := range deadletter.States {

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts returns the facts of a stored letter that rules use, without masks. To decode the letter's
-// body, it waits for its turn until ctx ends.
+// facts returns the facts about a stored letter that rules use, without masks. To decode the
+// letter's body, it waits for its turn until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {
@@ -89,7 +89,7 @@ func (w *Web) testLetter(r *http.Request, set *rules.Set, t *view.Tester, text s
 }
 
 // letterNamed reads a letter by its id, or by the 8 digits that pages show. It returns an error if
-// the caller may not see the letter.
+// the caller is not allowed to see the letter.
 func (w *Web) letterNamed(r *http.Request, text string) (deadletter.Letter, error) {
 	id, err := deadletter.ParseID(text)
 	if err != nil && len(text) == 8 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" {

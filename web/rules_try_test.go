@@ -259,8 +259,8 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	}
 }
 
-// TestOthersLettersAreNotTried checks that rules disclose nothing about a letter that the caller
-// may not see.
+// TestOthersLettersAreNotTried checks that rules disclose nothing about a letter that the caller is
+// not allowed to see.
 func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled, func(o *web.Options) {

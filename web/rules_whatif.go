@@ -16,9 +16,10 @@ const (
 	whatIfTime  = 2 * time.Second // after this time, the result gives the number of letters that were not examined
 )
 
-// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. It
-// examines up to most letters for up to whatIfTime. For each letter, it compares the decision that
-// the rules would have made at the letter's last death with the real outcome. It changes nothing.
+// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. The
+// parameter most is the maximum number of letters that it examines, and whatIfTime is the time
+// limit. For each letter, it compares the decision that the rules would have made at the letter's
+// last death with the real outcome. It changes nothing.
 func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, most int) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: most}
 	q, err := query.Parse(text, w.queryOptions())
@@ -70,8 +71,8 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 }
 
 // triedDecision returns the decision that the rules would make on a letter. It stops when ctx ends.
-// It returns an error if the principal by may not see the letter. A letter that has crashed dlo too
-// often is dead without a rule.
+// It returns an error if the principal in the parameter by is not allowed to see the letter. A
+// letter that has crashed dlo too often is dead without a rule.
 func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)

@@ -40,8 +40,8 @@ func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []s
 	return &p.Rules, notes, nil
 }
 
-// leftOut names the rules in use that a text does not contain. They would be lost, because the text
-// would replace all rules.
+// leftOut returns the names of the rules in use that a text does not contain. These rules would be
+// lost, because the text would replace all rules.
 func leftOut(inUse, written []rules.Rule) string {
 	const named = 5
 	var names []string

@@ -244,7 +244,7 @@ func TestForeignersDoNotChangeSchemas(t *testing.T) {
 	h.do(r).want(t, 403)
 }
 
-// not fails if any of the texts is present.
+// not fails the test if the response contains any of the texts.
 func (a answer) not(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

@@ -22,7 +22,8 @@ const (
 	sharedValue  = 80 // bytes; longer values are not compared
 )
 
-// values counts, for a number of letters, how many of them have each value in each field.
+// values holds counts for a set of letters. For each field and each of its values, it holds the
+// number of letters with that value.
 type values struct {
 	counts map[string]map[string]int
 	of     int // letters

@@ -25,7 +25,7 @@ func (w *Web) signInRoutes(r chi.Router) {
 	r.Post("/signout", w.signOut)
 }
 
-// stranger limits how fast an address from which nobody known asks may do so.
+// stranger limits how fast requests can come from an address without a known principal.
 func (w *Web) stranger(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if err := w.tooMany(rw, "address "+w.Address(r), unknownASec); err != nil {
@@ -36,10 +36,11 @@ func (w *Web) stranger(next http.Handler) http.Handler {
 	})
 }
 
-// maxPasswordForm limits the bytes of a form with passwords. The path to go on to needs the most.
+// maxPasswordForm limits the bytes of a form with passwords. Most of these bytes are for the path
+// to which the person continues.
 const maxPasswordForm = 16 << 10
 
-// small limits the request body to that of a form with passwords.
+// small limits the size of the request body to that of a form with passwords.
 func small(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(rw, r.Body, maxPasswordForm)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLettersOfARestoredStore checks that pages name the letters that may have been sent since the
-// copy. Plans leave these letters out unless a person includes them.
+// copy of the store was made. Plans leave these letters out unless a person includes them.
 func TestLettersOfARestoredStore(t *testing.T) {
 	t.Parallel()
 	before := open(t)

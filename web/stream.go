@@ -28,7 +28,7 @@ func startStream(rw http.ResponseWriter, kind, name string) stream {
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	h.Set("Content-Security-Policy", bodyCSP)
 	s := stream{rw, http.NewResponseController(rw)}
-	s.control.SetReadDeadline(time.Time{}) // request is read; a read deadline would end the stream
+	s.control.SetReadDeadline(time.Time{}) // the request has been read; a read deadline would end the stream
 	s.alive()
 	return s
 }

@@ -25,7 +25,7 @@ type throttle struct {
 	known map[string]*rate.Limiter
 }
 
-// wait takes a place for a request. If there is none, it returns the time to wait for one.
+// wait takes a place for a request. If no place is free, it returns the time until one is free.
 func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

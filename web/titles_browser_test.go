@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cut finds text that a page cuts off and that has no tooltip with the full text.
+// cut is a script that finds text that a page cuts off without a tooltip with the full text.
 const cut = `JSON.stringify([...document.querySelectorAll('main td, main td *, main li, main li *, main .clip, main .clamp')].filter(x => {
 	const style = getComputedStyle(x);
 	if (style.overflow !== 'hidden' || x.matches('.sr, svg, svg *') || !x.offsetParent || x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1) return false;

@@ -40,7 +40,7 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 	return api.NewPlans(plans), nil
 }
 
-// faults puts the faults of the dead-letter paths on the page of queues, the most urgent first.
+// faults adds the faults of the dead-letter paths to the page of queues, the most urgent first.
 // Findings of a vhost that differ only in the queue are shown as one fault.
 func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
@@ -84,7 +84,8 @@ func alike(reports []topology.Report) [][]topology.Finding {
 	return all
 }
 
-// fault returns findings that differ only in the queue as one problem, with the plan that cures it.
+// fault combines findings that differ only in the queue into one problem, with the plan that cures
+// it.
 func (w *Web) fault(same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}

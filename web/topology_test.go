@@ -94,9 +94,9 @@ func (r *relooked) Reports() []topology.Report { return r.Load().Reports() }
 
 func (r *relooked) Plan(w topology.Wish) ([]topology.Plan, error) { return r.Load().Plan(w) }
 
-// TestAFindingIsAnEvent checks that open pages get an event if a look at the dead-letter paths
-// finds something else than the look before, and only then. A reader who may not see the queue gets
-// no event.
+// TestAFindingIsAnEvent checks that open pages get an event only if the result of a look at the
+// dead-letter paths differs from the result before. A reader who is not allowed to see the queue
+// gets no event.
 func TestAFindingIsAnEvent(t *testing.T) {
 	t.Parallel()
 	for queues, want := range map[string]string{"": "event: status", "sms": "event: status", "other": ""} {

@@ -14,7 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/web"
 )
 
-// digests makes digests for the day before the test.
+// digests is a Digester for the day before the test.
 type digests struct {
 	*store.Store
 }
@@ -104,8 +104,8 @@ func TestTriageByForms(t *testing.T) {
 	}
 }
 
-// Assigning completes names used before: current and former owners, people who have acted, and the
-// current principal, whose groups are listed under Mine.
+// The field for an owner completes names that were used before. These are current and former
+// owners, people who have acted, and the current principal, whose groups are listed under Mine.
 func TestAssigningCompletesNames(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local

@@ -356,8 +356,8 @@ func TestTwoTeamsAct(t *testing.T) {
 		return h.postJSON("/api/v1/overrides", `{"queue":"a.one","to":"`+queue+`"}`)
 	})
 
-	// A team may not change a group that is merged with groups of others, or an operation that also
-	// works on letters of others.
+	// A team is not allowed to change a group that is merged with groups of other teams, or an
+	// operation that also works on letters of other teams.
 	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
 	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
 	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
@@ -407,8 +407,8 @@ func TestEventsKeepToTheScope(t *testing.T) {
 }
 
 // TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
-// cannot find letters by them. A person who may read one queue and may only see the others can read
-// letters of that queue only.
+// cannot find letters by such values. It also checks a person who may read one queue but may only
+// see the other queues. That person can read only the letters of the one queue.
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}

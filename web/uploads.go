@@ -60,7 +60,7 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// of returns the file with the given key, if it was uploaded by the person named by.
+// of returns the file with the given key if the person in the parameter by uploaded it.
 func (u *uploads) of(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 )
 
 // An admin can view the pages under another grant, to see what others see. A cookie of the browser
-// contains the grant. The cookie needs no signature. dlo reads it only from people who may change
-// rights, and it only takes rights away.
+// contains the grant. The cookie needs no signature, because it can only take rights away. dlo
+// reads it only from people who may change rights.
 const viewAsFor = time.Hour
 
-// viewAsCookie returns the name of that cookie.
+// viewAsCookie returns the name of the cookie that contains the grant.
 func (w *Web) viewAsCookie() string {
 	if w.Secure {
 		return identity.HostOnly + "dlo-view-as"
@@ -90,7 +90,8 @@ func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration)
 	http.SetCookie(rw, &http.Cookie{Name: w.viewAsCookie(), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
 }
 
-// viewAsForm returns the form on the account page, or nil for a principal that may not use it.
+// viewAsForm returns the form on the account page, or nil for a principal that is not allowed to
+// use the form.
 func viewAsForm(p deadletter.Principal) *view.ViewAs {
 	if !p.MayEverywhere(deadletter.VerbAccess) {
 		return nil

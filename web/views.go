@@ -50,7 +50,8 @@ func (w *Web) removeViewForm(r *http.Request) (string, error) {
 	return backTo(r, "/letters"), w.removeView(r, id)
 }
 
-// backTo returns the local path that a form names as its origin, or other if it names none.
+// backTo returns the local path that a form names as its origin. If the form names none, it returns
+// the parameter other.
 func backTo(r *http.Request, other string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to

@@ -97,7 +97,7 @@ func (w *Web) ruled(shown []view.WatchedQueue) {
 }
 
 // ruleOf returns the name of the rule that applies if a consumer of a queue rejects a letter. It
-// knows nothing else about the letter.
+// uses no other fact about the letter.
 func (w *Web) ruleOf(o deadletter.Origin) string {
 	if w.Rules == nil {
 		return ""

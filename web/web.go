@@ -201,11 +201,11 @@ func (w *Web) Server() *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // noise of lost connections
+		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // contains only noise about lost connections
 	}
 }
 
-// places limits how many tasks of one kind run at a time.
+// places limits the number of tasks of one kind that run at a time.
 type places chan struct{}
 
 // turn waits for a place until ctx ends. The returned function done releases the place.

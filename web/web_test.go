@@ -89,7 +89,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	return h
 }
 
-// receive stores n letters that died in queue, and classifies them as dead.
+// receive stores n letters that died in the given queue, and classifies them as dead.
 func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	h.t.Helper()
 	h.window++

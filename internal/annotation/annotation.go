@@ -60,7 +60,7 @@ func (i *Intake) Annotate(ctx context.Context, list []deadletter.Annotation) (de
 	return sum, err
 }
 
-// Refused counts an annotation in a queue that could not be read.
+// Refused counts an annotation that came from a queue and could not be read.
 func (i *Intake) Refused() { i.total.WithLabelValues("refused").Inc() }
 
 const pruneEvery = time.Minute

@@ -21,7 +21,7 @@ func NewGrant(g deadletter.Grant) Grant {
 	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers)}
 }
 
-// GrantRequest is the part of a request that sets what a new user or token may do.
+// GrantRequest is the part of a request that sets the rights of a new user or token.
 type GrantRequest struct {
 	Role    string   `json:"role"`
 	Reveal  bool     `json:"reveal,omitempty"`
@@ -45,7 +45,7 @@ type Me struct {
 	Grants []Grant `json:"grants"`
 }
 
-// Token is a token of the API without its secret, in GET /tokens.
+// Token is a token of the API without its secret. The response to GET /tokens contains it.
 type Token struct {
 	Name      string    `json:"name"`
 	Grant     Grant     `json:"grant"`
@@ -78,7 +78,7 @@ type NewSecret struct {
 	Secret string `json:"secret"`
 }
 
-// User is a local user, in GET /users.
+// User is a local user. The response to GET /users contains it.
 type User struct {
 	Name       string    `json:"name"`
 	Grant      Grant     `json:"grant"`

@@ -7,12 +7,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// ApplyPlanRequest is the body of POST /topology/apply: a plan of POST /topology/plan.
+// ApplyPlanRequest is the body of POST /topology/apply. It contains a plan that POST /topology/plan
+// returned.
 type ApplyPlanRequest struct {
 	Plan TopologyPlan `json:"plan"`
 }
 
-// Topology returns the plan in the form that is applied. The error means that the definition of a
+// Topology converts the plan to the form that dlo applies. The error means that the definition of a
 // policy is not a JSON object.
 func (p TopologyPlan) Topology() (topology.Plan, error) {
 	plan := topology.Plan{Broker: p.Broker, VHost: p.VHost, AtLeastOnce: p.AtLeastOnce}
@@ -39,7 +40,7 @@ type AppliedPlan struct {
 	Policies []Proof `json:"policies"`
 }
 
-// Proof is a policy that was set, and whether a message proved it.
+// Proof names a policy that was set. It also says whether a message proved the policy.
 type Proof struct {
 	Policy string   `json:"policy"`
 	Queues []string `json:"queues"`
@@ -90,7 +91,7 @@ func NewAdoptedPolicies(list []topology.Adopted) AdoptedPolicies {
 	return out
 }
 
-// NewAdoptedPolicy returns one adopted policy as the API shows it.
+// NewAdoptedPolicy returns one adopted policy in the JSON form of the API.
 func NewAdoptedPolicy(a topology.Adopted) AdoptedPolicy {
 	return AdoptedPolicy{
 		ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Pattern: a.Pattern, ApplyTo: a.ApplyTo, Priority: a.Priority, Definition: a.Definition.JSON(), Queues: a.Queues, At: a.At, By: a.By,

@@ -1,6 +1,7 @@
 package api
 
-// Failure is the consumer's report on a letter's latest death, in GET /letters/{id}.
+// Failure is the consumer's report on a letter's latest death. The response to GET /letters/{id}
+// contains it.
 type Failure struct {
 	By      string `json:"by"` // annotation
 	Type    string `json:"type"`

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// AuditEntry is a recorded action, in GET /audit.
+// AuditEntry is a recorded action. The response to GET /audit contains it.
 type AuditEntry struct {
 	ID        int64     `json:"id"`
 	At        time.Time `json:"at"`

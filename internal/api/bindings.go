@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Pick is a type that a person picked, in GET /bindings and in the responses to POST /bindings and
-// POST /letters/{id}/type.
+// Pick is a type that a person picked. The responses to GET /bindings, POST /bindings and POST
+// /letters/{id}/type contain it.
 type Pick struct {
 	ID     int64     `json:"id"`
 	For    string    `json:"for"` // letter, group or binding
@@ -17,7 +17,7 @@ type Pick struct {
 	At     time.Time `json:"at"`
 }
 
-// Binding is a binding from the configuration, in GET /bindings.
+// Binding is a binding from the configuration. The response to GET /bindings contains it.
 type Binding struct {
 	Queue string `json:"queue"`
 	Key   string `json:"key,omitempty"`

@@ -2,7 +2,8 @@ package api
 
 import "time"
 
-// Broker is the state of the connection to a broker and vhost, in GET /brokers.
+// Broker is the state of the connection to a broker and vhost. The response to GET /brokers
+// contains it.
 type Broker struct {
 	Name      string    `json:"name"`
 	VHost     string    `json:"vhost"`

@@ -29,14 +29,14 @@ type Decision struct {
 	Undone  *time.Time  `json:"undone_at,omitempty"`
 }
 
-// LeftAlone is a group that a decision does not apply to, in the response to POST
-// /groups/decisions.
+// LeftAlone is a group that a decision does not apply to. The response to POST /groups/decisions
+// contains it.
 type LeftAlone struct {
 	Group string `json:"group"`
 	Why   string `json:"why"`
 }
 
-// SnoozeChange snoozes a group, in PATCH /groups/{id}.
+// SnoozeChange is the part of the body of PATCH /groups/{id} that snoozes a group.
 type SnoozeChange struct {
 	Until time.Time `json:"until,omitzero"`
 	For   string    `json:"for,omitempty"`   // instead of until: "2h"
@@ -44,7 +44,7 @@ type SnoozeChange struct {
 	Queue bool      `json:"queue,omitempty"` // ends when another queue has the same error
 }
 
-// ResolveChange resolves a group, in PATCH /groups/{id}.
+// ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.
 type ResolveChange struct {
 	Version string `json:"version,omitempty"` // version of the consumer; older versions may go on failing
 }

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Deploy is a deploy marker, in GET /deploys and GET /groups/{id}.
+// Deploy is a deploy marker. The responses to GET /deploys and GET /groups/{id} contain it.
 type Deploy struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`

@@ -18,8 +18,8 @@ type Digest struct {
 	Pauses    []Pause      `json:"pauses"`
 }
 
-// Pause is a pause of retries that has lasted for a day and still holds letters back, in GET
-// /digest.
+// Pause is a pause of retries that has lasted for a day and still holds letters back. The response
+// to GET /digest contains it.
 type Pause struct {
 	Broker  string    `json:"broker"`
 	VHost   string    `json:"vhost"`
@@ -31,14 +31,15 @@ type Pause struct {
 	Letters int       `json:"letters"` // that wait
 }
 
-// DigestBefore covers the period before the digest's own, in GET /digest.
+// DigestBefore covers the period before the digest's own period. The response to GET /digest
+// contains it.
 type DigestBefore struct {
 	Groups    int `json:"groups"`
 	Letters   int `json:"letters"`
 	Recovered int `json:"recovered"`
 }
 
-// DigestLine is a group that needs attention, in GET /digest.
+// DigestLine is a group that needs attention. The response to GET /digest contains it.
 type DigestLine struct {
 	Letters    int    `json:"letters"` // letters that died in the period
 	Suggestion string `json:"suggestion,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Drain is a drain of a queue that is not an inbox, in GET /queues/drains.
+// Drain is a drain of a queue that is not an inbox. The response to GET /queues/drains contains it.
 type Drain struct {
 	ID        string                `json:"id"`
 	Broker    string                `json:"broker"`

@@ -36,7 +36,7 @@ type ExportedLetter struct {
 	Body    *[]byte `json:"body"` // null = masked or purged
 }
 
-// ExportedOrigin is where an exported letter last died.
+// ExportedOrigin is the place where an exported letter last died.
 type ExportedOrigin struct {
 	Broker     string `json:"broker"`
 	VHost      Text   `json:"vhost"`

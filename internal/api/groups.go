@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Group is a failure group, in GET /groups.
+// Group is a failure group. The response to GET /groups contains it.
 type Group struct {
 	ID        string      `json:"id"`
 	Title     string      `json:"title"`
@@ -29,7 +29,7 @@ type Group struct {
 	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
 }
 
-// Snooze describes how long a group is snoozed, in GET /groups.
+// Snooze describes how long a group is snoozed. The response to GET /groups contains it.
 type Snooze struct {
 	Until time.Time `json:"until"`
 	After int       `json:"after,omitempty"` // further letters
@@ -37,7 +37,7 @@ type Snooze struct {
 	By    string    `json:"by"`
 }
 
-// Resolution describes how a group was resolved, in GET /groups.
+// Resolution describes how a group was resolved. The response to GET /groups contains it.
 type Resolution struct {
 	At      time.Time `json:"at"`
 	By      string    `json:"by"`
@@ -62,7 +62,7 @@ type GroupDetail struct {
 	Quiet      int            `json:"quiet_sampled"` // quiet letters sampled for different
 }
 
-// GroupEvent is an event in a group's history, in GET /groups/{id}.
+// GroupEvent is an event in a group's history. The response to GET /groups/{id} contains it.
 type GroupEvent struct {
 	At     time.Time `json:"at"`
 	Kind   string    `json:"kind"`
@@ -70,8 +70,8 @@ type GroupEvent struct {
 	Detail string    `json:"detail"`
 }
 
-// Shared is what the letters of a group have in common, in GET /groups/{id}: a header or body field
-// and its most frequent value.
+// Shared is a header or body field that the letters of a group have in common, with its most
+// frequent value. The response to GET /groups/{id} contains it.
 type Shared struct {
 	Field   string `json:"field"`
 	Value   string `json:"value"`
@@ -79,9 +79,9 @@ type Shared struct {
 	Values  int    `json:"values"`  // different ones
 }
 
-// Different is a value that the letters of a group have much more or much less often than quiet
-// letters of the queue, in GET /groups/{id}. Quiet letters did not come back after a retry or
-// requeue.
+// Different is a value that is much more frequent, or much less frequent, in the letters of a group
+// than in quiet letters of the queue. Quiet letters did not come back after a retry or requeue. The
+// response to GET /groups/{id} contains it.
 type Different struct {
 	Field     string `json:"field"`
 	Value     string `json:"value"`     // empty = the field has any value

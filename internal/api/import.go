@@ -8,7 +8,7 @@ type Import struct {
 	Skipped      []SkippedLine `json:"skipped"`
 }
 
-// SkippedLine is a skipped line, in the response to POST /letters/import.
+// SkippedLine is a line that an import skipped. The response to POST /letters/import contains it.
 type SkippedLine struct {
 	Line   int    `json:"line"`             // from 1
 	Letter string `json:"letter,omitempty"` // the letter's id, if it could be read

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Row is a letter in GET /letters.
+// Row is one letter of the list. The response to GET /letters contains it.
 type Row struct {
 	ID         deadletter.ID    `json:"id"`
 	State      deadletter.State `json:"state"`
@@ -33,8 +33,8 @@ type Row struct {
 	Error      string           `json:"error"`
 }
 
-// FacetValue is one value of a field with the number of letters that have it, in GET
-// /letters/facets.
+// FacetValue is one value of a field, with the number of letters that have the value. The response
+// to GET /letters/facets contains it.
 type FacetValue struct {
 	Value string `json:"value"`
 	Count int    `json:"count"`
@@ -49,8 +49,8 @@ type Bar struct {
 	Discarded int       `json:"discarded"`
 }
 
-// Properties are the properties of a message without its headers, in GET /letters/{id} and
-// GET /letters/export.
+// Properties are the properties of a message without its headers. The responses to GET
+// /letters/{id} and GET /letters/export contain them.
 type Properties struct {
 	ContentType     string    `json:"content_type,omitempty"`
 	ContentEncoding string    `json:"content_encoding,omitempty"`
@@ -66,7 +66,7 @@ type Properties struct {
 	AppID           string    `json:"app_id,omitempty"`
 }
 
-// Death is a death recorded in a letter's headers, in GET /letters/{id}.
+// Death is a death recorded in a letter's headers. The response to GET /letters/{id} contains it.
 type Death struct {
 	Queue       string    `json:"queue"`
 	Exchange    string    `json:"exchange"`
@@ -76,7 +76,7 @@ type Death struct {
 	FirstAt     time.Time `json:"first_at,omitzero"`
 }
 
-// Attempt is an attempt to requeue a letter, in GET /letters/{id}.
+// Attempt is an attempt to requeue a letter. The response to GET /letters/{id} contains it.
 type Attempt struct {
 	Number    int                    `json:"number"` // from 1
 	Queue     string                 `json:"queue"`
@@ -92,7 +92,8 @@ type Attempt struct {
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
-// Return describes how the letter of an attempt came back, in GET /letters/{id}.
+// Return describes how the letter of an attempt came back. The response to GET /letters/{id}
+// contains it.
 type Return struct {
 	At     time.Time `json:"at"`
 	Queue  string    `json:"queue"`
@@ -100,7 +101,7 @@ type Return struct {
 	Copies int       `json:"further_copies"`
 }
 
-// Event is an entry in a letter's history, in GET /letters/{id}.
+// Event is an entry in a letter's history. The response to GET /letters/{id} contains it.
 type Event struct {
 	At        time.Time `json:"at"`
 	Kind      string    `json:"kind"`
@@ -109,7 +110,8 @@ type Event struct {
 	Operation string    `json:"operation"`
 }
 
-// Decoded is the result of decoding a body, in GET /letters/{id} and POST /types/match.
+// Decoded is the result of decoding a body. The responses to GET /letters/{id} and POST
+// /types/match contain it.
 type Decoded struct {
 	Kind          string          `json:"kind"`
 	Type          string          `json:"type"`
@@ -139,7 +141,8 @@ type Letter struct {
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
 	ChangedAt  time.Time       `json:"changed_at,omitzero"`
-	// Properties and Headers are those that were first received. A requeue sends them.
+	// Properties and Headers have the values with which the letter was first received. A requeue
+	// sends these values.
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
 	Arrived    Arrived                     `json:"arrived"` // as last received
@@ -147,19 +150,21 @@ type Letter struct {
 	History    []Event                     `json:"history"`
 	// Revisions are oldest first. decoded shows the newest revision, and a requeue sends it.
 	Revisions []Revision `json:"revisions"`
-	// Withheld reports that body, headers and properties are omitted, because the request may not
-	// read them.
+	// Withheld reports that body, headers and properties are omitted, because the request is not
+	// allowed to read them.
 	Withheld bool `json:"withheld,omitzero"`
 	// Masked reports whether part of the letter is masked. Without reveal=1 a masked body is null.
 	Masked  bool    `json:"masked"`
 	Body    []byte  `json:"body"`
 	Decoded Decoded `json:"decoded"`
-	// Candidates are the types that can decode the body, best first, if nothing names its type.
+	// Candidates are the types that can decode the body, best first. They are set if nothing names
+	// the body's type.
 	Candidates []Match `json:"candidates"`
 	Matching
 }
 
-// Arrived is a letter as last received, in GET /letters/{id}.
+// Arrived is a letter in the form in which it was last received. The response to GET /letters/{id}
+// contains it.
 type Arrived struct {
 	Properties Properties                  `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
@@ -173,7 +178,8 @@ type Letters struct {
 	Looked *Looked `json:"looked,omitempty"` // only for a query on an unindexed body path
 }
 
-// Looked describes how far a query has scanned the letters, in GET /letters.
+// Looked describes how far a query has scanned the letters. The response to GET /letters contains
+// it.
 type Looked struct {
 	Letters int       `json:"letters"`       // letters scanned
 	Back    time.Time `json:"back,omitzero"` // when the last scanned letter was received

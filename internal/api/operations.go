@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Operation is an action on letters, in GET /operations and in the response to every call that
-// starts or controls one.
+// Operation is an action on letters. The response to GET /operations contains it, and so does the
+// response to every call that starts or controls an operation.
 type Operation struct {
 	ID          string                    `json:"id"`
 	Action      deadletter.Verb           `json:"action"`
@@ -39,7 +39,7 @@ type Operation struct {
 	Queues      []OperationQueue          `json:"queues"`
 }
 
-// Pace describes how a requeue is sent, in GET /operations and in a plan.
+// Pace describes how a requeue is sent. A plan and the response to GET /operations contain it.
 type Pace struct {
 	Rate       float64  `json:"rate"`   // letters per second
 	Canary     int      `json:"canary"` // letters sent first; 0 = none
@@ -50,7 +50,8 @@ type Pace struct {
 	Hold       Duration `json:"hold"`
 }
 
-// Verdict counts the letters of an operation by result, in GET /operations.
+// Verdict counts the letters of an operation by result. The response to GET /operations contains
+// it.
 type Verdict struct {
 	Final      bool `json:"final"` // the result of every letter is known
 	Quiet      int  `json:"quiet"`
@@ -64,13 +65,14 @@ type Verdict struct {
 }
 
 // NewFailures counts the letters that were received in the operation's groups after the operation
-// was requested, in GET /operations/{id}.
+// was requested. The response to GET /operations/{id} contains it.
 type NewFailures struct {
 	Count int  `json:"count"`
 	Exact bool `json:"exact"` // false = there are more
 }
 
-// OperationQueue counts the letters of an operation in one queue by result, in GET /operations.
+// OperationQueue counts the letters that an operation has in one queue, by result. The response to
+// GET /operations contains it.
 type OperationQueue struct {
 	Broker string         `json:"broker"`
 	VHost  string         `json:"vhost"`
@@ -78,7 +80,7 @@ type OperationQueue struct {
 	Counts map[string]int `json:"counts"`
 }
 
-// OperationLetter is a letter of an operation, in GET /operations/{id}.
+// OperationLetter is a letter of an operation. The response to GET /operations/{id} contains it.
 type OperationLetter struct {
 	Letter deadletter.ID `json:"letter"`
 	Queue  string        `json:"queue"`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Override is a redirect that a person saved, in GET /overrides.
+// Override is a redirect that a person saved. The response to GET /overrides contains it.
 type Override struct {
 	ID     int64     `json:"id"`
 	Broker string    `json:"broker"`

@@ -55,8 +55,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Plan is the response to a dry run of POST /operations. A client can send its query and until
-// again, with its total as expect. This starts exactly the operation that the plan shows.
+// Plan is the response to a dry run of POST /operations. A client can start exactly the operation
+// that the plan shows. It then sends the plan's query and until again, and the plan's total as
+// expect.
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // query with fixed times; "" = chosen ids, or every letter

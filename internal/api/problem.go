@@ -17,14 +17,14 @@ type Problem struct {
 	Mistakes []Mistake `json:"mistakes,omitempty"` // mistakes in the rules, in text order
 }
 
-// Mistake is an error in the text of rules, in a Problem.
+// Mistake is a part of a Problem: an error in the text of rules.
 type Mistake struct {
 	Line   int    `json:"line,omitempty"`   // from 1; missing = the whole text
 	Column int    `json:"column,omitempty"` // characters, from 1
 	Text   string `json:"text"`
 }
 
-// FieldError is a rejected property, header or member, in a Problem.
+// FieldError is a part of a Problem: a rejected property, header or member.
 type FieldError struct {
 	Field string `json:"field"`
 	Why   string `json:"why"`

@@ -2,7 +2,8 @@ package api
 
 import "time"
 
-// Retries reports what holds back the automatic retries of a queue or group, in GET /queues.
+// Retries is the state of the automatic retries of a queue or group, with the reason if they are
+// held back. The response to GET /queues contains it.
 type Retries struct {
 	State string    `json:"state"` // running, or the guard's state
 	Why   string    `json:"why"`
@@ -11,8 +12,8 @@ type Retries struct {
 	Until time.Time `json:"until,omitzero"` // tripped: when the queue will be probed
 }
 
-// GroupPaused is a group whose retries are paused by a person or held back by its breaker, in GET
-// /queues.
+// GroupPaused is a group whose retries are paused by a person or held back by its breaker. The
+// response to GET /queues contains it.
 type GroupPaused struct {
 	Group string    `json:"group"`
 	Title string    `json:"title"`
@@ -23,7 +24,7 @@ type GroupPaused struct {
 	Until time.Time `json:"until,omitzero"` // tripped: when the group will be probed
 }
 
-// Queue is a queue in which letters died, in GET /queues.
+// Queue is one entry of the response to GET /queues: a queue in which letters died.
 type Queue struct {
 	Broker       string        `json:"broker"`
 	VHost        string        `json:"vhost"`
@@ -38,7 +39,7 @@ type Queue struct {
 	GroupsPaused []GroupPaused `json:"groups_paused"`
 }
 
-// Inbox is an inbox that dlo drains, in GET /queues.
+// Inbox is one entry of the response to GET /queues: an inbox that dlo drains.
 type Inbox struct {
 	Broker    string `json:"broker"`
 	VHost     string `json:"vhost"`

@@ -25,7 +25,7 @@ type RevisionRequest struct {
 	Requeue bool `json:"requeue,omitempty"`
 }
 
-// Revision is an edit of a letter, in GET /letters/{id}.
+// Revision is an edit of a letter. The response to GET /letters/{id} contains it.
 type Revision struct {
 	Number    int       `json:"number"`
 	By        string    `json:"by"`
@@ -36,7 +36,7 @@ type Revision struct {
 	Operation string    `json:"operation,omitempty"`
 }
 
-// EditCheck is one check of an edit, in the response to POST /letters/{id}/revisions.
+// EditCheck is one check of an edit. The response to POST /letters/{id}/revisions contains it.
 type EditCheck struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`

@@ -6,14 +6,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Retry is the back-off of a rule, in GET /rules.
+// Retry is the back-off of a rule. The response to GET /rules contains it.
 type Retry struct {
 	Delays []string `json:"delays"` // before each retry, such as 1m40s
 	Jitter float64  `json:"jitter"` // fraction of a delay, from 0 to 1
 	Waiter string   `json:"waiter"`
 }
 
-// Rule is a current rule, in GET /rules.
+// Rule is a current rule. The response to GET /rules contains it.
 type Rule struct {
 	Name         string              `json:"name"`
 	When         []Condition         `json:"when"` // all must match; none = every letter
@@ -27,19 +27,21 @@ type Rule struct {
 	YAML         string              `json:"yaml"`
 }
 
-// Condition is a condition of a rule, in GET /rules.
+// Condition is a condition of a rule. The response to GET /rules contains it.
 type Condition struct {
 	Field string `json:"field"`
 	Want  string `json:"want"`
 }
 
-// Clause is a condition checked for a letter, in POST /rules/test and GET /letters/{id}.
+// Clause is a condition that was checked for a letter. The responses to POST /rules/test and GET
+// /letters/{id} contain it.
 type Clause struct {
 	Condition
 	Fits bool `json:"fits"`
 }
 
-// RuleStep is a rule evaluated for a letter, in POST /rules/test and GET /letters/{id}.
+// RuleStep is a rule that was evaluated for a letter. The responses to POST /rules/test and GET
+// /letters/{id} contain it.
 type RuleStep struct {
 	Rule    string   `json:"rule"`
 	Matched bool     `json:"matched"`
@@ -47,7 +49,8 @@ type RuleStep struct {
 	Clauses []Clause `json:"clauses"`
 }
 
-// RuleDecision is what a rule decides for a letter, in POST /rules/test.
+// RuleDecision is the decision of a rule about a letter. The response to POST /rules/test contains
+// it.
 type RuleDecision struct {
 	Action   deadletter.RuleOutcome `json:"action"`
 	Retry    int                    `json:"retry,omitempty"` // number of the retry, from 1
@@ -58,7 +61,8 @@ type RuleDecision struct {
 	Why      string                 `json:"why"`
 }
 
-// Facts describe an imaginary letter, in the body of POST /rules/test. Missing facts are empty.
+// Facts describe an imaginary letter. The body of POST /rules/test can contain them. Missing facts
+// are empty.
 type Facts struct {
 	Broker   string              `json:"broker,omitempty"`
 	VHost    string              `json:"vhost,omitempty"`
@@ -74,10 +78,11 @@ type Facts struct {
 	Age      string              `json:"age,omitempty"`      // such as 2h
 }
 
-// RuleCount counts letters by what a rule would do with them, in POST /rules/test.
+// RuleCount counts letters by the outcome that one rule would have for them. The response to POST
+// /rules/test contains it.
 type RuleCount struct {
 	Rule    string `json:"rule"`
-	Delays  string `json:"delays"` // its retries in one line, and what follows
+	Delays  string `json:"delays"` // its retries and the final outcome, in one line
 	Letters int    `json:"letters"`
 	Retry   int    `json:"retry"`
 	Dead    int    `json:"dead"`
@@ -125,7 +130,8 @@ type WhatIf struct {
 	Fates    []Fate      `json:"fates"` // changed outcomes first, then by number of letters
 }
 
-// RuleTotal counts the letters in one state by what rules would do with them, in POST /rules/test.
+// RuleTotal counts the letters in one state by the outcome that rules would have for them. The
+// response to POST /rules/test contains it.
 type RuleTotal struct {
 	State   deadletter.State `json:"state"`
 	Letters int              `json:"letters"`
@@ -135,7 +141,8 @@ type RuleTotal struct {
 	Text    string           `json:"text"` // a summary in one sentence
 }
 
-// Fate compares what happened to letters with what the rules would have done, in POST /rules/test.
+// Fate compares the real outcome of letters with the outcome that the rules would have had. The
+// response to POST /rules/test contains it.
 type Fate struct {
 	Was      WasDecided      `json:"was"`
 	Would    WouldDecide     `json:"would"`
@@ -145,7 +152,7 @@ type Fate struct {
 	Query    string          `json:"q,omitempty"` // selects exactly these letters; missing = no query does
 }
 
-// WasDecided is what happened to letters, in POST /rules/test.
+// WasDecided is the real outcome of letters. The response to POST /rules/test contains it.
 type WasDecided struct {
 	State    deadletter.State    `json:"state"`
 	Rule     string              `json:"rule"`     // rule that decided; "" = none has
@@ -153,7 +160,8 @@ type WasDecided struct {
 	Delays   string              `json:"delays"`   // delays of that rule; "" = it is not in use any more
 }
 
-// WouldDecide is what rules would have done with letters, in POST /rules/test.
+// WouldDecide is the outcome that rules would have had for letters. The response to POST
+// /rules/test contains it.
 type WouldDecide struct {
 	Rule     string                 `json:"rule"`
 	Action   deadletter.RuleOutcome `json:"action"`
@@ -171,7 +179,8 @@ type Applied struct {
 	Stopped   bool            `json:"stopped"`    // dlo is stopping: the query was not completed
 }
 
-// AppliedChange counts letters whose decision changed, in POST /rules/apply.
+// AppliedChange counts letters whose decision changed. The response to POST /rules/apply contains
+// it.
 type AppliedChange struct {
 	From     Decided         `json:"from"`
 	To       Decided         `json:"to"`
@@ -179,7 +188,7 @@ type AppliedChange struct {
 	Examples []deadletter.ID `json:"examples"`
 }
 
-// Decided is a rule and its decision about a letter, in POST /rules/apply.
+// Decided is a rule and its decision about a letter. The response to POST /rules/apply contains it.
 type Decided struct {
 	Rule    string                 `json:"rule"`
 	Outcome deadletter.RuleOutcome `json:"outcome"`

@@ -41,7 +41,7 @@ type Gap struct {
 
 // Topology is the response to GET /topology/findings.
 type Topology struct {
-	Findings []Finding `json:"findings"` // the most urgent of each vhost first
+	Findings []Finding `json:"findings"` // for each vhost, the most urgent first
 	Looks    []Look    `json:"looks"`
 }
 
@@ -87,7 +87,7 @@ type TopologyPlan struct {
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
 	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
-	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards what these queues drop; missing if they drop nothing
+	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop; missing if they drop nothing
 }
 
 // Drop is a queue that drops messages by design: they expire, or the queue overflows.
@@ -107,10 +107,11 @@ type Planned struct {
 	Queues     []string        `json:"queues"`     // queues that the policy applies to, apart from dlo.probe.*
 	Type       string          `json:"type"`       // type of the queues: classic or quorum
 	Hides      string          `json:"hides"`      // the policy whose keys it repeats; "" = no policy applies now
-	Changes    []KeyChange     `json:"changes"`    // changes of what applies to the queues
+	Changes    []KeyChange     `json:"changes"`    // changes to the keys that apply to the queues
 }
 
-// KeyChange is the change that a policy makes to one key. Before and After are JSON; "" = not set.
+// KeyChange is the change that a policy makes to one key. Before and After are JSON. "" means that
+// the key is not set.
 type KeyChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Trial follows a test letter sent by dlo, in GET and POST /trial. The time of a step is missing
-// until the step is reached.
+// Trial follows a test letter that dlo sent. GET /trial and POST /trial return it. The time of a
+// step is missing until the step is reached.
 type Trial struct {
 	Broker     string                `json:"broker"`
 	VHost      string                `json:"vhost"`

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// SchemaSet is a version of a descriptor set, in GET /types.
+// SchemaSet is a version of a descriptor set. The response to GET /types contains it.
 type SchemaSet struct {
 	Name      string                  `json:"name"`
 	Version   string                  `json:"version"`
@@ -21,7 +21,8 @@ type SchemaSet struct {
 	Types     []string                `json:"types"` // of a current version; the first 1,000
 }
 
-// RemovedSet is a version of a descriptor set that is no longer in use, in GET /types.
+// RemovedSet is a version of a descriptor set that is no longer in use. The response to GET /types
+// contains it.
 type RemovedSet struct {
 	Name      string                  `json:"name"`
 	Version   string                  `json:"version"`
@@ -32,14 +33,15 @@ type RemovedSet struct {
 	RemovedAt time.Time               `json:"removed_at"`
 }
 
-// SchemaServer is a gRPC server that dlo queries for types, in GET /types.
+// SchemaServer is a gRPC server that dlo queries for types. The response to GET /types contains it.
 type SchemaServer struct {
 	Address string    `json:"address"`
 	AskedAt time.Time `json:"asked_at,omitzero"`
 	Problem string    `json:"problem"`
 }
 
-// TypeHit is a type or field whose name contains the search term, in GET /types.
+// TypeHit is a type or field whose name contains the search term. The response to GET /types
+// contains it.
 type TypeHit struct {
 	Type  string `json:"type"`
 	Set   string `json:"set"`
@@ -47,7 +49,7 @@ type TypeHit struct {
 	Is    string `json:"is,omitempty"`
 }
 
-// TypeDefinition is a set that defines a type, in GET /types/proto.
+// TypeDefinition is a set that defines a type. The response to GET /types/proto contains it.
 type TypeDefinition struct {
 	Set     string `json:"set"`
 	Version string `json:"version"`
@@ -77,7 +79,7 @@ type TypeSource struct {
 	Definitions []TypeDefinition `json:"definitions"` // pages show the first one
 }
 
-// TypeChange is a changed type, in the response to POST /types.
+// TypeChange is a changed type. The response to POST /types contains it.
 type TypeChange struct {
 	Type        string   `json:"type"`
 	Set         string   `json:"set,omitempty"` // the other set in a conflict
@@ -85,7 +87,8 @@ type TypeChange struct {
 	More        int      `json:"more"` // differences omitted
 }
 
-// Upload is the response to POST /types: what a descriptor set changes, or would change.
+// Upload is the response to POST /types. It contains the changes that a descriptor set makes, or
+// would make.
 type Upload struct {
 	Set           string       `json:"set"`
 	Version       string       `json:"version"`
@@ -114,20 +117,22 @@ type Removal struct {
 	Letters   int    `json:"letters"` // letters with one of its types
 }
 
-// Match is a type that can decode a body, in POST /types/match and GET /letters/{id}.
+// Match is a type that can decode a body. The responses to POST /types/match and GET /letters/{id}
+// contain it.
 type Match struct {
 	Type    string   `json:"type"`
 	Score   float64  `json:"score"` // from 0 to 1; above 0.9 only with evidence beyond the shape
 	Reasons []string `json:"reasons"`
 }
 
-// Matching counts candidate types, in POST /types/match and GET /letters/{id}.
+// Matching counts candidate types. The responses to POST /types/match and GET /letters/{id} contain
+// it.
 type Matching struct {
 	Tied        int `json:"tied,omitempty"`         // types that decode the body equally well
 	NotCompared int `json:"not_compared,omitempty"` // types not compared because the body is too large
 }
 
-// ReadStep is a step in decoding a body, in POST /types/match.
+// ReadStep is a step in decoding a body. The response to POST /types/match contains it.
 type ReadStep struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text"`

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// View is a saved query, in GET /views.
+// View is a saved query. The response to GET /views contains it.
 type View struct {
 	ID    int64     `json:"id"`
 	Name  string    `json:"name"`

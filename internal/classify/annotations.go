@@ -15,9 +15,9 @@ type reports struct {
 	taken map[int64]bool
 }
 
-// reports loads the annotations that consumers sent about the letters of a batch. If that fails,
-// the letters are read without annotations. The annotations are then joined when the verdicts are
-// recorded.
+// reports returns the annotations that consumers sent about the letters of a batch. If they cannot
+// be loaded, the letters are read without annotations. The annotations are then joined when the
+// verdicts are recorded.
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {

@@ -20,7 +20,7 @@ func said(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, l
 }
 
 // TestTheErrorOfAnAnnotation checks that a consumer's annotation takes precedence over headers and
-// is masked in the same way. It also checks that an unexplained death waits for an annotation.
+// is masked like them. It also checks that an unexplained death waits for an annotation.
 func TestTheErrorOfAnAnnotation(t *testing.T) {
 	t.Parallel()
 	header := deadletter.Table{"x-error-message": "of a header"}

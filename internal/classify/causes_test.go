@@ -18,8 +18,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// causes lists 40 causes of deaths: the headers of each, and the body of some. The variable parts
-// are in brackets. Many causes differ only slightly.
+// causes contains 40 causes of deaths: the headers of each, and the body of some. The variable
+// parts are in brackets. Many causes differ only slightly.
 var causes = []struct {
 	headers map[string]string
 	body    string

@@ -20,7 +20,7 @@ import (
 // Store is the part of the store that the classifier needs.
 type Store interface {
 	NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Reading notes that a letter is being read. "" means that no letter is being read.
+	// Reading registers a letter as being read. "" means that no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
 	// Priors returns the share of each type in a queue and routing key, judged by earlier letters.
@@ -49,8 +49,8 @@ type Options struct {
 	// Given returns the origin that the configuration assigns to letters from an inbox. If it is
 	// nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string
-	// Onward asks the broker about queue o, in which a letter expired. route is how the letter then
-	// reached dlo. If Onward is nil, the broker cannot be asked.
+	// Onward asks the broker about queue o, in which a letter expired. The parameter route is the
+	// route by which the letter then reached dlo. If Onward is nil, the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
 	Made  func(l *deadletter.Letter) bool // reports whether the letter's mark shows that dlo made the letter for a trial; nil = no trials

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// header returns a header as rules see it, with scalars as text. As in search, tables, lists and
-// masked values count as missing headers.
+// header returns the value of a header in the form that rules match, with scalars as text. As in
+// search, tables, lists and masked values count as missing headers.
 func (c *Classifier) header(headers deadletter.Table, name string) (string, bool) {
 	value, ok := headers[name]
 	if _, list := value.([]any); !ok || list {

@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/failure"
 )
 
-// failure returns why a letter was given up, masked with the current masks. The reason is the one
-// in the consumer's annotation, or the one in the headers. Details from the body are joined later,
-// once the body is read. For an unwrapped letter, they come from the body that arrived last.
+// failure returns the reason why a letter was given up, masked with the current masks. The reason
+// comes from the consumer's annotation or from the headers. Details from the body are joined later,
+// once the body is read. For an unwrapped letter, these details come from the body that arrived
+// last.
 func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotated(l.Annotation)

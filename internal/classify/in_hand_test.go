@@ -45,7 +45,7 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 }
 
-// notes records which letters two readers have noted at any given moment.
+// notes keeps track of the letters that two readers have noted at any given moment.
 type notes struct {
 	t    *testing.T
 	mu   sync.Mutex

@@ -164,8 +164,8 @@ func (x *Indexer) masked(name, text string) bool {
 	return masked
 }
 
-// headerTexts returns a header's value as queries write it. For an array, it returns all values.
-// Tables and unreadable values have no text.
+// headerTexts returns a header's value in the form that is used in queries. For an array, it
+// returns all values. Tables and unreadable values have no text.
 func headerTexts(value any) []string {
 	switch v := value.(type) {
 	case string:

@@ -15,7 +15,7 @@ const skew = time.Minute
 //
 //  1. The origin that the configuration assigns to the inbox. Whoever wrote it knows the worker.
 //  2. x-death, which the broker writes and no consumer can get wrong: the newest death outside our
-//     own queues, unless it happened in a delay queue. In that case, see behind.
+//     own queues, unless it happened in a delay queue. In that case, see rejectingQueue.
 //  3. Without x-death, l.Origin: the queue to which dlo had sent the letter, or the origin given
 //     for a drain.
 //  4. Otherwise, the queue in which the framework says the letter failed. Frameworks publish again

@@ -11,11 +11,11 @@ import (
 
 // ReaderStore is the part of the store that the reader needs.
 type ReaderStore interface {
-	// ListUnread lists the next letters that must be read again. more reports whether there are
-	// further letters to check.
+	// ListUnread lists the next letters that must be read again. The result more is true if there
+	// are further letters to check.
 	ListUnread(ctx context.Context) (more bool, err error)
 	NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error)
-	// Rereading notes that a letter is being read. "" means that no letter is being read.
+	// Rereading registers a letter as being read. "" means that no letter is being read.
 	Rereading(id deadletter.ID) error
 	Read(ctx context.Context, list []deadletter.Read) error
 }
@@ -36,9 +36,10 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between runs change, which modifies the known types, while no letter is being classified or read.
-// It then wakes the reader, because change may have asked the store to read letters again. Once the
-// store has listed those letters, none of them is therefore read with the old types.
+// Between calls the function change, which modifies the known types, while no letter is being
+// classified or read. It then wakes the reader, because change may have asked the store to read
+// letters again. Once the store has listed those letters, none of them is therefore read with the
+// old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()
 	defer r.c.types.Unlock()
@@ -85,7 +86,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 
 // readAgain returns the result of reading a stored letter again. The failure of the letter is read
 // with the current masks, but the letter keeps the place where it died. The rule of the letter is
-// not applied again. Only the group that the rule now gives the letter counts.
+// not applied again. Only the group that the rule now assigns to the letter is used.
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,

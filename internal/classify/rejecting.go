@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// deathOf is where and why a letter died, according to x-death and the broker.
+// deathOf contains the place and the reason of a letter's death, according to x-death and the
+// broker.
 type deathOf struct {
 	origin   deadletter.Origin
 	reason   string

@@ -15,7 +15,7 @@ import (
 
 type whoamiCmd struct{ answerFlags }
 
-// Run prints whom the server identifies the user as.
+// Run prints the name and the grants of the user, as the server knows them.
 func (c whoamiCmd) Run(p *Program) error {
 	var me api.Me
 	if printed, err := c.fetch(p, http.MethodGet, "/me", nil, &me); printed || err != nil {
@@ -48,7 +48,7 @@ func grantWords(g api.Grant) string {
 	return text
 }
 
-// grantFlags set what a new user or token may do.
+// grantFlags are the flags for the rights of a new user or token.
 type grantFlags struct {
 	Role    string   `name:"role" required:"" help:"The role: viewer, reader, operator, editor or admin."`
 	Reveal  bool     `name:"reveal" help:"May see masked data."`

@@ -30,7 +30,8 @@ type actFlags struct {
 	TakeOver []string `name:"take-over" help:"Cancel the rest of these paused or stopped operations, for example O-77, and act on their letters."`
 }
 
-// paceFlags set how a requeue sends letters. If a flag is not set, the server's default applies.
+// paceFlags are the flags for the pace at which a requeue sends letters. If a flag is not set, the
+// server's default applies.
 type paceFlags struct {
 	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
 	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
@@ -80,7 +81,7 @@ type (
 
 func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.VerbRequeue, c.pace()) }
 
-// pace builds the part of a request that sets how letters are sent.
+// pace builds the part of a request that sets the pace of sending.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
 		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
@@ -123,8 +124,8 @@ func (c lettersPurgeCmd) Run(p *Program) error {
 	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
 }
 
-// askedFrom is how many letters a destructive command may act on without --yes if no terminal can
-// ask for confirmation.
+// askedFrom is the largest number of letters on which a destructive command may act without --yes
+// if there is no terminal on which to ask for confirmation.
 const askedFrom = 100
 
 // act plans an action on the chosen letters, asks for confirmation and starts it. The request
@@ -177,8 +178,8 @@ func (c actFlags) choose(p *Program, request *api.OperationRequest) (err error) 
 	return nil
 }
 
-// plan prints what a request would do. If ask is true, it then asks whether to continue, and limits
-// the request to the letters that it showed.
+// plan prints the effects that a request would have. If ask is true, it then asks whether to
+// continue, and limits the request to the letters that it showed.
 func (c actFlags) plan(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage

@@ -73,12 +73,13 @@ func (f serverFlags) shown() string {
 	return strings.TrimSuffix(rest, "/")
 }
 
-// maxAnswer limits how many bytes of a response are read. A letter includes its headers and its
-// body in base64.
+// maxAnswer is the maximum number of bytes of a response that are read. A letter includes its
+// headers and its body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and decodes the JSON response into into. Either may be nil.
-// Errors contain the server's message. Errors with status 404 or 400 wrap the domain's errors.
+// call sends a request with a JSON body and decodes the JSON response into the argument named into.
+// The body and into may be nil. Errors contain the server's message. Errors with status 404 or 400
+// wrap the domain's errors.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
@@ -99,7 +100,7 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	return f.decode(answer, into)
 }
 
-// callAs is like call, but sends the given token.
+// callAs works like call, but sends the given token.
 func (f serverFlags) callAs(p *Program, token, method, path string, body, into any) error {
 	as := *p
 	as.Getenv = func(name string) string {
@@ -123,8 +124,8 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 }
 
 // send sends a request and returns the response body, which the caller must close. Request and
-// response may have any length. A timeout of 0 means no timeout. headers alternates between names
-// and values.
+// response may have any length. A timeout of 0 means no timeout. The argument headers alternates
+// between names and values.
 func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
 	f, token, err := f.target(p)
 	if err != nil {

@@ -97,8 +97,8 @@ func (c lettersBodyCmd) Run(p *Program) error {
 	return into(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
 }
 
-// into creates the named file and passes it to write. If name is empty, it passes standard output
-// instead. A file that could not be written completely is removed.
+// into creates the file with the given name and passes it to the function write. If name is empty,
+// it passes standard output instead. A file that could not be written completely is removed.
 func into(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)

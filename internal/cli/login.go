@@ -109,7 +109,7 @@ type contextUseCmd struct {
 	Name string `arg:"" name:"name" help:"The name of the context."`
 }
 
-// Run makes a context the current one.
+// Run sets the current context.
 func (c contextUseCmd) Run(p *Program) error {
 	return changeContexts(p, c.Name, func(s *savedContexts) { s.Current = c.Name }, "is in use")
 }

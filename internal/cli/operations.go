@@ -274,7 +274,7 @@ func (c operationsWatchCmd) Run(p *Program) error {
 	return c.watch(p, id.String())
 }
 
-// steerFlags are the flags that the commands that steer an operation share.
+// steerFlags are the flags that all commands for steering an operation share.
 type steerFlags struct {
 	answerFlags
 	operationArg

@@ -21,8 +21,8 @@ type answerFlags struct {
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// fetch calls the server and decodes the response into into. If --output requests JSON, it prints
-// the response instead, and printed is true.
+// fetch calls the server and decodes the response into the argument named into. If --output
+// requests JSON, it prints the response instead, and the result printed is true.
 func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
@@ -41,7 +41,7 @@ func fact(out io.Writer, name, value string) {
 	}
 }
 
-// opened opens a file for reading; - is standard input.
+// opened opens a file for reading. The name - means standard input.
 func opened(p *Program, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(p.Stdin), nil

@@ -15,7 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Program holds what every command can use.
+// Program holds the values and functions that every command can use.
 type Program struct {
 	Ctx     context.Context
 	Getenv  func(string) string
@@ -28,8 +28,9 @@ type Program struct {
 	// Look reads vhosts of a broker through the management API at a URL. If vhosts is empty, it
 	// reads all.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
-	// Dropped returns how many rejected messages a node has dropped since it started. metrics is
-	// the URL of the node's metrics. "" means the usual URL for a node with this management API.
+	// Dropped returns how many rejected messages a node has dropped since it started. The argument
+	// metrics is the URL of the node's metrics. "" means the usual URL for a node with this
+	// management API.
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
 	// Tokens opens the tokens in a store file that no server has open.
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
@@ -68,8 +69,9 @@ var errUsage = errors.New("usage")
 // errPartly means that only some of the work was done.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. commands points to a struct of kong commands that embeds Commands. further
-// holds the arguments, besides a context.Context, for the struct's other commands.
+// Run runs one command. The argument commands points to a struct of kong commands that embeds
+// Commands. The argument further holds the values, besides a context.Context, that the struct's
+// other commands take.
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))

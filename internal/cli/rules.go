@@ -121,7 +121,7 @@ func severityWords(r api.Rule, fallback deadletter.Severity) string {
 	return string(r.Severity)
 }
 
-// retryWords says when a rule retries.
+// retryWords returns words for the times at which a rule retries.
 func retryWords(r api.Rule) string {
 	const shown = 5 // how many delays a table shows
 	switch {

@@ -37,8 +37,8 @@ func inFile(err error, name string) error {
 	return wrong
 }
 
-// printTried prints, as sentences and a table, how the rules would have treated letters and what
-// really happened to them.
+// printTried prints sentences and a table. They compare the outcome that letters would have had
+// under the rules with the real outcome.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestRulesThatAreTriedAsATable checks that the sentences come first, and then a table that
-// compares what would have happened with what did happen. Nothing in the output controls the
+// TestRulesThatAreTriedAsATable checks that the sentences come first. A table that compares the
+// outcomes under the tried rules with the real outcomes follows. Nothing in the output controls the
 // terminal.
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()

@@ -62,9 +62,9 @@ type (
 // levels maps a severity to a SARIF level.
 var levels = map[string]string{"page": "error", "notify": "warning", "digest": "note"}
 
-// sarif returns findings as a SARIF log. file is the name of the definitions file, and text is its
-// content. Each finding has the line of its queue in the file, so that a code review can show it
-// there.
+// sarif returns findings as a SARIF log. The argument file is the name of the definitions file, and
+// text is its content. Each finding has the line of its queue in the file, so that a code review
+// can show the finding at that line.
 func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "dlo"}}, Results: []sarifResult{}}
 	for _, kind := range topology.Kinds() {

@@ -55,8 +55,8 @@ func (c topologyCheckCmd) Run(p *Program) error {
 	return unread(checked)
 }
 
-// faults counts the findings that are faults. A finding that dlo reports but does not judge is not
-// a fault.
+// faults returns the number of findings that are faults. A finding that dlo reports but does not
+// judge is not a fault.
 func faults(list []api.Finding) (n int) {
 	for _, f := range list {
 		if f.Kind != string(topology.Moved) {
@@ -66,8 +66,8 @@ func faults(list []api.Finding) (n int) {
 	return n
 }
 
-// check gets the findings from the source that the command line names. text is the content of the
-// file if the source is a file.
+// check gets the findings from the source that the command line names. If the source is a file, the
+// result text is the content of the file.
 func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
 	var snapshots []topology.Snapshot
 	switch {
@@ -103,8 +103,9 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 	return c.only(api.NewTopology(reports)), text, nil
 }
 
-// dropped returns how many rejected messages the node of --broker has dropped; 0 can also mean
-// unknown. Not every broker counts them, so an error matters only if the user gave the URL.
+// dropped returns how many rejected messages the node of --broker has dropped. 0 can also mean that
+// the number is unknown. Not every broker counts dropped messages, so an error matters only if the
+// user gave the URL.
 func (c topologyCheckCmd) dropped(p *Program) (int64, error) {
 	if c.Broker == "" || p.Dropped == nil || c.Output != "table" {
 		return 0, nil
@@ -131,11 +132,11 @@ func managementURL(broker string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// maxDefinitions is how many bytes a definitions file may have. This is enough for some 100,000
-// queues.
+// maxDefinitions is the maximum size of a definitions file in bytes. This is enough for some
+// 100,000 queues.
 const maxDefinitions = 64 << 20
 
-// readDefinitions reads a file; - is standard input.
+// readDefinitions reads a file. The name - means standard input.
 func readDefinitions(p *Program, name string) ([]byte, error) {
 	in, err := opened(p, name)
 	if err != nil {
@@ -149,7 +150,7 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// only omits everything that is not in the requested vhosts.
+// only returns t without the findings and looks of other vhosts than those requested.
 func (c topologyCheckCmd) only(t api.Topology) api.Topology {
 	if len(c.VHost) == 0 {
 		return t
@@ -210,10 +211,10 @@ var dropping = map[string]bool{
 	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
 }
 
-// printTopology prints findings for people. The first line says how serious they are, and then each
-// kind follows with its queues. Findings that differ only in the queue share their explanation.
-// dropped is the number of rejected messages that the node has dropped since it started; 0 can also
-// mean unknown.
+// printTopology prints findings for people. The first line says how serious they are. Each kind of
+// finding follows, with its queues. Findings that differ only in the queue share their explanation.
+// The argument dropped is the number of rejected messages that the node has dropped since it
+// started. 0 can also mean that the number is unknown.
 func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	queues, drops := 0, map[[3]string]bool{}
 	for _, l := range t.Looks {

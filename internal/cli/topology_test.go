@@ -26,8 +26,8 @@ const wrongFile = `{
   ]
 }`
 
-// runTopology runs a command of dlo topology and returns its output, what it writes to standard
-// error, and its exit code.
+// runTopology runs a command of dlo topology and returns its standard output, its standard error
+// and its exit code.
 func runTopology(t *testing.T, p Program, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -90,7 +90,8 @@ notify  no_exchange
 	}
 }
 
-// TestTheCheckOfABroker checks that the URL and the vhosts are passed on, and the exit codes.
+// TestTheCheckOfABroker checks the exit codes. It also checks that the URL and the vhosts are
+// passed on.
 func TestTheCheckOfABroker(t *testing.T) {
 	t.Parallel()
 	var asked string
@@ -183,7 +184,8 @@ func TestTheCheckOfAServer(t *testing.T) {
 	}
 }
 
-// TestThePlanOfAFile checks the output of a plan for people and as commands, and the exit codes.
+// TestThePlanOfAFile checks the output of a plan, both for people and as commands. It also checks
+// the exit codes.
 func TestThePlanOfAFile(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(wrongFile, `"policies": []`, `"policies": [{"vhost": "/", "name": "limits", "pattern": "^e", "priority": 4, "definition": {"max-length": 5}}], "exchanges": [{"name": "dlo.dlx", "vhost": "/", "type": "fanout"}],

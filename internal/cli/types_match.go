@@ -23,7 +23,8 @@ type bodyFlags struct {
 	Key             string `name:"key" help:"The routing key, for bindings."`
 }
 
-// read asks the server which type matches the body. printed is as in fetch.
+// read asks the server which type matches the body. The result printed has the same meaning as in
+// fetch.
 func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool, err error) {
 	in, err := opened(p, f.File)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
-// TLS names the files of the server's certificate chain and key, in PEM. Both are empty, or
-// neither.
+// TLS names the files with the server's certificate chain and key, in PEM. Either both names are
+// set or both are empty.
 type TLS struct{ Cert, Key string }
 
 // Auth sets how people and programs are identified. With its zero value, everybody who reaches the
-// loopback address is local, who may do everything.
+// loopback address is the person local, who may do everything.
 type Auth struct {
 	Proxy  identity.Proxy
 	Tokens bool // tokens of the API are accepted
 	Users  bool // dlo has users of its own
 
-	SessionIdle    time.Duration // a session that was not used that long has ended
-	SessionLongest time.Duration // a session ends then in any case
+	SessionIdle    time.Duration // a session that was not used for this long has ended
+	SessionLongest time.Duration // a session that began this long ago has ended in any case
 }
 
 // On reports whether requests without credentials are refused.
@@ -58,7 +58,7 @@ func (d *decoder) basePath(n *yaml.Node, into *string) {
 	*into = v
 }
 
-// Unix begins the address of a socket of the machine, in listen.
+// Unix is the beginning of an address in listen that names a socket of the machine.
 const Unix = "unix:"
 
 // listen reads one address, or a list of addresses.
@@ -103,7 +103,8 @@ func (d *decoder) proxy(n *yaml.Node, p *identity.Proxy) {
 	}
 }
 
-// prefixes reads the addresses and networks of a proxy, and unix for the sockets of the machine.
+// prefixes reads the addresses and networks of a proxy. It also accepts unix, which means the
+// sockets of the machine.
 func (d *decoder) prefixes(n *yaml.Node, p *identity.Proxy) {
 	p.From, p.Unix = nil, false
 	d.list(n, func(n *yaml.Node) {
@@ -147,7 +148,7 @@ func (d *decoder) optional(n *yaml.Node, into *string) {
 	d.header(n, into)
 }
 
-// grants reads who may do what.
+// grants reads the list of grants.
 func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 	d.at["grants"] = n
 	d.list(n, func(n *yaml.Node) {
@@ -176,7 +177,8 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 	})
 }
 
-// globs reads where a grant holds. An empty list would hold everywhere, which nobody means by it.
+// globs reads the places where a grant holds. It rejects an empty list, which would otherwise make
+// the grant hold everywhere.
 func (d *decoder) globs(n *yaml.Node, into *[]string) {
 	if d.texts(n, into); len(*into) == 0 {
 		d.mistake(n, "an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*")
@@ -207,7 +209,7 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 	})
 }
 
-// checkAccess reports mistakes that concern who may do what, together.
+// checkAccess reports mistakes in the settings of access that concern several settings together.
 func (d *decoder) checkAccess(c *Config) {
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
 		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)

@@ -38,7 +38,8 @@ func (b *bounds) cut(text string) string {
 	return deadletter.Cut(text, maxMistakeText)
 }
 
-// more reports how many mistakes were omitted.
+// more returns a mistake that gives the number of omitted mistakes. It returns nil if none were
+// omitted.
 func (b *bounds) more() []Mistake {
 	if b == nil || b.left == 0 {
 		return nil

@@ -166,7 +166,7 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	})
 }
 
-// intents reads what should happen to the messages that queues give up on.
+// intents reads, for each queue, the intended fate of the messages that the queue gives up on.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
 	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {
@@ -176,8 +176,8 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	})
 }
 
-// byQueue reads a mapping whose keys are queues or globs. usage is the mistake to report if the
-// value is not such a mapping.
+// byQueue reads a mapping whose keys are queues or globs. The argument usage is the mistake to
+// report if the value is not such a mapping.
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
@@ -205,7 +205,7 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 // secured is the TLS configuration of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
-// keys adds the keys of TLS to those of a mapping.
+// keys adds the readers for the keys of TLS to the keys of a mapping.
 func (s *secured) keys(d *decoder, all keys) keys {
 	s.parameters = url.Values{}
 	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {

@@ -54,16 +54,17 @@ type Config struct {
 	Retention Retention
 }
 
-// Search sets how letters can be found.
+// Search holds the settings for finding letters.
 type Search struct {
 	Text   bool     // whether letters can be found by words in their bodies
 	Fields []string // body paths that queries can use, as body.PATH
 }
 
-// Retention sets how long letters in each state are kept before they are purged. 0 means forever.
+// Retention sets the time for which letters in each state are kept before they are purged. 0 means
+// forever.
 type Retention struct{ Settled, Discarded, Dead time.Duration }
 
-// Disk says when dlo stops accepting letters.
+// Disk holds the limits at which dlo stops accepting letters.
 type Disk struct {
 	StopBelow        int64 // bytes free
 	StopBelowPercent int
@@ -75,7 +76,7 @@ type Broker struct {
 	Name          string
 	Was           []string // earlier names; their letters belong to this broker
 	URL           string   // with user and password
-	Label         string   // what people call it, for example production; "" = nothing
+	Label         string   // display name, for example production; "" = none
 	Colour        deadletter.Colour
 	Setting       string // the setting that supplies the URL, such as DLO_AMQP_URL
 	PasswordFile  string // file with the password of URL; "" = none
@@ -85,12 +86,12 @@ type Broker struct {
 	Inboxes       []string
 	Origins       map[string]string // inbox -> queue in which its letters failed
 	RequeueTo     []string
-	Rates         []rules.Rate // rates of automatic retries; the first matching queue applies, otherwise requeue.rate
+	Rates         []rules.Rate // rates of automatic retries; the first entry that matches a queue applies, otherwise requeue.rate
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first glob that matches a queue applies
 	ReadOnly      bool                // people and programs may look at its letters but change nothing
 	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
-	Annotations   string              // queue in which consumers say why they rejected; "" = none
+	Annotations   string              // queue in which consumers report why they rejected messages; "" = none
 }
 
 // Ingest limits the size of the windows in which letters are read.
@@ -103,7 +104,7 @@ type Ingest struct {
 	HorizonRows int
 }
 
-// Requeue sets how letters are sent back.
+// Requeue holds the settings for sending letters back.
 type Requeue struct {
 	InFlight       int
 	Rate           float64
@@ -130,10 +131,10 @@ type Breaker struct {
 	Of       int     // smallest number of letters that the breaker judges
 	Window   time.Duration
 	Probe    int           // retries sent as a probe
-	GiveUp   time.Duration // how long after the end of their retries held-back letters die; 0 = never
+	GiveUp   time.Duration // time from the end of a held-back letter's retries until the letter dies; 0 = never
 }
 
-// Schemas sets where dlo gets types from.
+// Schemas holds the settings for the sources of types.
 type Schemas struct {
 	Directory  string
 	Reflection []string // gRPC servers, host:port
@@ -298,8 +299,9 @@ var (
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// noYAML explains why and where a file is not valid YAML. It does not repeat the file's text,
-// because an apparent anchor may be a password that begins with an asterisk.
+// noYAML returns the mistake for a file that is not valid YAML, with the reason and the position.
+// It does not repeat the file's text, because an apparent anchor may be a password that begins with
+// an asterisk.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}

@@ -11,16 +11,16 @@ import (
 // TimeOfDay is a local time in minutes after midnight.
 type TimeOfDay int
 
-// QuietHours sets when notices of severity notify are held back. If Days is empty, there are no
-// quiet hours.
+// QuietHours are the hours in which notices of severity notify are held back. If Days is empty,
+// there are no quiet hours.
 type QuietHours struct {
 	From, To TimeOfDay
 	Zone     string         // time zone, such as Europe/Berlin
 	Days     []time.Weekday // days on which quiet hours begin
 }
 
-// Digest sets when and to which channels the morning digest is sent. Without channels, the digest
-// appears only on the page.
+// Digest sets the time at which the morning digest is sent, and the channels that it is sent to.
+// Without channels, the digest appears only on the page.
 type Digest struct {
 	At     TimeOfDay
 	Days   []time.Weekday
@@ -28,8 +28,8 @@ type Digest struct {
 	Notify []string
 }
 
-// Problems sets which channels are notified of problems of dlo. If it names none, every channel
-// that a rule with severity page names is notified.
+// Problems sets which channels are notified of problems of dlo. If it names no channels, dlo
+// notifies every channel that is named by a rule with severity page.
 type Problems struct {
 	Notify []string
 }

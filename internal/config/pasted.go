@@ -18,9 +18,9 @@ type Pasted struct {
 	Other []string // other settings in the text, which were ignored
 }
 
-// ReadRules reads rules from a text. The text may be a list of rules, one rule, the rules and
-// default of a configuration file, or a whole configuration file. Mistakes are returned in an
-// *Error, as for a file.
+// ReadRules reads rules from a text. The text may be a list of rules, or one rule. It may also be
+// the rules and default of a configuration file, or a whole configuration file. Mistakes are
+// returned in an *Error, as for a file.
 //
 // The text may come from an untrusted source. ReadRules therefore reads only the rules and the
 // default, opens no files and limits its own cost. Everything that the text omits is taken from the

@@ -18,7 +18,7 @@ type ruleNodes struct {
 	weight      int                   // size of entry, if the text has bounds
 }
 
-// rules reads the list of rules. end is the line after the list.
+// rules reads the list of rules. The argument end is the line after the list.
 func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
 	i := 0
 	var nodes []ruleNodes
@@ -82,8 +82,8 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 
 const maxLabel = 100 // bytes; lists and histories show rule names, and group titles begin with their group's name
 
-// label reads the name of a rule or group. want describes the expected value, and empty is the
-// error for an empty name.
+// label reads the name of a rule or group. The argument want describes the expected value, and the
+// argument empty is the error for an empty name.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {

@@ -14,16 +14,16 @@ type Act struct {
 	Kind      string // one of Acts
 	Actor     string
 	Through   Way         // "" = not recorded
-	Address   string      // from which the person acted; "" = not recorded
+	Address   string      // address from which the person acted; "" = not recorded
 	Operation OperationID // 0 = none
 	Targets   []Target    // empty = not recorded
 	Detail    string
-	Asked     int // requested number of letters, groups or things; Unrecorded
-	Done      int // number completed; Unrecorded; while an operation runs, the number so far
+	Asked     int // requested number of letters, groups or things, or Unrecorded
+	Done      int // number completed, or Unrecorded; while an operation runs, the number so far
 
 	// the operation's action
 	Action Verb
-	Query  string // that selected its letters; "" = chosen ids
+	Query  string // query that selected its letters; "" = they were chosen by id
 	Total  int    // letters
 }
 
@@ -35,7 +35,7 @@ func Once(kind, actor, detail string, targets ...Target) Act {
 	return Act{Kind: kind, Actor: actor, Detail: detail, Targets: targets, Asked: 1, Done: 1}
 }
 
-// Kinds of acts other than the actions on letters, as the audit names them.
+// These are the kinds of acts other than the actions on letters, as they appear in the audit.
 const (
 	ActCancelled = "cancelled"
 	ActPaused    = "paused"
@@ -57,7 +57,7 @@ const (
 	ActUndone     = "undone"
 	ActRegrouped  = "regrouped"
 
-	ActEdited      = "edited" // one letter; editing several is an operation
+	ActEdited      = "edited" // one letter was edited; an edit of several letters is an operation
 	ActRevealed    = "revealed"
 	ActImport      = "import"
 	ActTypePicked  = "type picked"
@@ -128,7 +128,7 @@ func texts[T ~string](names []T) []string {
 // Target is the object of an act.
 type Target struct {
 	Kind  TargetKind
-	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if there is only one
+	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if only one such object exists
 	Title string // a group's current title
 }
 
@@ -160,7 +160,8 @@ const (
 // GroupTarget returns a target that names the group.
 func GroupTarget(id GroupID) Target { return Target{Kind: TargetGroup, Name: id.String()} }
 
-// Way is how an act was requested: by a page, the API or the command line, or automatically by dlo.
+// Way is the way in which an act was requested: by a page, the API or the command line, or
+// automatically by dlo.
 type Way string
 
 const (

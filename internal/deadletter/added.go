@@ -16,6 +16,6 @@ type AddedCount struct {
 	Broker, VHost, Queue string
 	Type                 string
 	AddedField
-	Since   time.Time // when the oldest letter with it was received
+	Since   time.Time // time at which the oldest letter with the field was received
 	Letters int
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Annotation is a consumer's report on a message that it rejected. It says which message that was,
-// and why it was rejected. All of it is untrusted.
+// Annotation is a consumer's report on a message that it rejected. It identifies the message and
+// gives the reason for the rejection. All of its content is untrusted.
 type Annotation struct {
-	ID            int64 // in the store; 0 = not stored yet
+	ID            int64 // id in the store; 0 = not stored yet
 	Broker, VHost string
 
 	// The next fields identify the death, the most reliable field first. At least one of Token,
@@ -37,9 +37,9 @@ type Annotation struct {
 // enough. If the broker or dlo is restarted in between, it can take minutes.
 const AnnotationWindow = 15 * time.Minute
 
-// Limits on an annotation, in bytes.
+// These are the limits on an annotation, in bytes.
 const (
-	MaxAnnotation  = 64 << 10 // whole annotation; larger ones are rejected
+	MaxAnnotation  = 64 << 10 // size of the whole annotation; larger ones are rejected
 	maxErrorType   = 500
 	maxMessage     = 4 << 10
 	maxStack       = 16 << 10
@@ -140,7 +140,7 @@ func (a *Annotation) Failure() Failure {
 // identifies a message but names no queue. Any other annotation applies to one death only.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
-// Fits reports whether the annotation describes the death with keys k and origin o. The caller
+// Fits returns true if the annotation describes the death with keys k and origin o. The caller
 // compares broker and vhost. A message that dlo sends has its queue's name as routing key, or
 // passes an exchange of dlo, so these values match, too.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
@@ -182,5 +182,5 @@ func (l *Letter) DeathKeys() DeathKeys {
 type Annotated struct {
 	New    int
 	Again  int // repeated within the window
-	Joined int // letters that were stored before
+	Joined int // letters that were already stored and were joined to the annotations
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// APIToken is a token of the API, without its secret.
+// APIToken is an API token, without its secret.
 type APIToken struct {
 	ID        int64
 	Name      string // unique; the audit shows it as token:NAME
@@ -17,16 +17,16 @@ type APIToken struct {
 	CreatedAt time.Time
 	CreatedBy string
 	ExpiresAt time.Time // zero = never
-	UsedAt    time.Time // zero = never; it lags by up to a minute
+	UsedAt    time.Time // time of the last use, up to a minute late; zero = never used
 }
 
-// TokenPrefix begins every token of the API, so that scanners of source code find it.
+// TokenPrefix is the beginning of every API token. Scanners of source code recognise tokens by it.
 const TokenPrefix = "dlo_"
 
-// TokenName begins the names of principals that are tokens.
+// TokenName is the beginning of the name of a principal that is a token.
 const TokenName = "token:"
 
-// NewSecret returns a new token of the API: the prefix and 256 random bits in base64url.
+// NewSecret returns the secret of a new API token: the prefix and 256 random bits in base64url.
 func NewSecret() string {
 	var bits [32]byte
 	_, _ = rand.Read(bits[:]) // never fails (crypto/rand)
@@ -42,8 +42,8 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a grant. The token expires at expires, and zero means never. The
-// error wraps ErrInvalid.
+// NewAPIToken returns a token with a grant. The parameter expires is the time at which the token
+// expires; zero = never. The error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {
@@ -64,7 +64,7 @@ func validTokenName(name string) bool {
 	})
 }
 
-// Words describes what a token may do and until when, for the audit.
+// Words returns a description of a token's rights and expiry for the audit.
 func (t APIToken) Words() string {
 	text := t.Grant.Words()
 	if !t.ExpiresAt.IsZero() {

@@ -17,8 +17,8 @@ type Attempt struct {
 	ClosedAt  time.Time // outcome known
 	Back      *Return   // if it came back: its death
 	Probe     bool      // sent by a breaker: not counted when it comes back
-	WaitsIn   string    // queue of the broker in which it waited first; "" = none
-	WaitUntil time.Time // planned end of the wait there
+	WaitsIn   string    // queue of the broker in which the letter waited first; "" = none
+	WaitUntil time.Time // planned end of the wait in that queue
 }
 
 // Return is the death by which an attempt came back.
@@ -49,9 +49,9 @@ type Publishing struct {
 	Queue      string
 	Properties Properties
 	Body       []byte
-	Alone      bool          // sent on its own channel, so that it cannot put another in doubt
+	Alone      bool          // sent on its own channel, so that it cannot put another message in doubt
 	Wait       *Wait         // where it waits first; nil = sent to its queue immediately
-	WaitFor    time.Duration // how long it waits there
+	WaitFor    time.Duration // duration of that wait
 }
 
 // Outcome is the result of a Publishing.
@@ -68,7 +68,7 @@ type Mark struct {
 	Token   Token
 	Outcome OutcomeKind
 	Detail  string
-	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: time of the next try; zero for a held doubt
+	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: time of the next try; held in doubt: zero
 	Depth   *int      // ready messages in the queue when it was sent; nil = unknown
 	Resend  bool      // in doubt: stays publishing, to be resent with the same token
 	WaitsIn string    // confirmed by a broker waiter: stays scheduled in this queue until DueAt

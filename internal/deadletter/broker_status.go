@@ -5,14 +5,14 @@ import "time"
 // BrokerStatus is the state of dlo's connection to one broker and vhost, as far as dlo knows it.
 type BrokerStatus struct {
 	Name, VHost string
-	Label       string // what people call it, for example production; "" = nothing
+	Label       string // people's name for the broker, for example production; "" = none
 	Colour      Colour // the label's colour
 	Setting     string // setting with the connection details, such as DLO_AMQP_URL
 	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
 	Reached     bool   // its inboxes have existed since the store was created: dead messages wait
-	Version     string // of RabbitMQ, "" until the first connection since dlo started
+	Version     string // version of RabbitMQ; "" until the first connection since dlo started
 	Connected   bool   // the publishing connection is open
-	Blocked     string // why the broker takes no messages now; "" when it does
+	Blocked     string // reason why the broker accepts no messages now; "" = it accepts them
 	Reason      string // why it is not connected, in words
 	Since       time.Time
 	NextTry     time.Time
@@ -21,7 +21,7 @@ type BrokerStatus struct {
 	Managed     bool      // the configuration names its management API
 	User        string    // of AMQP
 	Rights      []Right   // rights that dlo needs
-	Grant       string    // the command that grants them all
+	Grant       string    // command that grants all these rights
 	Queues      []Problem // risks of loss in dlo's own queues
 }
 
@@ -54,16 +54,16 @@ type InboxStatus struct {
 	Reason   string // if not drained: why, and the remedy; if drained: what may go wrong
 }
 
-// QueueFacts is what the broker reports about a queue. Without the management API, or when the
-// API's data lags, some fields are unknown. Unknown is never 0.
+// QueueFacts contains the facts that the broker reports about a queue. Without the management API,
+// or when the API's data lags, some fields are unknown. An unknown number is never 0.
 type QueueFacts struct {
 	Known        bool // at least one fact could be requested
-	Silent       bool // unknown: the management API was asked but did not report it this time
+	Silent       bool // not Known: the management API was asked but did not report the queue this time
 	Exists       bool
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown
 	Unacked      int           // delivered and not acknowledged; -1 = unknown
-	Stream       bool          // reading removes nothing; false also if unknown
+	Stream       bool          // the queue is a stream, so reading removes nothing; false also if unknown
 	TTL          time.Duration // message TTL from arguments and policies, at least 1 ms; 0 = none, -1 = unknown
 	SingleActive bool          // single active consumer; false also if unknown
 	MaxLength    int           // maximum messages, from arguments and policies; 0 = no limit, -1 = unknown
@@ -82,7 +82,7 @@ var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, Unacked: -1, TTL: -1, Ma
 // Unseen is the reason why dlo can no longer observe the fate of letters sent to a queue.
 type Unseen struct {
 	Why     string
-	Since   time.Time // applies to letters that were in the queue by then
+	Since   time.Time // the reason applies to letters that were in the queue at this time
 	Settles bool      // letters count as settled, unverified; otherwise they are held
 	// Letters that people redirected to this queue count as settled, unverified.
 	SettlesRedirected bool

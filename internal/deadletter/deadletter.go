@@ -16,8 +16,8 @@ var (
 	ErrConflict    = errors.New("conflict")      // the current state does not allow it
 	ErrInvalid     = errors.New("invalid")       // the request itself is wrong
 	ErrForbidden   = errors.New("forbidden")     // the principal lacks permission
-	ErrSignIn      = errors.New("not signed in") // nobody knows who makes the request
-	ErrChanged     = errors.New("changed")       // the thing is not as the request says it is
+	ErrSignIn      = errors.New("not signed in") // the sender of the request is unknown
+	ErrChanged     = errors.New("changed")       // the thing is not in the state that the request names
 	ErrTooMany     = errors.New("too many requests")
 	ErrUnavailable = errors.New("unavailable") // try again later: shutting down, or the store has no room
 )

@@ -74,16 +74,16 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated reports whether the death in queue that DiedIn returns repeats an earlier death. In that
-// case, its time is the time of the earlier death.
+// Repeated looks at the death that DiedIn returns for a queue, and reports whether it repeats an
+// earlier death. If it does, the recorded time is that of the earlier death.
 func Repeated(deaths []Death, queue string) bool {
 	d, _ := DiedIn(deaths, queue)
 	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time of the death in queue that DiedIn returns. Without such
-// a death, it takes the reason from the header beside x-death, or returns "" if that is missing
-// too.
+// LastDeath returns the reason and the time of the death that DiedIn returns for a queue. Without
+// such a death, it takes the reason from the header beside x-death, or returns "" if that header is
+// also missing.
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

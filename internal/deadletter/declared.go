@@ -12,8 +12,8 @@ type Declared struct {
 	VHost  string
 	Kind   DeclaredKind
 	Name   string
-	Detail json.RawMessage // of a policy, so that it can be compared with the broker's
-	Sure   bool            // it exists; false while it is being set, and after a crash during that
+	Detail json.RawMessage // definition of a policy, to compare with the policy on the broker
+	Sure   bool            // the thing is known to exist; false while it is being set, and after a crash at that time
 	At     time.Time
 	By     string
 }
@@ -21,8 +21,8 @@ type Declared struct {
 // DeclaredKind is the kind of thing that dlo declared.
 type DeclaredKind string
 
-// Kinds of declared things. A binding is named by its exchange and its queue: "dlo.dlx to
-// dlo.letters".
+// These are the kinds of declared things. A binding is named by its exchange and its queue:
+// "dlo.dlx to dlo.letters".
 const (
 	DeclaredQueue    DeclaredKind = "queue"
 	DeclaredExchange DeclaredKind = "exchange"

@@ -8,6 +8,6 @@ type Deploy struct {
 	At      time.Time // zero = now
 	Service string
 	Version string
-	Link    string // to what went live; "" = none
+	Link    string // link to the deployed version; "" = none
 	By      string // who reported it
 }

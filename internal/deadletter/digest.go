@@ -7,7 +7,7 @@ import (
 
 // Digest is the morning summary: the groups in which letters died in a window of time.
 type Digest struct {
-	From, To  time.Time    // of the window, in the zone of the digest
+	From, To  time.Time    // bounds of the window, in the time zone of the digest
 	Groups    int          // groups with letters that died in the window and need people
 	Letters   int          // of these
 	New       int          // groups first seen in the window
@@ -44,5 +44,5 @@ type DigestCounts struct{ Groups, Letters, Recovered int }
 type DigestLine struct {
 	Group      GroupRow
 	Letters    int    // letters that died in the window
-	Suggestion string // what was done about it before, with the evidence; "" = nothing
+	Suggestion string // earlier action on letters of the group, with the evidence; "" = none
 }

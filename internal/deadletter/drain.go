@@ -7,11 +7,11 @@ const VerbDrain Verb = "drain"
 
 // DrainRequest is a request to drain a queue once.
 type DrainRequest struct {
-	Broker string // name; may be "" where there is one only
+	Broker string // name; may be "" if there is only one broker
 	VHost  string // "" = the vhost of the broker
 	Queue  string
 	Origin string // origin of letters whose headers name none; "" = they are held
-	Count  int    // letters; 0 = until the queue is empty
+	Count  int    // maximum number of letters; 0 = until the queue is empty
 }
 
 // Drain is one drain of a queue, running or finished.
@@ -19,10 +19,10 @@ type Drain struct {
 	ID                   string // such as D-1mfc2x8k4; never reused, even after a restart of dlo
 	Broker, VHost, Queue string
 	Origin               string
-	Asked                int // letters; 0 = until the queue is empty
+	Asked                int // requested number of letters; 0 = until the queue is empty
 	Taken                int // letters stored; never more than Asked
 	State                DrainState
-	Why                  string // running: what it waits for, "" = nothing; ended: why, in words
+	Why                  string // while running: cause of a wait, "" = none; after the end: reason for the end, in words
 	By                   string
 	StartedAt            time.Time
 	EndedAt              time.Time // zero while running

@@ -12,7 +12,7 @@ import (
 type PropertyEdit struct {
 	Properties map[string]string // by the names of the API, for example "content_type"; "" removes a property
 	Headers    map[string]any    // by name; RemoveHeader removes a header
-	Revised    bool              // it edits a revision; an expiration there was chosen by a person and is kept
+	Revised    bool              // the edit applies to a revision, whose expiration was chosen by a person and is kept
 }
 
 // RemoveHeader, set as the value of a header, removes the header.
@@ -23,7 +23,7 @@ type removed struct{}
 // FieldError is a rejected field of an edit.
 type FieldError struct{ Field, Why string }
 
-// FieldErrors are all rejected fields of an edit, sorted by name. It is an ErrInvalid.
+// FieldErrors lists all rejected fields of an edit, sorted by name. It is an ErrInvalid.
 type FieldErrors []FieldError
 
 func (e FieldErrors) Error() string {
@@ -142,8 +142,8 @@ func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent is Sanitise for the properties of a revision. It keeps an expiration, because a person
-// chose it.
+// Resent is like Sanitise, but for the properties of a revision. It keeps an expiration, because a
+// person chose it.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
 	q.Expiration = p.Expiration

@@ -55,8 +55,8 @@ func isIndex(name string) bool {
 }
 
 // Covers reports whether a query's path leads to the field that p names, or to something inside
-// that field. If fixed, p must match from the beginning of the path. Otherwise p may begin at any
-// name.
+// that field. If fixed is set, p must match from the beginning of the path. Otherwise p may begin
+// at any name.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {

@@ -17,7 +17,7 @@ const (
 // GroupStatuses lists all statuses.
 var GroupStatuses = []GroupStatus{GroupNew, GroupOpen, GroupEscalating, GroupRegressed, GroupSnoozed, GroupResolved}
 
-// GroupRow is a failure group as lists show it.
+// GroupRow is a failure group in the form that lists show.
 type GroupRow struct {
 	ID                   GroupID
 	Title                string
@@ -28,7 +28,7 @@ type GroupRow struct {
 	Chosen               bool     // a person chose the severity
 	Owner                string   // "" = nobody
 	Ticket               string   // a link or a number; "" = none
-	Note                 string   // the newest, "" = none
+	Note                 string   // newest note; "" = none
 	ChangedAt            time.Time
 	Snooze               Snooze // if snoozed
 	Resolved             Resolution
@@ -83,10 +83,11 @@ type Group struct {
 	Paused     bool          // its retries are paused
 	History    []Event       // newest first, at most 100
 	Operations []Operation   // operations that included its letters, newest first, at most 10
-	Deploys    []Deploy      // since one day before it was first seen, newest first
+	Deploys    []Deploy      // deploys since one day before the group was first seen, newest first
 	Suspect    *Deploy       // last deploy in the ten minutes before it was first seen or came back; nil = none
 	Fix        *Deploy       // if quiet: first deploy after its last death; nil = none
 }
 
-// SuspectWithin is the longest time between a deploy and a failure that it is suspected of causing.
+// SuspectWithin is a time limit. A deploy is suspected of causing a failure that follows the deploy
+// within this time.
 const SuspectWithin = 10 * time.Minute

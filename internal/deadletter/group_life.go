@@ -13,14 +13,14 @@ import (
 type GroupLife struct {
 	ID       GroupID
 	Status   GroupStatus
-	Chosen   Severity // by a person; "" = as its letters say
-	Severity Severity // as chosen, or of the loudest letter since it began to need people
+	Chosen   Severity // severity chosen by a person; "" = severity of its letters
+	Severity Severity // chosen severity, or that of the loudest letter since the group began to need people
 	Deaths   int      // letters that came to need people, in total
 	Snooze   Snooze
-	Snoozed  int // Deaths when the snooze began
+	Snoozed  int // value of Deaths when the snooze began
 	Resolved Resolution
 	Episode  int    // number of times people were newly told of the group, from 1
-	Told     int    // Deaths when people were last told of the group; 0 = they currently are not told
+	Told     int    // value of Deaths when people were last told of the group; 0 = people are currently not told
 	Key      string // of the notice
 	ToldAt   time.Time
 	ToldAs   Severity
@@ -33,7 +33,7 @@ type GroupLife struct {
 // GroupDeath is a letter of a group that came to need people.
 type GroupDeath struct {
 	At       time.Time // time of death, whole seconds, broker clock; if the headers lack it, when dlo saw it
-	Version  string    // of the consumer that gave it up; "" = not said
+	Version  string    // version of the consumer that gave the letter up; "" = not reported
 	Severity Severity
 	Channels []string
 }
@@ -42,10 +42,10 @@ type GroupDeath struct {
 // grows fast.
 const updateEvery = 15 * time.Minute
 
-// Died records letters of one transaction that came to need people. It returns the notice to send,
-// or nil if there is none. The severity is that of the loudest of these letters. If other letters
-// of the group already need people (needy), the severity of those letters counts, too. Otherwise a
-// group would fall silent when a letter dies under a quieter rule.
+// Died records the letters that came to need people in one transaction. It returns the notice to
+// send, or nil if there is none. The notice has the severity of the loudest of these letters. If
+// other letters of the group already need people (needy), the severity of those letters counts,
+// too. Otherwise a group would fall silent when a letter dies under a quieter rule.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (g *GroupLife) Chose(s Severity, now time.Time) *Notice {
 	return g.tell(NoticeUpdated, now)
 }
 
-// union returns list followed by the elements of more that list lacks.
+// union returns the elements of list, followed by the elements of more that are not in list.
 func union(list, more []string) []string {
 	out := slices.Clone(list)
 	for _, m := range more {
@@ -138,7 +138,7 @@ func (g *GroupLife) Alone(now time.Time) {
 	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
 }
 
-// Leave is Alone for a group that shares an incident with other groups.
+// Leave is like Alone, but for a group that shares an incident with other groups.
 func (g *GroupLife) Leave(now time.Time) {
 	g.Episode++
 	g.Alone(now)
@@ -164,7 +164,7 @@ func (g *GroupLife) Escalate(now time.Time) *Notice {
 	return g.tell(NoticeEscalated, now)
 }
 
-// Wake ends a snooze: further deaths are notified again.
+// Wake ends a snooze, so that people are notified of further deaths again.
 func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }
@@ -180,8 +180,8 @@ func (g *GroupLife) Close() *Notice {
 	return n
 }
 
-// Quiet is Close for a group in which no letter has died for a while. Some of its letters may still
-// wait for people.
+// Quiet is like Close, but for a group in which no letter has died for a while. Some of its letters
+// may still wait for people.
 func (g *GroupLife) Quiet() []*Notice {
 	n := g.Close()
 	if n == nil {
@@ -191,7 +191,8 @@ func (g *GroupLife) Quiet() []*Notice {
 	return []*Notice{n, g.event(EventGroupQuiet, n.Severity)}
 }
 
-// CloseSettled is Close for a group that needs nobody any more. Machines are notified too.
+// CloseSettled is like Close, but for a group that needs nobody any more. Machines are notified
+// too.
 func (g *GroupLife) CloseSettled() []*Notice {
 	severity, n := g.ToldAs, g.Close()
 	if !g.Heard {
@@ -228,8 +229,8 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group continue another group, whose letters it gets. It takes over people's
-// choices and the notices sent, under the key that people know.
+// TakeOver makes a group the continuation of another group, whose letters it gets. It takes over
+// people's choices, the notices already sent, and the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
 	*g = *from
@@ -266,7 +267,7 @@ func CompareVersions(a, b string) int {
 			return c
 		}
 	}
-	return strings.Compare(a, b) // at most one still has a rest
+	return strings.Compare(a, b) // at most one of the versions has parts left
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }

@@ -16,7 +16,7 @@ const (
 type GroupOrder string
 
 const (
-	ByUrgency GroupOrder = "urgency" // by severity, then new, regressed or growing, then most letters
+	ByUrgency GroupOrder = "urgency" // by severity, then new, regressed or growing groups first, then by number of letters
 	ByLetters GroupOrder = "letters" // most dead or held letters first
 	ByLast    GroupOrder = "last"    // last seen first
 	ByFirst   GroupOrder = "first"   // newest group first
@@ -33,7 +33,8 @@ type GroupPage struct {
 	Limit int
 }
 
-// GroupCounts is the number of groups to work on, and of their letters that need people.
+// GroupCounts contains the number of groups to work on, and the number of their letters that need
+// people.
 type GroupCounts struct {
 	Inbox, Snoozed, Resolved int
 	Mine                     int // groups of the inbox with a given owner

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// HeaderKind returns the AMQP type of a header value, as Typed writes it: "longstr", "int32".
+// HeaderKind returns the AMQP type of a header value, such as "longstr" or "int32". These are the
+// names that Typed writes.
 func HeaderKind(v any) string {
 	var t typedJSON
 	b, err := json.Marshal(Typed{v})

@@ -15,18 +15,19 @@ import (
 // header dlo-id.
 type ID string
 
-// GroupID identifies a group; pages and the API write it as G-418. Zero: not grouped yet.
+// GroupID identifies a group; pages and the API write it as G-418. Zero means that a letter is not
+// in a group yet.
 type GroupID int64
 
-// OperationID identifies an operation; pages and the API write it as O-77. Zero: none.
+// OperationID identifies an operation; pages and the API write it as O-77. Zero means no operation.
 type OperationID int64
 
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
 // An ID consists of a serial (48 bits of Unix milliseconds and a 12-bit counter within the
-// millisecond) and 62 random bits. The store orders and looks up by the serial. The random bits
-// make ids hard to guess.
+// millisecond) and 62 random bits. The store sorts and finds letters by their serials. The random
+// bits make ids hard to guess.
 
 // NewID returns the id for a serial below 1<<60.
 func NewID(serial int64, random uint64) ID {

@@ -4,8 +4,8 @@ import "time"
 
 // Imported is a letter that another dlo exported.
 type Imported struct {
-	ID         ID    // kept: a letter is never imported twice
-	State      State // its state in the other dlo; never scheduled here: that dlo may still hold it
+	ID         ID    // kept, so that a letter is never imported twice
+	State      State // state in the other dlo; the letter is never scheduled here, because the other dlo may still hold it
 	Origin     Origin
 	Inbox      string
 	ArrivedBy  Route
@@ -15,7 +15,7 @@ type Imported struct {
 	DiedAt     time.Time
 	Reason     string
 	Error      string // masked there
-	Attempts   int    // used there; here the count starts again
+	Attempts   int    // attempts used in the other dlo; here the count starts again
 }
 
 // Arrives returns the state that classify gives the letter.
@@ -32,6 +32,6 @@ type ImportResult string
 const (
 	ImportNew   ImportResult = "imported"
 	ImportKnown ImportResult = "already there"
-	ImportTaken ImportResult = "another letter has its place" // its serial is taken: same millisecond and counter elsewhere
+	ImportTaken ImportResult = "another letter has its place" // its serial is taken by a letter with the same millisecond and counter
 	ImportAhead ImportResult = "its id is of a time that is yet to come"
 )

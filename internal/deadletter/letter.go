@@ -2,8 +2,8 @@ package deadletter
 
 import "time"
 
-// Origin is where a letter last died: broker, vhost and queue, with the exchange and routing key of
-// its last publish. A requeue goes to Queue.
+// Origin is the place where a letter last died: broker, vhost and queue, with the exchange and
+// routing key of its last publish. A requeue goes to Queue.
 type Origin struct{ Broker, VHost, Queue, Exchange, RoutingKey string }
 
 // Severity is the urgency of a dead letter: page, notify or digest.
@@ -51,7 +51,7 @@ type Window struct {
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may be lost
 	RedeliveredLeaks   bool // this inbox may set redelivered on first deliveries too (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
-	FirstReturnCounted bool // it counts the first return of a letter without x-delivery-count (quorum)
+	FirstReturnCounted bool // this inbox counts the first return of a letter without x-delivery-count (quorum)
 	Uncertain          Uncertain
 	Horizon            time.Duration
 	HorizonRows        int
@@ -63,7 +63,7 @@ func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(q
 
 // Receipt is the result of a committed window.
 type Receipt struct {
-	Window   int64 // to be settled after the broker has processed the ack
+	Window   int64 // window to settle after the broker has processed the ack
 	New      []ID  // new rows, including suspects
 	CameBack int   // letters that joined their existing row
 	Returned []ID  // these letters
@@ -84,7 +84,7 @@ type InboxSession struct {
 // SessionFacts contains the facts that a new inbox session has learned about its broker.
 type SessionFacts struct {
 	Marker             MarkerState
-	Late               string // why acknowledged letters may come back although the marker is there; "" = nothing says that they may
+	Late               string // why acknowledged letters may come back although the marker is present; "" = no sign that they may
 	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
 	EveryReturnCounted bool   // Window.EveryReturnCounted
 	FirstReturnCounted bool   // Window.FirstReturnCounted
@@ -102,10 +102,10 @@ func (f *SessionFacts) LastTime(a *Arrival) bool {
 type MarkerState int
 
 const (
-	MarkerThere   MarkerState = iota // also if no marker was looked for
+	MarkerThere   MarkerState = iota // the marker is present, or no marker was looked for
 	MarkerEmptied                    // the message is gone, as after a broker restart
 	MarkerDeleted                    // the queue is gone, which no restart causes
-	MarkerUnknown                    // it could not be requested
+	MarkerUnknown                    // the marker could not be requested
 )
 
 // String describes the state in words that can begin a sentence.
@@ -143,11 +143,11 @@ type Letter struct {
 	State        State
 	Origin       Origin
 	Inbox        string // the dead-letter queue it was drained from
-	Reason       string // of the latest death; not a fixed set
+	Reason       string // reason of the latest death; not limited to a fixed set
 	Properties   Properties
 	Body         []byte     // as received; immutable
-	Arrived      Properties // of the newest arrival: differs from Properties after it came back
-	ArrivedBody  []byte     // body of the newest arrival, if an EasyNetQ error wrapped the sent one; nil = as sent
+	Arrived      Properties // properties of the newest arrival; after the letter came back, they differ from Properties
+	ArrivedBody  []byte     // body of the newest arrival, if it is an EasyNetQ error around the sent body; nil = as sent
 	ArrivedBy    Route      // exchange and routing key of the first arrival
 	Type         string
 	Reading      Reading   // how its body was read
@@ -163,7 +163,7 @@ type Letter struct {
 	Error        string   // masked
 	Annotation   *Failure // the consumer's report on its latest death; nil = none
 	Why          string   // why it is held or dead
-	Attempts     int      // attempts used; not counting those given back by a nack or a return
+	Attempts     int      // attempts used, without the attempts given back by a nack or a return
 	Reset        int      // attempts used before a person restarted its retries
 	Nacks        int      // consecutive rejections by its queue
 	Operation    OperationID
@@ -173,16 +173,16 @@ type Letter struct {
 	Withheld     bool  // its body, headers and properties are left out: the request may not read them
 	Unverified   bool  // settled without knowing whether its queue is consumed
 	Unguarded    bool  // a person released it: classify never holds it again
-	Imported     State // classify gives it this state: it was decided where it comes from. "" = it was not imported
+	Imported     State // state that classify gives an imported letter, because another dlo decided on it; "" = not imported
 	Crashes      int   // process crashes while this letter was being classified
 	Size         int   // bytes of the body
 	ReceivedAt   time.Time
 	DiedAt       time.Time // whole seconds; zero if the headers do not give it
-	DueAt        time.Time // scheduled: when; requeued: end of the watch
+	DueAt        time.Time // scheduled: time of the retry; requeued: end of the watch
 	ChangedAt    time.Time
 }
 
-// Withhold removes the parts of a letter that a request may not read.
+// Withhold removes the parts of a letter that a request is not allowed to read.
 func (l *Letter) Withhold() {
 	l.Properties, l.Body, l.Arrived, l.ArrivedBody, l.Revised, l.Summary = Properties{}, nil, Properties{}, nil, nil, ""
 	l.Withheld = true
@@ -199,9 +199,9 @@ func belongs(o Origin, inbox string) Origin {
 	return o
 }
 
-// MaxCrashes limits the process crashes while a letter is read. At this number, dlo no longer reads
-// the letter. With a limit of 2, kills from outside reached the limit for a letter in one of 60
-// kill loops.
+// MaxCrashes is the number of process crashes during the reading of a letter after which dlo no
+// longer reads the letter. With a limit of 2, kills from outside made a letter reach the limit in
+// one of 60 kill loops.
 const MaxCrashes = 3
 
 // InBroker reports whether a letter waits in the broker, where nobody can act on it. Once Overdue
@@ -226,7 +226,7 @@ func (l *Letter) Current() (Properties, []byte) {
 // Route is the exchange and routing key of a delivery.
 type Route struct{ Exchange, RoutingKey string }
 
-// Row is a letter as lists show it: no body, no headers.
+// Row is a letter in the form that lists show, without its body and headers.
 type Row struct {
 	ID                   ID
 	State                State
@@ -247,7 +247,7 @@ type Row struct {
 	Unverified           bool
 }
 
-// Row returns the letter as lists show it.
+// Row returns the letter in the form that lists show.
 func (l *Letter) Row() Row {
 	return Row{
 		ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue,
@@ -264,23 +264,23 @@ type Classified struct {
 	Origin        Origin
 	Reason        string
 	DiedAt        time.Time
-	Repeated      bool // DiedAt is the first of several deaths: the broker does not give the last
+	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the last
 	Type          string
 	Reading       Reading
-	Added         []AddedField // fields that its type lacks, by number, at most MaxAdded
+	Added         []AddedField // fields that its type does not declare, by number, at most MaxAdded
 	Rule          string
 	Summary       string // masked, at most 200 bytes
 	Error         string // masked
 	Why           string
 	Unwrapped     *Revision // sent instead of the received message, which is only an envelope; nil = none
-	Unpublishable string    // why RabbitMQ would refuse it as it is; "" = it would not
+	Unpublishable string    // reason why RabbitMQ would refuse the letter in its present form; "" = it would not
 	GroupKey      [32]byte  // the store finds or creates the group with this key
 	GroupTitle    string
 	GroupVersion  int
 	GroupCause    []byte   // cause of the failure, equal in every queue; nil = error unknown
-	Version       string   // of the consumer that gave it up; "" = not said
+	Version       string   // version of the consumer that gave the letter up; "" = not reported
 	Channels      []string // channels that are notified
-	Imported      bool     // it died elsewhere: no notices
+	Imported      bool     // the letter died elsewhere, so there are no notices
 	Tried         bool     // dlo made it for a trial: it has no group
 	Severity      Severity
 	DueAt         time.Time
@@ -294,7 +294,7 @@ type Classified struct {
 // Page selects a page of a list.
 type Page struct {
 	After  string // cursor of the last row of the previous page; "" = first
-	Before string // cursor: first row of the next page; lists the rows just before it
+	Before string // cursor of the first row of the next page; selects the rows just before that row
 	Limit  int
 	Order  Order
 }
@@ -348,6 +348,6 @@ type Indexed struct {
 	Fields []IndexedField
 }
 
-// IndexedField is a field and its value. Its name is that of the query language, such as
+// IndexedField is a field and its value. The name is the one used in the query language, such as
 // "header.x-tenant" or "app".
 type IndexedField struct{ Name, Value string }

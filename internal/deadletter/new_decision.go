@@ -13,7 +13,7 @@ type Waiting struct {
 type NewDecision struct {
 	Letter   ID
 	Origin   Origin
-	Left     string      // why it is left alone; "" = it is not
+	Left     string      // reason why the letter is left alone; "" = it is not left alone
 	Outcome  RuleOutcome // "" = nothing changes
 	Rule     string
 	Severity Severity

@@ -14,7 +14,7 @@ type Notice struct {
 	Group    GroupID
 	Op       OperationID // 0 = none
 	At       time.Time
-	Channels []string // names in the configuration; none = kept but not sent; machine events have their own
+	Channels []string // names in the configuration; none = the notice is kept but not sent; machine events have their own channels
 }
 
 // NoticeKind is the kind of event that a notice reports.
@@ -40,7 +40,7 @@ const (
 	EventOperationFinished NoticeKind = "operation.finished" // done or cancelled
 )
 
-// Closes reports whether the notice ends the incident that earlier notices with its key began.
+// Closes returns true if the notice ends the incident that earlier notices with its key began.
 func (k NoticeKind) Closes() bool {
 	return k == NoticeResolved || k == NoticeQuiet || k == NoticeOver
 }
@@ -58,13 +58,13 @@ type Delivery struct {
 	Tries   int       // that failed
 	DueAt   time.Time // not before
 	Notice  Notice
-	Group   *GroupRow // of the notice, or first of its incident; nil = not about a group
+	Group   *GroupRow // group of the notice, or first group of its incident; nil = not about a group
 
-	// The groups of an incident with several groups.
-	Incident []GroupRow // groups that the channel is told of, as they joined; for a closing notice, all it was told of
+	// These are the groups of an incident with several groups.
+	Incident []GroupRow // groups that the channel is told of, in order of joining; for a closing notice, all that it was told of
 	Left     []GroupRow // former groups of the incident that nobody is told of any more
 	With     []int64    // further deliveries that this one includes
-	After    *Deploy    // deploy that all of them began after; nil = none, or it is over
+	After    *Deploy    // deploy after which all these groups began; nil = no such deploy, or the incident is over
 
 	Operation *Operation // nil = not about an operation
 	Digest    *Digest    // nil = no digest

@@ -44,7 +44,7 @@ type Pace struct {
 	Rate       float64       // letters per second, more than 0
 	Canary     int           // letters sent first; 0 = none
 	CanaryWait time.Duration // how long the canary is watched before the rest is sent
-	StopAt     float64       // percentage of sent letters that came back at which it stops; 0 = off
+	StopAt     float64       // the operation stops when this percentage of sent letters came back; 0 = off
 	MaxDepth   int           // depth of a target queue at which it waits; 0 = no limit
 	Newest     bool          // newest received first; otherwise oldest
 	Hold       time.Duration // delay before the first letter, so that the operation can be undone
@@ -137,9 +137,9 @@ type OperationLetter struct {
 	Twice  bool      // it may have been sent twice
 	State  State     // now
 	DueAt  time.Time // current: when a scheduled letter leaves
-	Error  string    // of its latest death, masked; its group's title if none was reported
+	Error  string    // error of the latest death, masked; the title of the letter's group if no error was reported
 	Group  GroupID   // current group, or the group that it is merged into; 0 = none
-	Was    GroupID   // as Group, when the operation took the letter; 0 = none, or not recorded
+	Was    GroupID   // group, like Group, at the time when the operation took the letter; 0 = none, or not recorded
 }
 
 // SameError reports whether a letter that came back died of its earlier error again. known is false
@@ -153,7 +153,7 @@ type BackGroup struct {
 	Group   GroupID
 	Title   string
 	Letters int
-	Same    bool // their group before the operation
+	Same    bool // the letters were already in this group before the operation
 }
 
 // Total returns the number of the queue's letters in the operation.
@@ -171,16 +171,16 @@ func (o *Operation) Sent() int {
 
 // Share is a part of a selection. All its letters are equal for a plan.
 type Share struct {
-	Origin        Origin // without a queue: unknown where they died
-	Inbox         string // from which they were drained, if it is unknown where they died
+	Origin        Origin // where they died; without a queue = unknown
+	Inbox         string // inbox from which they were drained, if it is unknown where they died
 	State         State
 	Owner         OperationID // operation that has them; 0 = none
-	Unpublishable string      // why RabbitMQ would refuse them as they are; "" = it would not
+	Unpublishable string      // reason why RabbitMQ would refuse them in their present form; "" = it would not
 	Oversize      bool        // their bodies are too large to publish
 	CameBack      OperationID // last operation that sent them before they came back; 0 = none
 	InDoubt       bool        // the last attempt's confirm was lost: they may be in a queue already
 	InBroker      bool        // they wait in the broker for their retry
-	HeldFrom      State       // what they were before they were held; "" where they are not held
+	HeldFrom      State       // state before they were held; "" = they are not held
 	Restored      bool        // they may have been sent since the backup the store was restored from
 	Letters       int
 	Examples      []ID // up to 5

@@ -5,7 +5,7 @@ import "time"
 // View is a saved query.
 type View struct {
 	ID    int64
-	Owner string // whose it is; "" = everybody's
+	Owner string // person to whom it belongs; "" = everybody
 	Name  string
 	Query string // as written: relative times are kept
 	By    string
@@ -36,7 +36,8 @@ type Facets struct {
 	Sampled int
 }
 
-// Histogram is the number of letters received over time, by outcome. Sampled is as in Facets.
+// Histogram is the number of letters received over time, by outcome. Sampled has the same meaning
+// as in Facets.
 type Histogram struct {
 	From, To time.Time     // start of the first bar, end of the last
 	Step     time.Duration // width of one bar

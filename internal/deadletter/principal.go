@@ -8,10 +8,10 @@ import (
 
 // Principal is the person, token or service that acts.
 type Principal struct {
-	Name   string   // as the audit shows it: ana@example.com, token:ci, local
+	Name   string   // name as the audit shows it: ana@example.com, token:ci, local
 	Grants []Grant  // what it may do; none = nothing
 	Frozen []string // brokers that the configuration makes read-only, whoever asks
-	As     string   // the words of the grant under which an admin views the pages; "" = their own
+	As     string   // description of the grant under which an admin views the pages; "" = their own grant
 }
 
 // Grant gives a principal the permissions of a role.
@@ -63,7 +63,7 @@ func (p Places) words() string {
 	return strings.Join(parts, ", ")
 }
 
-// Limits of the globs of a grant.
+// These are the limits on the globs of a grant.
 const (
 	maxGlobs = 200
 	maxGlob  = MaxQueueName // bytes
@@ -111,8 +111,8 @@ var everything = Grant{Role: RoleAdmin, Reveal: true, Purge: true}
 // Local is the principal on a loopback address without sign-in: anyone with a shell on the machine.
 var Local = Principal{Name: "local", Grants: []Grant{everything}}
 
-// Service is dlo itself: the scheduler, the classifier, the watch. It passes no gate, because
-// nobody requested its actions.
+// Service is dlo itself: the scheduler, the classifier, the watch. No gate checks its actions,
+// because nobody requested them.
 var Service = Principal{Name: "dlo"}
 
 // ReadOnly returns p with grants that only permit reading.
@@ -136,7 +136,7 @@ func (p Principal) MayEverywhere(v Verb) bool {
 }
 
 // MayToAll reports whether p may do v to everything at every broker, so that no single thing has to
-// be checked. A person who has to confirm their password first may not.
+// be checked. It returns false for a person who has to confirm their password first.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
 // holds reports whether the grant holds at an origin. A thing that belongs to no queue needs a
@@ -165,7 +165,7 @@ func (g Grant) includes(v Verb) bool {
 
 // Allow is the only gate before every action. It checks whether p may do v to letters with origin
 // o. If o is empty, it checks whether p may do v to something that belongs to no queue. The error
-// either wraps ErrDenied and says who may not do what, or wraps ErrAgain.
+// wraps ErrDenied and names the principal and the forbidden action, or it wraps ErrAgain.
 func Allow(p Principal, v Verb, o Origin) error {
 	return p.allow(v, o, func(g Grant) bool { return g.holds(o) })
 }
@@ -202,7 +202,8 @@ var looking = []Verb{VerbView, VerbRead, VerbReveal}
 // ErrAgain is an ErrForbidden for a grant that has a reason in Again.
 var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
-// Denied returns the error for a principal that may not do v anywhere. It wraps ErrDenied.
+// Denied returns the error for a principal that is not allowed to do v anywhere. It wraps
+// ErrDenied.
 func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
 
 func denied(p Principal, v Verb, o Origin) error {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ProbePrefix begins the names of probe queues. A probe proves that a policy leads dead letters to
-// dlo: dlo declares a temporary queue that the policy applies to, and rejects one message there.
+// ProbePrefix is the beginning of the names of probe queues. A probe proves that a policy leads
+// dead letters to dlo: dlo declares a temporary queue that the policy applies to, and rejects one
+// message in it.
 const ProbePrefix = "dlo.probe."
 
 // IsProbe reports whether a queue is a probe queue.

@@ -13,16 +13,16 @@ type Problem struct {
 	Severity Severity // its urgency
 	Title    string   // a sentence
 	Text     string   // the known details
-	Cure     string   // what to do about it; "" = nothing that could be said in a line
+	Cure     string   // remedy for the problem; "" = none that fits in a line
 	Since    time.Time
-	// The subject of the problem; "" = nothing in particular.
+	// These fields name the subject of the problem; "" = nothing in particular.
 	Broker, VHost, Inbox, Queue string
 }
 
 // ProblemKind is a stable identifier of a kind of problem; docs/monitoring lists them.
 type ProblemKind string
 
-// The kinds of problems.
+// These are the kinds of problems.
 const (
 	ProblemBrokerAway     ProblemKind = "broker_away"
 	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters of a broker that is not configured: they are not sent
@@ -37,15 +37,15 @@ const (
 	ProblemManagement     ProblemKind = "management"          // the management API does not respond
 	ProblemBlocked        ProblemKind = "blocked"             // the broker accepts no messages
 	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of the broker
-	ProblemStoreRestored  ProblemKind = "store_restored"      // it is a copy: letters possibly sent since are held
-	ProblemStoreUnproved  ProblemKind = "store_unproved"      // not proved current: nothing is sent
+	ProblemStoreRestored  ProblemKind = "store_restored"      // the store is a copy: letters that may have been sent since are held
+	ProblemStoreUnproved  ProblemKind = "store_unproved"      // the store is not proved current, so nothing is sent
 	ProblemStoreDamaged   ProblemKind = "store_damaged"       // dlo no longer writes to it
 	ProblemStoreOther     ProblemKind = "store_other"         // a different store was in its place
-	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // older than the progress it confirmed
+	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // the broker is older than the progress that it confirmed
 	ProblemNoProgress     ProblemKind = "progress"            // the store's progress cannot be noted
 	ProblemDisk           ProblemKind = "disk"
 	ProblemAge            ProblemKind = "age"     // dead letters are about to age out
-	ProblemNotices        ProblemKind = "notices" // they are not delivered
+	ProblemNotices        ProblemKind = "notices" // notices are not delivered
 )
 
 // ProblemKinds lists all kinds.

@@ -43,7 +43,7 @@ func ParseProgress(text []byte) (Progress, error) {
 func (p Progress) Bytes() []byte {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // only a year beyond 9999 fails, which no clock returns
+		panic(err) // fails only for a year beyond 9999, which no clock returns
 	}
 	return text
 }
@@ -53,7 +53,7 @@ type Remembered struct {
 	Progress       // now
 	Marked   int64 // claims that the broker confirmed as noted; -1 = none yet
 	Beside   bool  // on opening, the note beside the file was as new, or people have since declared the file current
-	Unproved bool  // nothing proved the file to be no older copy, and nobody has decided since
+	Unproved bool  // nothing proved that the file is not an older copy, and nobody has decided since
 }
 
 // Noted is the progress that a broker has confirmed. A zero value means that nothing new was
@@ -63,19 +63,19 @@ type Noted struct {
 	Claims        int64
 }
 
-// Restore records how a store was found to be a copy, and what it lost.
+// Restore describes the loss of a store that was found to be a copy.
 type Restore struct {
 	At      time.Time // when it was found
 	Since   time.Time // time of the copy's last commit
 	Until   time.Time // time of the last noted commit
-	Missing int64     // letters received between the two; MissingUnknown if only people say it is a copy
+	Missing int64     // letters received between Since and Until; MissingUnknown if only people say that the store is a copy
 	Held    int       // letters held because they may have been sent since
 }
 
 // MissingUnknown marks a number of missing letters that cannot be known.
 const MissingUnknown = -1
 
-// Lost describes what a restored store lacks.
+// Lost describes the data that a restored store lacks, in words.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
 	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {

@@ -25,7 +25,7 @@ type Properties struct {
 	AppID           string
 }
 
-// The property flags of the AMQP 0-9-1 content header.
+// These are the property flags of the AMQP 0-9-1 content header.
 const (
 	hasContentType     = 1 << 15
 	hasContentEncoding = 1 << 14

@@ -16,10 +16,10 @@ type Right struct {
 	Since     time.Time // start of the state
 }
 
-// RightState says what is known about a right.
+// RightState is the state of dlo's knowledge about a right.
 type RightState string
 
-// The states of a right.
+// These are the states of a right.
 const (
 	RightAssumed RightState = "assumed" // not used yet
 	RightProved  RightState = "proved"  // the broker granted it

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Role says what a grant permits. Each role includes the roles before it.
+// Role is the set of permissions that a grant gives. Each role includes the roles before it.
 type Role int
 
-// Roles, from the least to the most. The zero value permits nothing.
+// These are the roles, from the fewest permissions to the most. The zero value permits nothing.
 const (
 	RoleViewer   Role = iota + 1 // see what failed where, when and why, without bodies and headers
 	RoleReader                   // see bodies and headers, with masked data hidden
@@ -21,7 +21,7 @@ const (
 
 var roleNames = []string{"", "viewer", "reader", "operator", "editor", "admin"}
 
-// RoleNames lists the names of all roles, from the least to the most.
+// RoleNames lists the names of all roles, from the fewest permissions to the most.
 func RoleNames() []string { return slices.Clone(roleNames[1:]) }
 
 // ParseRole reads the name of a role. The error wraps ErrInvalid.
@@ -66,7 +66,7 @@ type need struct {
 var verbs = map[Verb]need{
 	VerbView:   {RoleViewer, "see letters"},
 	VerbRead:   {RoleReader, "see bodies and headers"},
-	VerbReveal: {RoleReader, "see masked data"}, // and only with the grant's reveal
+	VerbReveal: {RoleReader, "see masked data"}, // also requires Reveal in the grant
 
 	VerbRequeue:    {RoleOperator, "requeue letters"},
 	VerbRetryNow:   {RoleOperator, "retry letters now"},
@@ -75,7 +75,7 @@ var verbs = map[Verb]need{
 	VerbRestore:    {RoleOperator, "restore letters"},
 	VerbHold:       {RoleOperator, "hold letters"},
 	VerbRelease:    {RoleOperator, "release letters"},
-	VerbPurge:      {RoleOperator, "purge letters"}, // and only with the grant's purge
+	VerbPurge:      {RoleOperator, "purge letters"}, // also requires Purge in the grant
 	VerbCancel:     {RoleOperator, "steer operations"},
 	VerbGuard:      {RoleOperator, "pause or resume retries"},
 	VerbTriage:     {RoleOperator, "decide on groups"},

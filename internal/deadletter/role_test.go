@@ -91,8 +91,8 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that a principal made read-only may change nothing, and that the grants of
-// the original principal stay the same.
+// TestReadOnly checks that a principal made read-only is not allowed to change anything, and that
+// the grants of the original principal stay the same.
 func TestReadOnly(t *testing.T) {
 	p := Local.ReadOnly()
 	for v := range verbs {

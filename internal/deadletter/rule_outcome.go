@@ -1,6 +1,6 @@
 package deadletter
 
-// RuleOutcome is what a rule does with a letter.
+// RuleOutcome is the action of a rule on a letter.
 type RuleOutcome string
 
 const (

@@ -105,10 +105,10 @@ func from(queue, exchange, key string) deadletter.Origin {
 	return deadletter.Origin{Queue: queue, Exchange: exchange, RoutingKey: key}
 }
 
-// recorded is what ReadDeaths must return for each sample, with e.cy.retry as one of our own
-// queues. It has the reason and origin of every delivery in the file, and each delivery's deaths,
-// most recent first. Counts, flags and first-death headers differ between versions, but reason and
-// origin do not.
+// recorded contains the results that ReadDeaths must return for each sample, with e.cy.retry as one
+// of our own queues. It has the reason and origin of every delivery in the file, and each
+// delivery's deaths, most recent first. Counts, flags and first-death headers differ between
+// versions, but reason and origin do not.
 var recorded = []struct {
 	sample, reason string
 	origin         deadletter.Origin

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The headers that dlo adds to every message it publishes. Their names do not begin with x-, the
-// broker's prefix, and they survive dead-lettering on every version (measured on 3.10.8, 4.0.5,
-// 4.3.6).
+// These are the headers that dlo adds to every message it publishes. Their names do not begin with
+// x-, the broker's prefix, and they survive dead-lettering on every version (measured on 3.10.8,
+// 4.0.5, 4.3.6).
 const (
 	HeaderID      = "dlo-id"      // the letter's id
 	HeaderToken   = "dlo-token"   // the attempt's token
@@ -17,16 +17,16 @@ const (
 )
 
 // MaxProperties is the maximum size in bytes of the encoded properties of a requeued message. A
-// frame has 131,072 bytes (RabbitMQ's default frame_max). A publisher that sends a larger one loses
-// its connection (501). The next death adds up to 2 KB. RabbitMQ sends the resulting frame even if
-// it is too large, but other clients refuse to read such a frame.
+// frame has 131,072 bytes (RabbitMQ's default frame_max). A publisher that sends a larger frame
+// loses its connection (501). The next death adds up to 2 KB. RabbitMQ sends the resulting frame
+// even if it is too large, but other clients refuse to read such a frame.
 const MaxProperties = 120_000
 
 // Change is something that Sanitise removed or replaced.
 type Change struct{ Field, Was, Why string }
 
-// Notable reports whether a change belongs in the letter's history. Headers that the broker or dlo
-// writes again each time do not.
+// Notable reports whether a change belongs in the letter's history. Changes to headers that the
+// broker or dlo writes again each time do not belong there.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
@@ -69,7 +69,7 @@ func Sanitise(p Properties) (Properties, []Change) {
 	return p, changes
 }
 
-// strippedHeader returns why a header is never republished, or "" if it may stay.
+// strippedHeader returns the reason why a header is never republished, or "" if it may stay.
 func strippedHeader(key string) string {
 	switch {
 	case key == "CC" || key == "BCC":
@@ -97,8 +97,8 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits returns an error if the encoded properties take more than most bytes. The error gives both
-// sizes and names the header that takes the most bytes.
+// Fits returns an error if the size of the encoded properties is greater than most, in bytes. The
+// error gives both sizes and names the header that takes the most bytes.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {
@@ -123,7 +123,7 @@ func (p Properties) largest() (name string, size int) {
 // (amqp091-go v1.16.0: 32). With deeper nesting, the consumer's connection ends with 502.
 const maxPublishNesting = 32
 
-// plain returns why a value cannot be published.
+// plain returns an error with the reason why a value cannot be published, or nil if it can be.
 func plain(v any, depth int) error {
 	if depth > maxPublishNesting {
 		return fmt.Errorf("nested deeper than %d, which other clients cannot read: remove it", maxPublishNesting)

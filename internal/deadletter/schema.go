@@ -29,8 +29,8 @@ type SchemaEffect struct {
 	Types    int // types in the set
 	Files    int
 	Letters  int // letters with a type that it reads differently
-	Sampled  int // newest letters that no schema reads now, as far as tested,
-	Readable int // and how many of them it would read
+	Sampled  int // number of tested letters: the newest that no schema reads now
+	Readable int // number of the tested letters that the set would read
 }
 
 // SchemaStatus is the state of loading descriptor sets.
@@ -44,5 +44,5 @@ type SchemaStatus struct {
 type SchemaServer struct {
 	Address string
 	At      time.Time // last request; zero = none yet
-	Problem string    // why it gave no answer; "" = it did
+	Problem string    // reason why it gave no answer; "" = it gave one
 }

@@ -47,7 +47,7 @@ func (s Scope) ReadsSomewhere() bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) })
 }
 
-// Reads reports whether letters of a queue can be read.
+// Reads returns true if letters of a queue can be read.
 func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
@@ -58,7 +58,7 @@ func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
 
-// Touches reports whether the scope includes some queue of a vhost. An empty vhost means any vhost
+// Touches returns true if the scope includes some queue of a vhost. An empty vhost means any vhost
 // of the broker.
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {

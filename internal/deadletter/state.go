@@ -105,7 +105,7 @@ type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
-	VerbEdit    Verb = "edit" // and requeue: sends a new revision of each letter
+	VerbEdit    Verb = "edit" // edit and requeue: sends a new revision of each letter
 	// A letter that a person requeues is sent by an operation. A retry moved to now or to another
 	// time remains a retry of its rule, subject to its queue's rate and guards.
 	VerbRetryNow   Verb = "retry_now"
@@ -170,7 +170,8 @@ func (v Verb) May(s State) bool {
 }
 
 // Trigger returns the trigger that v causes for a letter. A release returns a held letter to its
-// state before the hold. homeless means that the letter's queue of death is unknown.
+// state before the hold. The parameter homeless is true if it is unknown in which queue the letter
+// died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
 	case v != VerbRelease:
@@ -183,7 +184,7 @@ func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	return ReleasedDue
 }
 
-// Leaves reports whether a person's trigger causes a letter to be sent, now or after its rule has
+// Leaves returns true if a person's trigger causes a letter to be sent, now or after its rule has
 // decided again.
 func (t Trigger) Leaves() bool {
 	return t == RequeueAsked || t == ReleasedDue || t == ReleasedAgain || t == Timing
@@ -193,6 +194,6 @@ func (t Trigger) Leaves() bool {
 // hold time, in which it can be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
 
-// Sends reports whether v sends letters as an operation: at a pace, with a canary, watched until
-// there is a verdict.
+// Sends reports whether v sends letters in an operation. Such an operation has a pace and a canary,
+// and is watched until there is a verdict.
 func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

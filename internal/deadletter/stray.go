@@ -4,11 +4,11 @@ package deadletter
 // sends these letters.
 type Stray struct {
 	Broker, VHost string
-	Called        string        // what the broker was called at the last start with another name; "" = nothing else
+	Called        string        // name of the broker at the last start with another name; "" = no other name
 	Counts        map[State]int // unfinished letters
 }
 
-// Waiting returns the number of letters that wait to be sent, which never happens.
+// Waiting returns the number of letters that wait to be sent. They are never sent.
 func (s *Stray) Waiting() int { return s.Counts[StateScheduled] + s.Counts[StatePublishing] }
 
 // Needy returns the number of letters that need people but cannot be requeued.

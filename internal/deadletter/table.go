@@ -148,7 +148,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed does what take does, for a number. After an error it returns zeros.
+// fixed reads the n bytes of a number. It is like take, but returns zeros after an error.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v

@@ -77,7 +77,7 @@ func difference(a, b any) string {
 	return fmt.Sprintf("%T %v, not %T %v", a, a, b, b)
 }
 
-// differing is difference for properties.
+// differing is like difference, but for properties.
 func differing(a, b deadletter.Properties) string {
 	if d := difference(a.Headers, b.Headers); d != "" {
 		return "headers: " + d
@@ -396,7 +396,7 @@ func FuzzDecodeTable(f *testing.F) {
 	})
 }
 
-// FuzzDecodeProperties is FuzzDecodeTable for whole properties.
+// FuzzDecodeProperties is like FuzzDecodeTable, but for whole properties.
 func FuzzDecodeProperties(f *testing.F) {
 	for _, name := range names(f) {
 		for _, d := range deliveries(f, name) {

@@ -28,7 +28,7 @@ func (l *Letter) Tried() bool { return l.Rule == TrialRule && Tries(l.Origin.Que
 // Tried reports whether dlo made the letter for a trial or a probe. Such letters have no group.
 func (r *Row) Tried() bool { return Tries(r.Queue) && r.Group == 0 && r.State != StateReceived }
 
-// Tries reports whether letters of trials or probes die in a queue.
+// Tries returns true if letters of trials or probes die in a queue.
 func Tries(queue string) bool { return queue == TrialQueue || IsProbe(queue) }
 
 // Trial is the progress of a trial letter. Times are zero until reached.
@@ -39,7 +39,7 @@ type Trial struct {
 	Problem       string // why it did not complete
 	Cure          string // a command; "" = there is none
 	Letter        ID     // set after arrival
-	Summary       string // of the decoded body
+	Summary       string // summary of the decoded body
 	StartedAt     time.Time
 	RejectedAt    time.Time // by the trial's consumer
 	ArrivedAt     time.Time
@@ -52,7 +52,7 @@ type Trial struct {
 // TrialState is the state of a trial.
 type TrialState string
 
-// The states of a trial.
+// These are the states of a trial.
 const (
 	TrialRunning TrialState = "running"
 	TrialDone    TrialState = "done" // its letter completed the path

@@ -23,9 +23,9 @@ type User struct {
 type Session struct {
 	User        string
 	Grant       Grant
-	Hash        [32]byte // of the cookie's value
+	Hash        [32]byte // hash of the cookie's value
 	CreatedAt   time.Time
-	UsedAt      time.Time // it lags by up to a minute
+	UsedAt      time.Time // time of the last use, up to a minute late
 	ConfirmedAt time.Time // when the user last gave the password
 	Address     string
 	Agent       string // the browser's User-Agent

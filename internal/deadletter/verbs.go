@@ -1,6 +1,6 @@
 package deadletter
 
-// Actions of a principal on a place, except the actions on the place's letters.
+// These are the actions of a principal on a place, except the actions on the place's letters.
 const (
 	VerbStore    Verb = "store"    // declare whether the store is current or a copy
 	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another
@@ -12,7 +12,7 @@ const (
 	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and take them back
 )
 
-// Actions of a principal that concern neither letters nor their places.
+// These are the actions of a principal that concern neither letters nor their places.
 const (
 	VerbTriage Verb = "groups"  // decide on groups
 	VerbTell   Verb = "notices" // send the digest now

@@ -70,7 +70,7 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// hides reports whether r is not printable, as in the categories Cf, Zl and Zp, or is printable but
+// hides returns true if r is not printable, as in the categories Cf, Zl and Zp, or is printable but
 // invisible: variation selectors and the blank Hangul fillers.
 func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0

@@ -8,9 +8,9 @@ import "time"
 type Wait struct {
 	Waiter   string // waiter that uses it
 	Exchange string // fanout, or type x-delayed-message
-	Delayed  bool   // of type x-delayed-message: it holds the letters; the queue passes them on immediately
+	Delayed  bool   // the exchange has type x-delayed-message: it holds the letters, and the queue passes them on immediately
 	Queue    string
-	TTL      time.Duration // of all letters in the queue; negative = each has its own expiration
+	TTL      time.Duration // time to live of all letters in the queue; negative = each has its own expiration
 }
 
 // WaiterQueue is the waiter with one queue per delay, shared by all letters with that delay.
@@ -45,7 +45,7 @@ type WaitEnd struct {
 	Letter  ID
 	DueAt   time.Time // end of the watch
 	Depth   *int      // ready messages in the queue now; nil = unknown
-	Doubt   string    // why it is not known to have arrived; "" = as far as can be known it did
+	Doubt   string    // reason for doubt about its arrival; "" = it arrived, as far as this can be known
 	Lost    string    // why it is held: it did not arrive, or its arrival is in doubt
 	InDoubt bool      // Lost is only a doubt
 

@@ -106,7 +106,7 @@ func extent(b []byte) int {
 	return n
 }
 
-// count takes n values from the number of header values that may still be read.
+// count takes one value from the number of header values that may still be read.
 func (r *reader) count() {
 	if r.left == nil {
 		return

@@ -39,12 +39,12 @@ type Broker struct {
 
 	Inspect func(ctx context.Context, queue string) error // why a queue cannot be drained
 	// Open returns a Queue that drains a queue of this broker: count letters, or all if count is 0.
-	// The Queue calls say with the reason whenever it has to wait.
+	// The Queue calls the function say with the reason whenever it has to wait.
 	Open func(queue, origin string, count int, say func(text string)) Queue
 }
 
-// Drains manages the drains of this process. It keeps running and ended drains in memory. The audit
-// keeps them permanently. It is safe for concurrent use.
+// Drains manages the drains of this process. The running and ended drains are kept in memory. The
+// audit keeps them permanently. Drains is safe for concurrent use.
 type Drains struct {
 	brokers []Broker
 	store   Store
@@ -79,7 +79,7 @@ func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger
 	return d
 }
 
-const keep = 100 // drains: running ones and the newest ended ones
+const keep = 100 // maximum number of drains in memory: running ones and the newest ended ones
 
 // Start starts to drain a queue and returns the drain, which continues in the background. The error
 // wraps ErrForbidden, ErrInvalid, ErrUnavailable, or ErrNotFound if there is no such broker or

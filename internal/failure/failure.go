@@ -29,7 +29,7 @@ type convention struct {
 	read func(r *reading) (f deadletter.Failure, found bool)
 }
 
-// conventions lists the conventions for headers and properties, the most specific first.
+// conventions contains the conventions for headers and properties, the most specific first.
 // Conventions with their own header names for errors come first, then the plain headers that
 // anybody may use. Conventions that only report what the message is or where it comes from are
 // last.
@@ -50,12 +50,12 @@ var conventions = []convention{
 	{"Shovel", (*reading).shovel},
 }
 
-// Read returns the failure that the headers and properties of an arrival report. The first
+// Read returns the failure that is reported by the headers and properties of an arrival. The first
 // convention that reports an error is used. If none reports an error, the first convention that
 // reports anything is used. The others fill in the fields that it omits, such as the message type
 // or the place of the failure. inbox is the queue from which the message was drained, for
-// conventions that name error queues after the original queue. route is how the message reached the
-// inbox.
+// conventions that name error queues after the original queue. route is the route by which the
+// message reached the inbox.
 //
 // mask hides text that people must not see. Its argument name is the header that contains the text.
 // A nil mask hides nothing. Type, Message, Stack, MessageType, ID, Service and Version are masked.
@@ -109,9 +109,9 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 	return f
 }
 
-// fill adds to f the fields that only other reports. It takes an error only as a whole, because a
-// message from one source with a stack from another would describe a failure that never happened.
-// It also takes a place only as a whole.
+// fill adds to f the fields that are set only in the parameter other. It takes an error either
+// completely or not at all, because a message from one source with a stack from another would
+// describe a failure that never happened. The same applies to a place.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

@@ -74,7 +74,7 @@ func (f *folder) step() {
 	}
 }
 
-// separates reports whether a character separates words. foldChunk treats all other characters as
+// separates returns true if a character separates words. foldChunk treats all other characters as
 // part of one chunk, such as an address, a path or a name with dots.
 func separates(r rune) bool { return strings.ContainsRune(`(){}[]<>,;|=!?`, r) || isQuote(r) }
 

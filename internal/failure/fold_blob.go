@@ -43,7 +43,7 @@ func (f *folder) blob() bool {
 	return true
 }
 
-// telling lists the members that describe an error.
+// telling contains the members that describe an error.
 var telling = set("code error error_code errorCode reason title")
 
 const maxSaid = 3

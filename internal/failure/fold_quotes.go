@@ -10,16 +10,16 @@ import (
 // the only difference between two causes: `column "emial" does not exist`. Quoted text is therefore
 // removed unless it is a name in the source code or the schema. It counts as a name in these cases:
 //
-//   - a word before or after it says what it names: column "a", property 'name', "email" is
-//     required
+//   - a word before or after it says what kind of thing it is: column "a", property 'name',
+//     "email" is required
 //   - it has the form of a class name: Acme.Orders.Placed, App\Message\Placed, Net::HTTP,
 //     OrderPlaced
 //   - it is the whole text: the message of a KeyError is only 'user_id'
 //
 // Names are kept without their quotes.
 
-// quotes lists the pairs of opening and closing quotes. Ruby before 3.4 closes a backquote with an
-// apostrophe.
+// quotes contains the pairs of opening and closing quotes. Ruby before 3.4 closes a backquote with
+// an apostrophe.
 var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
@@ -96,7 +96,7 @@ func (f *folder) wordBefore() string {
 	return ""
 }
 
-// naming contains words that say what a quoted name next to them names.
+// naming contains words, such as column, that say what kind of thing a quoted name next to them is.
 var naming = set("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
 
 // saying contains the words that may follow a quoted name but never follow a quoted value.

@@ -47,7 +47,7 @@ func atFrame(rest string) (frame, bool) {
 	return frame{name: name, own: name != "" && !begins(name, dottedOthers)}, name != ""
 }
 
-// dotted returns the name of a JVM or .NET function in the form in which the source has it.
+// dotted returns the name of a JVM or .NET function as it is written in the source.
 func dotted(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// begins reports whether a name begins with one of the words.
+// begins returns true if a name begins with one of the words.
 func begins(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 }

@@ -41,8 +41,8 @@ func phpFrame(t string) (frame, bool) {
 		name, _, _ = strings.Cut(name, "{closure")
 		name += "{closure}"
 	}
-	// The position is that of the call. If our code calls a framework function, the frame has our
-	// file. The name therefore has to decide.
+	// The position is the place of the call. If our code calls a framework function, the frame
+	// therefore names our file, and only the function's name shows that the function is not ours.
 	others := begins(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || foreign(path)

@@ -20,7 +20,7 @@ func (r *reading) plain() (f deadletter.Failure, found bool) {
 	return f, true
 }
 
-// first returns the text of the first of the headers that has one.
+// first returns the text of the first header in names that has a text.
 func (r *reading) first(names []string) part {
 	for _, name := range names {
 		if p := r.header(name); p.text != "" {

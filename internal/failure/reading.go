@@ -107,7 +107,7 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// fails fills in the error. A stack often repeats the type and the message. If either of these is
+// fails sets the error of f. A stack often repeats the type and the message. If either of these is
 // masked, only the frames of the stack are kept. If both are missing, they are read from the head
 // of the stack.
 func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {

@@ -4,7 +4,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // watermill reads the metadata added by Watermill's PoisonQueue middleware. The topic is the queue,
 // if Watermill generates the names by default. Watermill's component for commands and events puts
-// the type of the message in name.
+// the type of the message in the header name.
 func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false

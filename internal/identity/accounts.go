@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	confirmed  = 15 * time.Minute // time after the password was given in which more is permitted
+	confirmed  = 15 * time.Minute // time for which more is permitted after the password was given
 	invitation = 72 * time.Hour   // time in which an invitation can be accepted
 	maxHashing = 2                // passwords that are checked or hashed at a time, 19 MiB each
 	maxAgent   = 200              // bytes of a browser's User-Agent that are kept
 )
 
-// Usual limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
+// These are the usual limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
 const (
 	SessionIdle    = 30 * time.Minute
 	SessionLongest = 12 * time.Hour
@@ -77,8 +77,9 @@ func (e TooManyTriesError) Error() string {
 }
 
 // SignIn starts a session of a user who gives the password, and returns the secret of the session's
-// cookie. If name and password do not match, the error wraps deadletter.ErrSignIn, and left is the
-// number of further attempts. After too many failed attempts, the error is a TooManyTriesError.
+// cookie. If name and password do not match, the error wraps deadletter.ErrSignIn, and the result
+// left is the number of further attempts. After too many failed attempts, the error is a
+// TooManyTriesError.
 func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, left int, err error) {
 	u, err := a.verify(ctx, name, password, b)
 	if err != nil {
@@ -113,8 +114,8 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 	return deadletter.User{}, fmt.Errorf("%w: that name and password do not match", deadletter.ErrSignIn)
 }
 
-// compare reports whether a password is that of a user, and returns the user, if there is one who
-// has a password.
+// compare reports whether a password is the password of the user with a name. It also returns that
+// user, if the user exists and has a password.
 func (a *Accounts) compare(ctx context.Context, name, password string) (deadletter.User, bool, error) {
 	u, hash, err := a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
@@ -130,7 +131,8 @@ func (a *Accounts) compare(ctx context.Context, name, password string) (deadlett
 	return u, same && u.Name != "", nil
 }
 
-// hash runs what takes much time or memory for a password, a few at a time.
+// hash runs a function that needs much time or memory for a password. At most maxHashing such
+// functions run at a time.
 func (a *Accounts) hash(ctx context.Context, do func()) error {
 	select {
 	case a.hashing <- struct{}{}:
@@ -161,7 +163,8 @@ func (a *Accounts) start(ctx context.Context, name string, b Browser) (secret st
 	return secret, err
 }
 
-// limits returns the times before which a session must have been used, and must have begun.
+// limits returns two times. A session has ended if it was not used since idle, or if it began
+// before oldest.
 func (a *Accounts) limits() (idle, oldest time.Time) {
 	now := a.now()
 	return now.Add(-a.SessionIdle), now.Add(-a.SessionLongest)
@@ -219,7 +222,7 @@ func (a *Accounts) Sessions(ctx context.Context, user string) ([]deadletter.Sess
 	return a.store.Sessions(ctx, user, idle, oldest)
 }
 
-// End ends the session of a user whose Session.Short is short.
+// End ends one session of a user: the session whose Session.Short equals the argument short.
 func (a *Accounts) End(ctx context.Context, user, short string) error {
 	list, err := a.Sessions(ctx, user)
 	if err != nil {
@@ -331,7 +334,7 @@ func (a *Accounts) FirstRun(ctx context.Context) (code string, err error) {
 	return a.Add(ctx, u)
 }
 
-// Left returns how many more times somebody may try to sign in with a name from an address.
+// Left returns the number of further attempts to sign in with a name from an address.
 func (a *Accounts) Left(name, address string) int {
 	n, _ := a.tries.left(name, address, a.now())
 	return n

@@ -93,7 +93,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestTriesAreForgotten checks that what is remembered of attempts is small, and not for long.
+// TestTriesAreForgotten checks that little is remembered about attempts, and only for a short time.
 func TestTriesAreForgotten(t *testing.T) {
 	t.Parallel()
 	var tries throttle

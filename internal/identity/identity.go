@@ -40,7 +40,7 @@ type Grant struct {
 	deadletter.Grant
 }
 
-// Everyone, in the To of a grant, means each person and token that dlo knows.
+// Everyone is a value for To in a grant. It means each person and token that dlo knows.
 const Everyone = "everyone"
 
 // Tokens finds tokens of the API. The error of TokenBy wraps deadletter.ErrNotFound if no token has
@@ -49,7 +49,7 @@ type Tokens interface {
 	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
 }
 
-// Options says how people and tokens are identified.
+// Options holds the settings that determine how people and tokens are identified.
 type Options struct {
 	Proxy  Proxy
 	Tokens Tokens    // nil: tokens are refused
@@ -70,8 +70,8 @@ func CookieName(secure bool) string {
 	return "dlo-session"
 }
 
-// HostOnly begins the name of a cookie that browsers refuse for another path, for another domain
-// and without https.
+// HostOnly is the prefix of a cookie's name. Browsers refuse a cookie with this prefix for another
+// path, for another domain and without https.
 const HostOnly = "__Host-"
 
 // Secret returns the secret of the session that a request belongs to, or "". If a cookie occurs
@@ -127,9 +127,9 @@ func (i *Identity) permissions(ctx context.Context, name string) []deadletter.Wr
 	return i.Permissions(ctx, name)
 }
 
-// known is the principal that makes a request. again is the reason why grants of the configuration
-// currently do not permit actions that need a recently given password. "" means that they permit
-// them.
+// known is the principal that makes a request. The field again is the reason why grants of the
+// configuration currently do not permit actions that need a recently given password. If again is
+// "", the grants permit these actions.
 type known struct {
 	deadletter.Principal
 	again string
@@ -264,11 +264,11 @@ func (i *Identity) Address(r *http.Request) string {
 	return peer.Addr().Unmap().WithZone("").String()
 }
 
-// noPassword is the reason why a person of a proxy may not perform actions that need the password
-// again.
+// noPassword is the reason why a person whom the proxy authenticated is not allowed to perform
+// actions that need the password again.
 const noPassword = "your grant needs without_step_up: true, because dlo cannot ask a proxy for your password again"
 
-// Limits of the values that a proxy may send.
+// These are the limits of the values that a proxy may send.
 const (
 	maxName   = 256  // bytes
 	maxGroups = 2000 // of one person

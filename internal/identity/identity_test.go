@@ -139,8 +139,8 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 	}
 }
 
-// TestNoProxy checks that headers mean nothing if no proxy is configured, and that the grant of
-// everyone covers the principals that dlo knows.
+// TestNoProxy checks that headers mean nothing if no proxy is configured. It also checks that a
+// grant to everyone covers the principals that dlo knows.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
@@ -160,8 +160,8 @@ func TestNoProxy(t *testing.T) {
 	}
 }
 
-// TestAProxyThatNamesNobody checks that dlo trusts the address that such a proxy reports, and no
-// name.
+// TestAProxyThatNamesNobody checks that dlo trusts the address that such a proxy reports, but no
+// name in its headers.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: house().Grants})

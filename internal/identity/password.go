@@ -14,8 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Parameters of argon2id: the OWASP Password Storage Cheat Sheet asks for at least 19 MiB, 2 passes
-// and 1 lane.
+// These are the parameters of argon2id. The OWASP Password Storage Cheat Sheet asks for at least 19
+// MiB, 2 passes and 1 lane.
 const (
 	argonTime   = 2
 	argonMemory = 19 << 10 // KiB
@@ -24,7 +24,7 @@ const (
 	argonSalt   = 16 // bytes
 )
 
-// Limits of passwords (OWASP ASVS 4.0.3, 2.1.1 and 2.1.2).
+// These are the limits of passwords (OWASP ASVS 4.0.3, 2.1.1 and 2.1.2).
 const (
 	minPassword = 12  // characters
 	maxPassword = 128 // characters

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits of sign-in attempts. Attempts are counted for each name from one address, and for each
-// address. So nobody can lock somebody else out from another address.
+// These are the limits of sign-in attempts. Attempts are counted for each name from one address,
+// and for each address. So nobody can lock somebody else out from another address.
 const (
 	triesOfName    = 5
 	triesOfAddress = 50
@@ -17,7 +17,7 @@ const (
 	sweepEvery     = time.Minute
 )
 
-// throttle counts sign-in attempts that were not successful, and those that are being checked.
+// throttle counts sign-in attempts that were not successful, and attempts that are being checked.
 type throttle struct {
 	mu    sync.Mutex
 	tried map[string]attempts
@@ -41,8 +41,8 @@ func keysOf(name, address string) [2]string {
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
 
-// left returns how many attempts are left. If none is left, again is the time at which there will
-// be some again.
+// left returns how many attempts are left. If none is left, the result again is the time at which
+// the next attempt is possible.
 func (t *throttle) left(name, address string, now time.Time) (n int, again time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,8 +69,8 @@ func (t *throttle) leftOf(keys [2]string, now time.Time) (n int, again time.Time
 func (f attempts) old(now time.Time) bool { return now.Sub(f.since).Abs() >= triesWithin }
 
 // take counts an attempt before its password is checked, so that attempts at the same time cannot
-// exceed the limits. If there were too many attempts, take counts nothing and returns the time of
-// the next one.
+// exceed the limits. If there were too many attempts, take counts nothing and returns the time at
+// which the next attempt is possible.
 func (t *throttle) take(name, address string, now time.Time) (again time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,7 @@ type inbox struct {
 
 var errGone = errors.New("the connection is gone")
 
-// lives reports whether the session is still alive.
+// lives returns true while the session is alive.
 func (i *inbox) lives() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -77,8 +77,9 @@ func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 func (i *inbox) Limit(n int) { i.most = n }
 
-// next returns the next letter. It waits for patience, or forever if patience is 0. It returns nil
-// if no letter came in that time.
+// next returns the next letter. It waits for at most the duration patience, or forever if patience
+// is
+// 0. It returns nil if no letter came in that time.
 func (i *inbox) next(ctx context.Context, patience time.Duration) (*deadletter.Arrival, error) {
 	var late <-chan time.Time
 	if patience > 0 {

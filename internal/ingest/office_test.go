@@ -128,7 +128,7 @@ func (o *office) process() (ingest.Options, *inbox) {
 	return options, &inbox{queue: o.q, first: 4, limit: 16}
 }
 
-// survive runs a process and reports whether it reached its end.
+// survive runs a process and reports whether the process reached its end.
 func survive(run func()) (survived bool) {
 	defer func() {
 		if r := recover(); r != nil && r != errCrash {

@@ -26,9 +26,10 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. The Once calls say
-// with the reason for a lack of progress, in words; "" = none. Call either Run or Resolve, and only
-// once. Run drains. Resolve only closes the window that an earlier Once left open.
+// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. The Once calls the
+// function say with the reason for a lack of progress, in words, or with "" if there is none. Call
+// either Run or Resolve, and only once. Run drains. Resolve only closes the window that an earlier
+// Once left open.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
 	once.say = say
@@ -57,8 +58,8 @@ func (o *Once) Resolve(ctx context.Context) error {
 	return o.store.SettleWindow(ctx, open.ID) // the queue and its contents are gone
 }
 
-// work runs sessions until the function then reports that it is done. Each session first decides
-// what happened to the open window.
+// work runs sessions. Each session first decides what happened to the open window, and then calls
+// the function in the parameter then. work ends when that function reports that it is done.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {

@@ -196,9 +196,9 @@ func TestTwinsBehindAWindow(t *testing.T) {
 	}
 }
 
-// Large bodies make the next window smaller, but as many letters are given back as the previous
-// window had. Twins that come in place of that window then do not all fit into the next session's
-// first window, unless that session knows the number.
+// Large bodies make the next window smaller, but the number of letters given back is still the size
+// of the previous window. Twins that come in place of that window then do not all fit into the next
+// session's first window, unless that session knows the number.
 func TestTwinsOfALargerWindow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ const (
 	maxRest      = time.Minute // a failed channel rests no longer than this, so that a new page need not wait for an old failure
 	maxLater     = time.Hour   // longer Retry-After times are ignored
 	patience     = 72 * time.Hour
-	fewest       = 10 // attempts, however old the notice: an old one still gets its chance after a long downtime
+	fewest       = 10 // minimum attempts, however old the notice is, so that an old notice is still tried after a long downtime
 )
 
 // backoff returns how long a delivery waits after its tries-th failure: 5 s, 10 s, 20 s ... up to

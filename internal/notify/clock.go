@@ -43,8 +43,9 @@ func (c Clock) Next(now time.Time) (day string, at time.Time) {
 	return "", time.Time{}
 }
 
-// Window returns the period that the currently due digest covers: from the digest moment before the
-// last one up to the last one. With Monday to Friday, Monday's digest reaches back to Friday.
+// Window returns the period that the currently due digest covers. It ends at the last digest moment
+// and begins at the digest moment before that. With Monday to Friday, Monday's digest reaches back
+// to Friday.
 func (c Clock) Window(now time.Time) (from, to time.Time) {
 	_, to = c.Last(now)
 	if to.IsZero() {

@@ -15,7 +15,7 @@ import (
 // Office is the installation that sends messages.
 type Office struct {
 	PublicURL string // prefix of every link
-	Name      string // distinguishes this installation from others with the same receivers, even after a new PublicURL; "" = the public URL does
+	Name      string // distinguishes this installation from others with the same receivers, even if PublicURL changes; "" = PublicURL is used
 }
 
 // link returns a page's address.

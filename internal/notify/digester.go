@@ -14,11 +14,12 @@ import (
 
 // DigestStore is the part of the store that the Digester needs.
 type DigestStore interface {
-	// Digest returns the digest of a period: the letters that died in it and need people. It lists
-	// at most lines groups.
+	// Digest returns the digest of a period: the letters that died in it and need people. The
+	// parameter lines is the maximum number of groups that it lists.
 	Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error)
 	DigestSize(ctx context.Context, from, to time.Time) (groups int, err error)
-	// SendDigest writes the digest of a day to the outbox once. sent reports whether it was new.
+	// SendDigest writes the digest of a day to the outbox once. The result sent is true if it was
+	// new.
 	SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error)
 	// LastDigest returns the newest digest, or ErrNotFound before the first one.
 	LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error)

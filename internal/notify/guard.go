@@ -95,7 +95,7 @@ func (g *guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return admitted, nil
 }
 
-// refuses returns why an address must not be dialled, or "".
+// refuses returns the reason why an address must not be dialled, or "" if it may be dialled.
 func (g *guard) refuses(a netip.Addr) string {
 	switch k := kindOf(a); {
 	case k == "":

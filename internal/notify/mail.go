@@ -35,7 +35,7 @@ type Mail struct {
 	tls   *tls.Config
 
 	mu   sync.Mutex
-	done map[string]map[string]bool // for messages not settled for all receivers: true = has it, false = never will
+	done map[string]map[string]bool // for messages that are not settled for all receivers: true = has it, false = will never get it
 }
 
 const (
@@ -164,9 +164,10 @@ func (m *Mail) missing(id string) []string {
 	return out
 }
 
-// remember records which receivers have a message and which never will, until all receivers are
-// settled. It returns the number of receivers still waiting and the number rejected. The record is
-// lost when dlo stops. In that case some receivers get a message twice, with the same Message-ID.
+// remember records which receivers have a message and which will never get it, until the result is
+// final for all receivers. It returns the number of receivers still waiting and the number
+// rejected. The record is lost when dlo stops. In that case some receivers get a message twice,
+// with the same Message-ID.
 func (m *Mail) remember(id string, now, never []string) (waiting, refusals int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ type Event string
 
 const (
 	Fires    Event = "fires"    // something needs people
-	Updates  Event = "updates"  // it still does, but has changed
-	Resolves Event = "resolves" // it needs nobody any more
+	Updates  Event = "updates"  // people are still needed, but something has changed
+	Resolves Event = "resolves" // nobody is needed any more
 	Told     Event = "told"     // sent once: nothing will close it
 )
 
@@ -21,7 +21,7 @@ const (
 // When rendering it, treat every field except ID, Event, Severity and URL as hostile.
 type Message struct {
 	ID       string // identifies one notice of one installation; unchanged when it is sent again
-	Key      string // of the cause: same key = one incident and one thread
+	Key      string // key of the cause: equal keys are one incident and one thread
 	Kind     deadletter.NoticeKind
 	Event    Event
 	Severity deadletter.Severity
@@ -54,7 +54,7 @@ type Line struct {
 	Last             time.Time
 }
 
-// Names of facts.
+// These are the names of facts.
 const (
 	factGroup   = "group"
 	factQueue   = "queue"
@@ -82,7 +82,7 @@ func (m *Message) Fact(name string) string {
 	return ""
 }
 
-// Limits on the parts of a message, in bytes. The linked page shows the rest.
+// These are the limits on the parts of a message, in bytes. The linked page shows the rest.
 const (
 	titleBytes = 250 // fits on a line in a chat, in a list of mails, on a phone
 	factBytes  = 300

@@ -2,7 +2,7 @@ package notify
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Outcomes of an attempt to notify.
+// These are the outcomes of an attempt to notify.
 const (
 	outcomeSent    = "sent"
 	outcomeRetried = "retried"

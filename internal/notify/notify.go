@@ -19,8 +19,9 @@ import (
 
 // Sender sends messages to one channel. A nil error means that the receiver has confirmed the
 // message. After an error, the message is sent again, unless the error is ErrPermanent. A
-// LaterError determines the time. Errors contain no secrets: no addresses beyond the host, no
-// credentials, no bodies. Send is called by one goroutine at a time and returns when ctx ends.
+// LaterError determines the time of the next attempt. Errors contain no secrets: no addresses
+// beyond the host, no credentials, no bodies. Send is called by one goroutine at a time and returns
+// when ctx ends.
 type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
@@ -60,7 +61,7 @@ type Settings struct {
 	Office   Office
 	Quiet    Quiet
 	Channels map[string]Channel          // by name in the configuration
-	Scopes   map[string]deadletter.Scope // of channels that are notified only about some queues
+	Scopes   map[string]deadletter.Scope // scopes of channels that are notified only about some queues
 }
 
 // Notifier sends the deliveries in the outbox to their channels. Its methods are safe for

@@ -411,7 +411,7 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}}})
 		b.box.add("new", opened, loud, "n")
 		b.box.add("old", opened, loud, "o")
-		b.box.add("oncall", opened, loud, "b") // a itself waits for an hour, as the receiver asked
+		b.box.add("oncall", opened, loud, "b") // delivery a waits for an hour, as the receiver asked
 		b.Wake()
 		time.Sleep(time.Minute)
 		if told, _ := right.heard(); len(told) != 1 {

@@ -38,7 +38,8 @@ func (w *wall) advance(d time.Duration) {
 }
 
 // drive runs the steps of a channel's worker on real sockets. The waits between the steps only
-// advance the wall clock. drive stops when no delivery is open or the wall clock reaches until.
+// advance the wall clock. drive stops when no delivery is open or the wall clock reaches the time
+// until.
 func drive(t *testing.T, b *bench, clock *wall, name string, until time.Time) {
 	t.Helper()
 	w := newWorker(b.Notifier, name)
@@ -287,7 +288,7 @@ func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hanging.client.http.Timeout = time.Second // meanwhile the other gets everything due
+	hanging.client.http.Timeout = time.Second // during this time, the other channel gets everything due
 	b := newBench(clock.now, Quiet{}, map[string]Channel{"silent": hanging.Channel(), "healthy": channelTo(t, "pagerduty", healthy.URL)})
 	b.box.add("silent", opened, loud, "a", "b")
 	stop := b.start(t)

@@ -63,7 +63,7 @@ func (o *outbox) Due(_ context.Context, channel string, n int) ([]deadletter.Del
 		if r.Channel != channel || !r.open() || waits[r.Notice.Key] {
 			continue
 		}
-		if !(r.postponed && r.DueAt.After(o.now())) { // a page overtakes those that wait for the morning
+		if !(r.postponed && r.DueAt.After(o.now())) { // a page overtakes deliveries that wait for the morning
 			waits[r.Notice.Key] = true
 		} else {
 			for _, later := range o.rows {

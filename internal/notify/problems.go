@@ -27,8 +27,8 @@ type Problems struct {
 }
 
 const (
-	problemLasts = 20 * time.Second // before people are told about it
-	problemOver  = time.Minute      // before people are told that it is over
+	problemLasts = 20 * time.Second // duration of a problem before people are told about it
+	problemOver  = time.Minute      // time from the end of a problem until people are told that it is over
 	problemsLook = 5 * time.Second
 )
 

@@ -68,7 +68,7 @@ func slackWord(body []byte) string {
 }
 
 type slackPayload struct {
-	Text        string       `json:"text"` // with blocks: the text of the notification
+	Text        string       `json:"text"` // if there are blocks: the text of the notification
 	Blocks      []slackBlock `json:"blocks,omitempty"`
 	Markdown    bool         `json:"mrkdwn"`
 	Parse       string       `json:"parse"`
@@ -91,8 +91,8 @@ type slackObject struct {
 	Verbatim bool   `json:"verbatim,omitempty"` // Markdown only: names and addresses stay as text
 }
 
-// Slack's limits: 50 blocks, 3,000 characters per text, 10 fields of 2,000, 150 in a header. Slack
-// also rejects more than about 13,000 characters of blocks.
+// These are Slack's limits: 50 blocks, 3,000 characters per text, 10 fields of 2,000, 150 in a
+// header. Slack also rejects more than about 13,000 characters of blocks.
 const (
 	slackHeader = 140
 	slackFields = 10

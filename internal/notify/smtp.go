@@ -35,9 +35,9 @@ func newSMTPSession(c net.Conn, under *bounded, t *tls.Config, open bool) (*smtp
 
 func (s *smtpSession) close() { s.conn.Close() }
 
-// deliver sends the mail that write returns to the receivers that the server accepts. now has the
-// receivers that have the message. never has the receivers that are rejected permanently. The
-// remaining receivers need a retry.
+// deliver sends a mail to the receivers that the server accepts. The function write returns the
+// mail. The result now contains the receivers that have the message, and the result never contains
+// the receivers that are rejected permanently. The remaining receivers need a retry.
 func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (now, never []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)

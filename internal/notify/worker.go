@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	idle     = 5 * time.Second  // between checks of the outbox without a wake
+	idle     = 5 * time.Second  // time between checks of the outbox without a wake
 	batch    = 20               // deliveries fetched together; also the most lines in one message
-	several  = 3                // more than this are combined, if the channel allows it
+	several  = 3                // more deliveries than this are combined, if the channel allows it
 	longest  = 40 * time.Second // limit for one message, above every sender's own limit
-	lastWord = 5 * time.Second  // for a message in progress when dlo stops
+	lastWord = 5 * time.Second  // time for a message in progress when dlo stops
 )
 
 // worker serves one channel. Only its own goroutine accesses it, except for wake.
@@ -34,7 +34,7 @@ func newWorker(n *Notifier, name string) *worker {
 	return &worker{n: n, name: name, wake: make(chan struct{}, 1)}
 }
 
-// run ends when ctx ends or the channel no longer exists.
+// run sends the channel's deliveries until ctx ends or the channel no longer exists.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, c, ok := w.current(ctx)

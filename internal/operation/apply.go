@@ -208,7 +208,7 @@ func (a *applying) act(r *ApplyRequest, failed error) deadletter.Act {
 	return act
 }
 
-// words describes the call for the audit log.
+// words returns a description of the call for the audit log.
 func (a *applying) words(r *ApplyRequest, failed error) string {
 	n := map[deadletter.RuleOutcome]int{}
 	for _, c := range a.Changes {

@@ -125,7 +125,7 @@ type Pace struct {
 	Rate       *float64 // letters per second
 	Canary     *int     // letters sent first and watched; 0 = none
 	CanaryWait *time.Duration
-	StopAt     *float64 // per cent of letters that came back at which it stops; 0 = never
+	StopAt     *float64 // the operation stops when this percentage of letters came back; 0 = never
 	MaxDepth   *int     // maximum messages in a target queue; 0 = no limit
 	Newest     bool     // true: newest received first; false: oldest received first
 	Hold       *time.Duration
@@ -299,8 +299,8 @@ func (d *Desk) gate(ctx context.Context, by deadletter.Principal, r *Request) er
 	return d.allowed(by, r, shares)
 }
 
-// reveals reports whether the caller may see the masked values in every letter of a selection. If
-// so, an edit may replace these values.
+// reveals returns true if the caller may see the masked values in every letter of a selection. An
+// edit may then replace these values.
 func (d *Desk) reveals(ctx context.Context, by deadletter.Principal, s query.Selection) (bool, error) {
 	if by.MayToAll(deadletter.VerbReveal) || !by.May(deadletter.VerbReveal) {
 		return by.May(deadletter.VerbReveal), nil
@@ -322,7 +322,7 @@ func (d *Desk) gateTaken(ctx context.Context, by deadletter.Principal, r *Reques
 }
 
 // allowedAll checks the caller's rights on each queue of an operation, including queues that the
-// caller may not see.
+// caller is not allowed to see.
 func (d *Desk) allowedAll(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 	if _, err := d.store.Operation(ctx, id); err != nil {
 		return err

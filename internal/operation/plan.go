@@ -178,7 +178,7 @@ func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadlett
 	return out, err
 }
 
-// takes rejects a request to take over an operation that is not halted.
+// takes returns an error if a request takes over an operation that is not halted.
 func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
 	for _, id := range r.TakesOver {
 		if halted[id] == nil {
@@ -188,7 +188,7 @@ func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) 
 	return nil
 }
 
-// searches reports whether a query needs the text index.
+// searches returns true if a query needs the text index.
 func searches(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }

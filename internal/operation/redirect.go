@@ -19,7 +19,7 @@ type Redirects interface {
 
 // Redirect saves a redirect of a queue's letters to another queue of its broker and vhost, and
 // returns the redirect with its id. Errors wrap ErrInvalid, ErrForbidden or ErrConflict. ErrInvalid
-// means, for example, that the target may not receive letters or is the queue itself.
+// means, for example, that the target is not allowed to receive letters or is the queue itself.
 func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
 		return o, err

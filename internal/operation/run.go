@@ -39,7 +39,7 @@ const (
 	inFlight = 1000
 	tick     = 100 * time.Millisecond // pause while an operation is active
 	idle     = time.Second
-	judged   = 10 // sent letters from which the share that came back is judged, except for a canary
+	judged   = 10 // minimum number of sent letters before the share that came back is judged, except for a canary
 )
 
 // Run advances the active operations in turn, one chunk each, until ctx ends. This includes
@@ -202,8 +202,8 @@ func (d *Desk) advance(ctx context.Context, op *deadletter.Operation, n int) (in
 	return taken, err
 }
 
-// deep describes which target queue of an operation is too deep for more letters. It returns "" if
-// no queue is known to be too deep.
+// deep looks for a target queue that is too deep for more letters of an operation, and returns a
+// description of it. It returns "" if no queue is known to be too deep.
 func (d *Desk) deep(ctx context.Context, op *deadletter.Operation, p *pacer, now time.Time) string {
 	if op.Pace.MaxDepth == 0 || now.Before(p.lookAgain) {
 		return op.Why

@@ -7,7 +7,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Copies records whether the store is current or an older copy.
+// Copies stores the decision whether the store is current or an older copy.
 type Copies interface {
 	AnyUnproved(ctx context.Context) (bool, error) // reports whether the question is open
 	Accept(ctx context.Context, by string) error

@@ -18,9 +18,10 @@ var (
 	inShell = regexp.MustCompile(`-q '([^']*)'`)
 )
 
-// The manual is held to the language: every example in it parses (code with a colon, blocks named
-// query, what stands behind -q), every mistake is answered as it says, and its table has all fields
-// in the order of the help, each with the example of the help.
+// TestTheManualHolds checks docs/query.md against the language. Every example in the manual must
+// parse. Examples are code with a colon, blocks named query, and texts after -q. Every mistake must
+// give the error that the manual states. The table must list all fields in the order of the help,
+// each with the example from the help.
 func TestTheManualHolds(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/query.md")

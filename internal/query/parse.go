@@ -17,21 +17,21 @@ const (
 
 // Options are the settings for parsing that a query's text does not contain.
 type Options struct {
-	Fields []Field                 // fields that terms can query; nil = those of letters
+	Fields []Field                 // fields that terms can query; nil = the fields of letters
 	Now    time.Time               // for relative times; zero = time.Now()
-	Masked func(field string) bool // whether queries may not use a field, for example "header.authorization", "body.customer.email" or "message_id"; nil: all may be used
+	Masked func(field string) bool // reports whether queries must not use a field, for example "header.authorization", "body.customer.email" or "message_id"; nil: all may be used
 	Body   func(path string) bool  // reports whether an index knows a path of the body; nil = none
 	Look   bool                    // allow paths without an index: the caller searches the letters itself
 }
 
-// Parse parses `field:value` terms separated by spaces, which mean AND. A comma means OR, a leading
-// minus means NOT. Quotes enclose spaces, commas and colons. A term without a field is searched for
-// in the letter's words:
+// Parse parses `field:value` terms separated by spaces, which mean AND. A comma means OR, and a
+// leading minus means NOT. Quotes enclose spaces, commas and colons. A term without a field is
+// searched for in the letter's words:
 //
 //	state:dead,held queue:billing.* -type:acme.notify.v1.EmailRequested since:2h "tenant unknown"
 //
-// A field that occurs twice means AND. Free text comes last in the result. The error is always an
-// *Error.
+// If a field occurs twice, this also means AND. Free text comes last in the result. The error is
+// always an *Error.
 func Parse(text string, o Options) (Query, error) {
 	if len(text) > MaxText {
 		return Query{}, mistake(MaxText, "a query is at most %d bytes long", MaxText)

@@ -78,8 +78,8 @@ func split(f Field) (Field, string) {
 
 // Values returns the texts for which q queries a field, such as the chosen values of a facet. These
 // are the texts of the field's only positive term. Values returns nil if there is no such term or
-// more than one, or if the term has stars, comparisons or times. f may be "header.NAME" or
-// "body.PATH".
+// more than one, or if the term has stars, comparisons or times. The argument f may be
+// "header.NAME" or "body.PATH".
 func (q Query) Values(f Field) []string {
 	field, name := split(f)
 	var values []string
@@ -103,9 +103,9 @@ func (q Query) Values(f Field) []string {
 }
 
 // With replaces the positive terms for f with a single term that selects exactly the given texts.
-// Stars in the texts are literal. The new term takes the place of the first old term. Without
-// values, With removes the old terms. It keeps terms with a minus. f may be "header.NAME" or
-// "body.PATH". For Words, each text becomes a term.
+// Stars in the texts are literal. The new term takes the place of the first old term. If no values
+// are given, With removes the old terms. It keeps terms with a minus. The argument f may be
+// "header.NAME" or "body.PATH". For Words, each text becomes a term.
 func (q Query) With(f Field, values ...string) Query {
 	field, name := split(f)
 	var put []Term

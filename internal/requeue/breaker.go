@@ -12,9 +12,9 @@ import (
 )
 
 // Breaker configures when automatic retries stop, so that a dependency that is down does not use up
-// the attempts of letters. Retries stop when CameBack per cent of the last Of letters with a known
-// outcome came back. All of these letters were sent within Window. A letter counts once, however
-// often it was sent.
+// the attempts of letters. It considers the last letters that were sent within Window and have a
+// known outcome; Of is their number. Retries stop when CameBack per cent of these letters came
+// back. A letter counts once, however often it was sent.
 //
 // Retries stop for one group of a queue. Once mostGroups groups of a queue have stopped, they stop
 // for the whole queue. The group or queue then rests and is probed with Probe letters. If most of
@@ -28,13 +28,13 @@ type Breaker struct {
 }
 
 const (
-	restFirst  = time.Minute      // rest before the first probe; like later rests at most Window
+	restFirst  = time.Minute      // rest before the first probe; no rest is longer than Window
 	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the maximum is the watch window
 	rampFirst  = 1.0              // letters per second after a probe that stayed quiet
 	rampSteps  = 60               // doublings of the rate in one window: every 10 s in a window of 10 minutes
 	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
 	rampOf     = 10               // number of letters whose outcome decides while the rate rises
-	mostTries  = 20_000           // letters of a circuit with an open outcome; the oldest are forgotten
+	mostTries  = 20_000           // maximum number of letters of a circuit with an open outcome; the oldest are forgotten
 	mostGroups = 5                // number of tripped groups of a queue from which the whole queue counts as failing
 )
 
@@ -322,11 +322,12 @@ func (b *breakers) tripQueue(queue string, now time.Time) {
 	b.trip(b.circuit(queue, 0), fmt.Sprintf("almost all letters of %d of its groups came back", tripped), now)
 }
 
-// quiet returns how long letters of a queue have to stay away to count as consumed.
+// quiet returns the time for which letters of a queue have to stay away to count as consumed.
 func (b *breakers) quiet(c *circuit) time.Duration { return min(max(probeQuiet, 2*c.slowest), b.watch) }
 
-// recovered reports whether enough letters were sent since the rate began to rise and stayed away
-// for long enough. It also returns true if there were no letters to send during a whole window.
+// recovered reports whether enough letters have stayed away for long enough. Only letters sent
+// since the rate began to rise count. It also returns true if there were no letters to send during
+// a whole window.
 func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	n, last := 0, c.Since
 	for _, t := range c.tries {
@@ -359,7 +360,7 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 }
 
 // tick ends probes that stayed quiet and ramps that reached the full rate. It returns the changes
-// to record. full returns the full rate of a queue.
+// to record. The function full returns the full rate of a queue.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -373,7 +374,7 @@ func (b *breakers) tick(now time.Time, full func(queue string) float64) []change
 	return changes
 }
 
-// tend is tick for one circuit. full is the full rate of its queue.
+// tend is like tick, but for one circuit. The parameter full is the full rate of its queue.
 func (b *breakers) tend(c *circuit, now time.Time, full float64) {
 	if c.Since.After(now) { // the clock was set back
 		c.Since = now

@@ -114,9 +114,9 @@ func (c *clerk) took(claimed []deadletter.Due) {
 }
 
 // Publish checks that at most in_flight messages of a process have no response, and that the broker
-// has a mark of each message's claim. It also checks that a copy of a message that may have arrived
-// is sent alone and under the token of that message. A letter may get another token only if no copy
-// under its last token can have arrived.
+// has a mark of each message's claim. If a message may have arrived, its copy must be sent alone
+// and under the same token. A letter may get another token only if no copy under its last token can
+// have arrived.
 func (c *clerk) Publish(ctx context.Context, ps []deadletter.Publishing) []deadletter.Outcome {
 	c.mu.Lock()
 	if c.dead {

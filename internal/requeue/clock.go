@@ -15,8 +15,8 @@ type clock struct {
 
 const jump = time.Minute // a smaller change is not a jump
 
-// jumped returns by how much the clock was set since the last call. It returns 0 if the change is
-// too small to be a jump.
+// jumped returns the amount by which the clock was set since the last call. It returns 0 if the
+// change is too small to be a jump.
 func (c *clock) jumped(wall time.Time) time.Duration {
 	steady := time.Now()
 	was := *c

@@ -73,14 +73,14 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	return m
 }
 
-// watching returns how long a letter is watched. The rule of the letter decides, and otherwise the
-// configuration does.
+// watching returns the time for which a letter is watched. The rule of the letter decides. If it
+// does not set a time, the configuration decides.
 func (d *Dispatcher) watching(rule string) time.Duration {
 	return cmp.Or(d.o.Rules.Set().Of(rule).Watch, d.o.Watch)
 }
 
-// inDoubt returns how to treat a letter whose reply was lost. The rule of the letter decides, and
-// otherwise the configuration does.
+// inDoubt returns the treatment of a letter whose reply was lost. The rule of the letter decides.
+// If it does not set a treatment, the configuration decides.
 func (d *Dispatcher) inDoubt(due *deadletter.Due) InDoubt {
 	return cmp.Or(InDoubt(d.o.Rules.Set().Of(due.Letter.Rule).InDoubt), d.o.InDoubt)
 }

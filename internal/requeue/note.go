@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// note records the progress of the store, in the broker and beside the store. It does so before any
-// letter that the store has claimed is sent. One of the two records is enough. The error gives the
-// reason why nothing may be sent.
+// note writes the progress of the store to the broker and to a note beside the store. It does so
+// before any letter that the store has claimed is sent. One of the two records is enough. The error
+// gives the reason why nothing may be sent.
 func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	at := d.store.Progress()
 	beside := make(chan error, 1)
@@ -35,8 +35,8 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of a broker. If it cannot write the mark, without reports whether
-// letters may still be sent.
+// noteThere writes the mark of a broker. If it cannot write the mark, the result without is true if
+// letters may be sent anyway.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
 	p := &d.proof
 	p.mu.Lock()

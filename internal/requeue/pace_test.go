@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// Automatic retries leave a queue at its rate, in bursts of at most the letters of a fifth of a
-// second. A time without letters does not allow a larger burst. A rule may have its own rate. The
-// rate does not hold back letters that people requeue, or letters that are sent again because they
-// are in doubt.
+// Automatic retries leave a queue at its rate. A burst has at most as many letters as the rate
+// allows in a fifth of a second. A time without letters does not allow a larger burst. A rule may
+// have its own rate. The rate does not hold back letters that people requeue, or letters that are
+// sent again because they are in doubt.
 func TestTheRateOfAQueue(t *testing.T) {
 	t.Parallel()
 	ten := 10.0

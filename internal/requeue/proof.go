@@ -27,7 +27,7 @@ const (
 	markAgain = 30 * time.Second // time between two tries, once letters are sent without a mark
 )
 
-// verdict is what a mark and a note reveal about a store.
+// verdict is the conclusion about a store that follows from a mark and a note.
 type verdict int
 
 const (
@@ -95,7 +95,7 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// judged acts on the verdict about a mark.
+// judged carries out the verdict about a mark.
 func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)
@@ -151,7 +151,7 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 	}
 }
 
-// fails records that the mark could not be read or written over a connection.
+// fails remembers that the mark could not be read or written over a connection.
 func (p *proof) fails(session int64, now time.Time) {
 	if p.trouble == 0 {
 		p.since = now

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// said is how long a broker is reported as older than the store.
+// said is the time for which a broker is reported as older than the store.
 const said = 24 * time.Hour
 
 // say adds a problem. If there already is a problem of the same kind, its start time is kept.

@@ -171,8 +171,8 @@ func (s *station) answered(copied bool) {
 	}
 }
 
-// released releases all letters of a copy. before is the number of these letters that had already
-// been sent. The first ten of them were sent before the copy was made.
+// released releases all letters of a copy. The parameter before is the number of these letters that
+// had already been sent. The first ten of them were sent before the copy was made.
 func (s *station) released(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()

@@ -21,9 +21,9 @@ type bucket struct {
 // burst is the fraction of one second's letters that may leave in one burst.
 const burst = 0.2
 
-// lane is the set of letters that share one rate. It consists of the letters of a queue whose rule
-// has no rate of its own (rule ""), or of the letters in the queue whose rule has its own rate.
-// While a breaker lets the rate rise, its letters also share a lane.
+// lane is the set of letters that share one rate. In each queue, the letters of all rules without a
+// rate of their own share one lane (rule ""). For a rule with its own rate, the letters of the rule
+// in the queue are a lane. While a breaker lets the rate rise, its letters also share a lane.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
@@ -113,7 +113,7 @@ func (d *Dispatcher) highest(queue string) float64 {
 	return rate
 }
 
-// nacking records since when a queue has rejected every letter.
+// nacking records the time since which a queue has rejected every letter.
 type nacking struct {
 	mu    sync.Mutex
 	since map[string]time.Time
@@ -149,9 +149,9 @@ type depth struct {
 
 const depthAge = 5 * time.Second
 
-// of returns how many messages were ready in a queue within the last seconds, or nil if that is
-// unknown. The request runs outside the publishing path, which never waits for it. The first
-// letters of a burst may therefore have no depth.
+// of returns the number of messages that were ready in a queue within the last seconds, or nil if
+// that number is unknown. The request runs outside the publishing path, which never waits for it.
+// The first letters of a burst may therefore have no depth.
 func (d *depths) of(queue string, now time.Time) *int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -64,7 +64,7 @@ const (
 	Hold      InDoubt = "hold"      // never sent twice automatically; a person decides
 )
 
-// Nack is the back-off of letters that their queue rejects. The attempt is not used up.
+// Nack is the back-off of letters that their queue rejects. A rejection does not use up an attempt.
 type Nack struct {
 	First, Max  time.Duration
 	NoticeAfter int           // rejections of one letter in a row that cause a notice
@@ -193,7 +193,8 @@ func (d *Dispatcher) work(ctx context.Context) {
 	}
 }
 
-// rest returns how long no letter will be due.
+// rest returns the time until the dispatcher checks for due letters again. This is the time until
+// the next letter is due, but at least soonest and at most tick.
 func (d *Dispatcher) rest(ctx context.Context) time.Duration {
 	now := d.o.Now()
 	next, err := d.store.NextDue(ctx, now)

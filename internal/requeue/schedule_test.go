@@ -63,7 +63,7 @@ func (b *broker) WriteMark(_ context.Context, _ int64, p deadletter.Progress) er
 
 func (b *broker) Takes(...deadletter.Wait) bool { return false }
 
-// shows sets the facts that the broker reports about every queue, and whether the broker is
+// shows defines the facts that the broker reports about every queue, and whether the broker is
 // unavailable.
 func (b *broker) shows(facts deadletter.QueueFacts, away bool) {
 	b.mu.Lock()
@@ -120,8 +120,8 @@ func (s *station) start() {
 	})
 }
 
-// wait stores letters that become due one after the other. The first becomes due when the time
-// begin has passed, and the others follow at intervals of step.
+// wait stores letters that become due one after the other. The first becomes due after the duration
+// begin, and the others follow at intervals of step.
 func (s *station) wait(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()

@@ -91,8 +91,8 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 	return outcomes, noted
 }
 
-// record commits marks. It waits as long as the store takes to have room, because the outcome of a
-// published letter must not be forgotten. Until then, the worker claims nothing more.
+// record commits marks. It waits until the store has room, however long that takes, because the
+// outcome of a published letter must not be forgotten. Until then, the worker claims nothing more.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
@@ -157,8 +157,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare builds the message for an attempt. changed names the properties that were left out. The
-// error gives the reason why the message cannot be published.
+// prepare builds the message for an attempt. The result changed lists the properties that were left
+// out. The error gives the reason why the message cannot be published.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {

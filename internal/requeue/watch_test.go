@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// watch makes the dispatcher check its requeued letters second by second for d.
+// watch makes the dispatcher check its requeued letters once a second for the duration d.
 func (s *station) watch(d time.Duration) {
 	s.t.Helper()
 	for end := s.at.Add(d); s.at.Before(end); s.at = s.at.Add(time.Second) {

@@ -27,8 +27,8 @@ type wire struct {
 	sent    map[deadletter.Token]*sent
 }
 
-// answer is a broker's response to a message. If there is no response, arrives reports whether the
-// message arrived.
+// answer is a broker's response to a message. If there is no response, the field arrives is true if
+// the message arrived anyway.
 type answer struct {
 	kind    deadletter.OutcomeKind
 	arrives bool

@@ -3,7 +3,7 @@ package rules
 import "slices"
 
 // Covers reports whether every letter that matches other is known to match m as well. It compares
-// clause by clause. The result true is certain, and false is not.
+// clause by clause. A result of true is certain, but a result of false is not.
 func (m *Match) Covers(other *Match) bool {
 	for _, c := range [][2]Patterns{
 		{m.Queue, other.Queue},

@@ -75,8 +75,8 @@ func (s *Set) own(rule *Rule) bool { return rule.Retry != nil && rule != &s.Defa
 // too long or because the queue was full.
 func diedUnrejected(reason string) bool { return reason == "expired" || reason == "maxlen" }
 
-// Explain says for every rule whether a letter matches it, and gives the result of each clause. The
-// rules are in order, with the default last.
+// Explain returns the result of every rule for a letter. A result says whether the rule matches,
+// and gives the result of each clause. The rules are in order, with the default last.
 func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false

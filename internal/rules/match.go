@@ -27,8 +27,8 @@ type Named struct {
 	Want Patterns
 }
 
-// fits reports whether a letter matches all clauses. The argument was lists earlier names of the
-// letter's broker.
+// fits reports whether a letter matches all clauses. The argument named was contains the earlier
+// names of the letter's broker.
 func (m *Match) fits(f *Facts, was []string) bool {
 	all := true
 	m.visit(f, was, func(_, _ string, _ fmt.Stringer, fits bool) bool {
@@ -39,7 +39,7 @@ func (m *Match) fits(f *Facts, was []string) bool {
 }
 
 // Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
-// argument was lists earlier names of the letter's broker.
+// argument named was contains the earlier names of the letter's broker.
 func (m *Match) Clauses(f Facts, was []string) []Clause {
 	var list []Clause
 	m.visit(&f, was, func(field, name string, want fmt.Stringer, fits bool) bool {
@@ -49,7 +49,7 @@ func (m *Match) Clauses(f Facts, was []string) []Clause {
 	return list
 }
 
-// visit calls see for each clause until it returns false.
+// visit calls the function see for each clause, until see returns false.
 func (m *Match) visit(f *Facts, was []string, see func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string

@@ -156,7 +156,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// anyText draws short texts over a few letters, so that patterns often overlap.
+// anyText draws short texts that consist of a few different characters, so that patterns often
+// overlap.
 func anyText(t *rapid.T, letters, label string) string {
 	return rapid.StringOfN(rapid.SampledFrom([]rune(letters)), 0, 4, -1).Draw(t, label)
 }
@@ -300,8 +301,8 @@ func BenchmarkDecide(b *testing.B) {
 
 func (m *Match) holds(f Facts) bool { return m.fits(&f, nil) }
 
-// TestStopEndsAComparison checks that after Stop, nothing matches and no further patterns are
-// checked.
+// TestStopEndsAComparison checks that nothing matches and no further patterns are checked after
+// Stop has returned true.
 func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -32,7 +32,8 @@ func (t *Targets) Add(broker, vhost string, globs, inboxes []string) {
 	t.brokers[broker] = target{vhost: vhost, globs: globs, inboxes: inboxes}
 }
 
-// Observe sets the globs for the queues of an added broker whose letters are only observed.
+// Observe sets globs for the queues of a broker that was added before. Letters of queues that match
+// are only observed.
 func (t *Targets) Observe(broker string, globs []string) {
 	b := t.brokers[broker]
 	b.observed = globs
@@ -58,8 +59,8 @@ func (t *Targets) Configured(o deadletter.Origin) error {
 	return nil
 }
 
-// Allow returns an error that says why a letter may not be sent to the queue of o. It returns nil
-// if the letter may be sent.
+// Allow returns an error if a letter must not be sent to the queue of o. The error says why. Allow
+// returns nil if the letter may be sent.
 func (t *Targets) Allow(o deadletter.Origin) error {
 	if err := t.Configured(o); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// actor describes what an operation does to each of its letters.
+// actor describes the effect of an operation on each of its letters.
 type actor struct {
 	op             deadletter.OperationID
 	action         deadletter.Verb
@@ -18,7 +18,7 @@ type actor struct {
 	by             string
 	target, reason string
 	due            int64                            // due time of released or rescheduled letters
-	allow          func(to deadletter.Origin) error // error: the target is not allowed; nil = all are allowed
+	allow          func(to deadletter.Origin) error // returns an error if a target is not allowed; nil = all targets are allowed
 	restored       bool                             // includes letters that may have been sent after the restored backup was made
 	edited         *deadletter.Edited               // the edited letter, if the operation is an edit
 }
@@ -38,7 +38,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
-	case trigger == deadletter.Purging && r.changedAt > do.until: // irreversible: a letter that came back since the selection is not what was shown
+	case trigger == deadletter.Purging && r.changedAt > do.until: // a purge cannot be undone, and a letter that changed since the selection is not the one that was shown
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
@@ -197,8 +197,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	for _, text := range []string{
 		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
-		// A patch may contain values from the letter. An operation needs its patch only until it is
-		// over.
+		// A patch may contain values from the letter. The patch is needed only until its operation
+		// is over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act to the audit, such as the start of a drain. The act's time is that of the
-// transaction, and its way is the one stored in ctx.
+// Record appends an act to the audit, such as the start of a drain. The act gets the time of the
+// transaction. It gets its way (page, API or command line) from ctx.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
 		return fmt.Errorf("record %s: %w", a.Kind, err)
@@ -18,7 +18,7 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 }
 
 // audit appends an act to the audit. The act appears in the history of each group that it concerns.
-// An act on a letter is also an event in that letter's own history, among millions of other letter
+// An act on a letter is also recorded in that letter's own history, as one of millions of letter
 // events.
 func (t *tx) audit(a deadletter.Act) error {
 	way := deadletter.WayOf(t.ctx)

@@ -21,8 +21,8 @@ func (t *tx) added(letter int64, fields []deadletter.AddedField) error {
 	return nil
 }
 
-// AddedFields returns the fields that letters have on the wire but their types do not declare, most
-// letters first. It returns at most limit fields.
+// AddedFields returns the fields that letters have on the wire but their types do not declare.
+// Fields with the most letters come first. It returns at most limit fields.
 func (s *Store) AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) {
 	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a JOIN letters l ON l.id = a.letter
 		GROUP BY l.origin, l.type, a.number, a.wire ORDER BY count(*) DESC, l.origin, l.type, a.number LIMIT $1`, limit)

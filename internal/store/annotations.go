@@ -34,7 +34,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 		}
 	}
-	open := int64(0) // the first of the list is stored with this id and may join further letters
+	open := int64(0) // row id of the first annotation in list if it is already stored but may join further letters
 	for len(list) > 0 {
 		var part deadletter.Annotated
 		var done int
@@ -101,8 +101,9 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 // windowStart returns the start of the annotation window that ends now.
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// place returns the first name of the first configuration entry for the same broker and vhost as
-// the entry named broker.
+// place returns the name under which annotations are stored for the broker and vhost of the entry
+// named broker. If several configuration entries refer to that broker and vhost, this is the first
+// name of the first of these entries.
 func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
 
 // deathKey is one value that identifies a death.
@@ -141,8 +142,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 }
 
 // joinLetters joins an annotation to stored letters of its death, in the order in which they were
-// received. It joins at most room letters and returns how many it joined. An annotation that names
-// no queue can join many letters. Any other annotation joins one letter per report.
+// received. The parameter room is the maximum number of letters to join. joinLetters returns the
+// number of letters joined. An annotation that names no queue can join many letters. Any other
+// annotation joins one letter per report.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -182,8 +184,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that match an annotation and have the given key. If
-// also is set, the letters must have that second key too.
+// unexplained returns the letters of a slot that match an annotation and have the given key. If the
+// parameter also is set, it is a second key that the letters must have.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -243,7 +245,7 @@ func (t *tx) explainLate(letter, annotation int64) error {
 
 const becauseAnnotated = "annotations of consumers"
 
-// explained makes an annotation the failure of a letter.
+// explained records an annotation as the failure of a letter.
 func (t *tx) explained(letter, annotation int64) error {
 	var by string
 	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
@@ -272,8 +274,8 @@ func (t *tx) unexplain(letter int64) error {
 	return err
 }
 
-// forget is unexplain for a letter that is erased. It also deletes the annotation, unless another
-// letter uses the annotation.
+// forget is like unexplain, but for a letter that is erased. It also deletes the annotation, unless
+// another letter uses the annotation.
 func (t *tx) forget(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
@@ -286,8 +288,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// explains records the annotation that gives the reason of a death, or that no annotation does. It
-// also joins an annotation that arrived while the verdict was being made.
+// explains records which annotation gives the reason for a death, or records that no annotation
+// does. It also joins an annotation that arrived while the verdict was being made.
 func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.explained(letter, c.Annotation)
@@ -319,9 +321,9 @@ func (t *tx) recent() (yes bool, err error) {
 	return yes, err
 }
 
-// waits records, in one statement, the letters for which explains found no annotation. With one
-// statement per key, recording took three times as long as the verdict itself. With a single
-// statement it takes a third of that time.
+// waits stores, in one statement, the letters for which explains found no annotation. One statement
+// per key took three times as long as the verdict itself. The single statement takes a third of the
+// time of the verdict.
 func (t *tx) waits() error {
 	if len(t.wait) == 0 {
 		return nil
@@ -386,10 +388,10 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
-// reported returns the annotations with one of keys that may describe a death of the letter in
-// queue. They are sorted by the most reliable key first, then newest first. An annotation that was
-// reported before the letter was last sent does not describe this death, unless the annotation
-// contains the token of that attempt.
+// reported returns the annotations that have one of the given keys and may describe the death of
+// the letter in queue. They are sorted by the most reliable key first, then newest first. An
+// annotation that was reported before the letter was last sent does not describe this death, unless
+// the annotation contains the token of that attempt.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -409,8 +411,8 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated fills in the annotations of the letters in list. The other list contains the id of each
-// letter's annotation; 0 = none.
+// annotated fills in the annotation of each letter in list. The parameter of contains the ids of
+// these annotations in the same order; 0 = none.
 func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
 	for i, id := range of {
 		if id == 0 {

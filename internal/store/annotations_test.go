@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judge classifies received letters as the classifier does. It uses an annotation if one exists; a
-// letter without an annotation waits for one.
+// judge classifies received letters in the way that the classifier does. It uses an annotation if
+// one exists; a letter without an annotation waits for one.
 func judge(t testing.TB, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -455,7 +455,7 @@ func TestPurgeErasesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// Many letters of one message are annotated by a report that names no queue. They are joined in
+// A report that names no queue annotates many letters of one message. The letters are joined in
 // transactions that do not delay ingest for long, and no letter is left out.
 func TestAnAnnotationOfManyLetters(t *testing.T) {
 	t.Parallel()

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// actThrough is the SQL expression for the way of an act e of an operation o. Acts of older
-// versions have no recorded way. Of these, an act by dlo itself counts as automatic, and the start
-// of an operation takes the operation's way.
+// actThrough is the SQL expression for the way of an act e of an operation o. Older versions did
+// not record the way of an act. Such an act counts as automatic if dlo did it. If it is the start
+// of an operation, it has the way of the operation.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
 // actDone is the SQL expression for the number of letters, groups or things that an act completed.
@@ -124,7 +124,7 @@ func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	})
 }
 
-// acts returns the SQL condition of a query on events e and their operations o. The error wraps
+// acts builds the SQL condition for a query on events e and their operations o. The error wraps
 // ErrInvalid.
 func acts(q query.Query) (clause, error) {
 	all := []clause{{text: "e.letter IS NULL"}}
@@ -141,7 +141,7 @@ func acts(q query.Query) (clause, error) {
 	return every(all...), nil
 }
 
-// act returns the SQL condition of one term, without its negation.
+// act builds the SQL condition for one term, without its negation.
 func act(t query.Term) (clause, error) {
 	switch t.Field {
 	case query.Who:

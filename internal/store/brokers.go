@@ -40,8 +40,8 @@ func (b *brokers) setFirstName(one *Broker, first string) {
 	}
 }
 
-// firstName returns a broker's name in the file. This method and those below return an unknown name
-// unchanged.
+// firstName returns a broker's name in the file. This method and the methods below return an
+// unknown name unchanged.
 func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
 
 // present returns a broker's present name.
@@ -55,12 +55,13 @@ func (b *brokers) names(present string) []string {
 	return []string{present}
 }
 
-// entry returns the present name of the first entry for the same broker and vhost as the broker
-// with the given name.
+// entry returns the present name of the first configuration entry that refers to the same broker
+// and vhost as the given name.
 func (b *brokers) entry(name string) string {
 	present := b.present(name)
 	return cmp.Or(b.same[present], present)
 }
 
-// FirstName returns the name under which the store first knew a broker. Groups are found by it.
+// FirstName returns the name under which the store first knew a broker. Groups are looked up under
+// this name.
 func (s *Store) FirstName(broker string) string { return s.known.firstName(broker) }

@@ -31,7 +31,7 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 }
 
 // takeOver cancels the rest of a halted operation in the transaction that freezes a new operation.
-// When the selection of the new operation is laid out, it receives the letters of both operations.
+// The new operation receives the letters of both operations when its selection is laid out.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {

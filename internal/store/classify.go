@@ -10,18 +10,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextReceived returns up to n received letters with their bodies, oldest first. Reading records
-// each letter while it is being read. Letters with crashes are returned one at a time, and only if
-// there are no other letters. If the process dies of such a letter again, no other verdict is lost.
-// If it dies for another reason, it is unlikely to be reading such a letter at that moment. Only
-// one classifier may claim at a time.
+// NextReceived returns up to n received letters with their bodies, oldest first. The method Reading
+// records each letter while that letter is being read. Letters with crashes are returned one at a
+// time, and only if there are no other letters. If such a letter kills the process again, no other
+// verdict is lost. If the process dies for another reason, it is unlikely to be reading such a
+// letter at that moment. Only one classifier may claim at a time.
 func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n letters with their bodies. The SQL clauses from and order select
-// and sort the letters. It returns letters without crashes or, if there are none, a single letter
-// with crashes.
+// innocentFirst returns up to n letters with their bodies. The SQL clauses in the parameters from
+// and order select and sort the letters. It returns letters without crashes or, if there are none,
+// a single letter with crashes.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -38,8 +38,8 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 // alone.
 const maxRead = 32 << 20
 
-// serials returns the first column of as many rows of a query as fit into one batch. The second
-// column contains the sizes. The first row always fits.
+// serials runs a query and returns the first column of as many rows as fit into one batch. The
+// second column contains the sizes. The first row always fits.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -162,8 +162,8 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.explains(c, serial, recent)
 }
 
-// diedAt returns when a letter died. ok is false for an imported letter. It is also false for a
-// letter whose time of death is unknown and that is only decided again.
+// diedAt returns the time at which a letter died. ok is false for an imported letter. It is also
+// false for a letter whose time of death is unknown and that is only decided again.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil
@@ -175,7 +175,7 @@ func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bo
 	return t.death(c).At, !released, err
 }
 
-// death returns the group death recorded for a letter that needs people.
+// death returns the record of one death in a group, for a letter that needs people.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
 	if d.At.IsZero() || c.Repeated {
@@ -190,7 +190,7 @@ type grouped struct {
 	died            []time.Time             // when its letters died
 	deaths          []deadletter.GroupDeath // deaths of the letters that need people
 	from            int64                   // group that the letters left; 0 = none
-	own             bool                    // notify about this group, as the notice about the group that the letters left was not sent yet
+	own             bool                    // this group needs a notice of its own: the notice about the group that the letters left was not sent yet
 }
 
 // join returns the group of a verdict for a letter received at receivedAt. A letter that dlo made

@@ -50,7 +50,7 @@ func (p *process) claim(t *testing.T, n int) []deadletter.Letter {
 	return letters
 }
 
-// dead records a verdict of dead for letters.
+// dead gives letters the verdict dead.
 func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	t.Helper()
 	var verdicts []deadletter.Classified
@@ -62,7 +62,7 @@ func (p *process) dead(t *testing.T, letters ...deadletter.Letter) {
 	}
 }
 
-// reading records which letter is being read; "" = none.
+// reading registers a letter as being read; "" = none.
 func (p *process) reading(t *testing.T, id deadletter.ID) {
 	t.Helper()
 	if err := p.Reading(id); err != nil {

@@ -83,7 +83,7 @@ func (s *Store) byState(ctx context.Context) (map[deadletter.State]int, error) {
 	})
 }
 
-// standing is the status and severity of a group in the inbox.
+// standing is a combination of status and severity of a group in the inbox.
 type standing struct {
 	status   deadletter.GroupStatus
 	severity deadletter.Severity

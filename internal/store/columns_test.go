@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestNothingOfOneRowIsReadIntoTheNext checks that no value of one row remains in the next row, as
-// all rows are read into one struct.
+// TestNothingOfOneRowIsReadIntoTheNext checks that no value of one row remains in the next row. All
+// rows are read into the same struct.
 func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("sqlite", ":memory:")

@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// span returns the range of serials that a time selects. from is included, to is not.
+// span returns the range of serials that a time selects. The range includes from but not to.
 func span(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -26,12 +26,12 @@ func span(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values of one dim with which the index of words is queried.
+// maxTokens is the maximum number of values of one dim for which the index of words is queried.
 const maxTokens = 100
 
-// condition compiles one term, without its negation. dim reports whether letters are counted by the
-// columns of the term. If so, tokens are the tokens of the term's values, or nil if the values
-// contain patterns.
+// condition compiles one term, without its negation. dim is true if letters are counted by the
+// columns of the term. In this case, tokens contains the tokens of the term's values, or is nil if
+// the values contain patterns.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -163,7 +163,7 @@ func text(column string, values []query.Value) clause {
 	return some(list...)
 }
 
-// matches reports whether a name equals one of the values or matches a value with stars.
+// matches returns true if a name equals one of the values or matches a value with stars.
 func matches(values []query.Value, name string) bool {
 	return slices.ContainsFunc(values, func(v query.Value) bool {
 		last := len(v.Pattern) - 1

@@ -18,9 +18,9 @@ const (
 	changesNamed     = 20 // changes named in one act
 )
 
-// Configured records in the audit which keys of the configuration have changed since the last call,
-// by their paths. A value that begins with # replaces a value that is not shown. The first call
-// records nothing.
+// Configured compares the configuration with the one passed to the last call, and records the paths
+// of the changed keys in the audit. A value that begins with # replaces a value that is not shown.
+// The first call records nothing.
 func (s *Store) Configured(ctx context.Context, outline map[string]string) error {
 	text, _ := json.Marshal(outline) // texts always encode
 	return s.tx(ctx, bulk, func(t *tx) error {
@@ -49,7 +49,8 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string) error
 	})
 }
 
-// changed describes how two outlines differ, by the paths of the keys.
+// changed lists the differences between two outlines. Each difference is named by the path of its
+// key.
 func changed(was, now map[string]string) (list []string) {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)

@@ -145,8 +145,8 @@ func (m *moves) flush(t *tx) error {
 	return nil
 }
 
-// record is a letter as the write methods of this package see it. It contains the values by which
-// the letter is counted, and the letter's current state.
+// record is a letter in the form used by the write methods of this package. It contains the values
+// by which the letter is counted, and the letter's current state.
 type record struct {
 	id         int64
 	state      deadletter.State
@@ -187,7 +187,7 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits reports whether the letter is in the broker until its retry, so that no one can act on it.
+// waits returns true if the letter is in the broker until its retry, so that no one can act on it.
 func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
@@ -205,8 +205,8 @@ func (t *tx) record(id int64) (*record, error) {
 	return &r, err
 }
 
-// moved applies change to r and updates the counters. Call it for every change to a value by which
-// letters are counted.
+// moved applies the function change to r and updates the counters. Call it for every change to a
+// value by which letters are counted.
 func (t *tx) moved(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()

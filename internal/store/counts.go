@@ -64,10 +64,10 @@ var faceted = []struct {
 const sampled = 1000
 
 // Facets returns the values of each field among the letters that match q, with the number of
-// letters for each value, most first. A field's own terms do not narrow its facet, so that more of
-// its values can be chosen. If the counters cannot answer q, the newest letters serve as a sample,
-// and Sampled contains their number. Body fields, which are named by their paths, always use such a
-// sample.
+// letters for each value, most first. A field's own terms do not narrow its facet, so that people
+// can choose more of its values. If the counters cannot answer q, the newest letters serve as a
+// sample, and Sampled contains their number. Body fields are named by their paths and always use
+// such a sample.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -241,10 +241,10 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 
 const rollupStep = rollupMillis * time.Millisecond
 
-// Histogram returns the number of letters that match q by time of receipt, in at most bars
-// intervals between from and to. If both times are zero, it covers the whole time with letters. If
-// the rollups cannot answer q, the newest letters serve as a sample, and Sampled contains their
-// number.
+// Histogram returns how many letters match q in each interval of their time of receipt, in at most
+// bars intervals between from and to. If both times are zero, it covers the whole period in which
+// letters were received. If the rollups cannot answer q, the newest letters serve as a sample, and
+// Sampled contains their number.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(ctx, q)

@@ -133,8 +133,8 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	return t.audit(a)
 }
 
-// decide applies a decision to one group. If the decision does not apply to the group, why gives
-// the reason.
+// decide applies a decision to one group. If the decision does not apply to the group, the result
+// why is the reason.
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.json(), c.life
 	var told []*deadletter.Notice
@@ -201,8 +201,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.notices(told)
 }
 
-// merge merges a group into another group. why gives the reason for a refusal. For example, a group
-// with others merged into it cannot be merged.
+// merge merges a group into another group. If this is refused, the result why is the reason. For
+// example, a group with others merged into it cannot be merged.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
@@ -300,8 +300,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore restores the earlier choices for a group. If they cannot be restored, why gives the
-// reason.
+// restore restores the earlier choices for a group. If they cannot be restored, the result why is
+// the reason.
 func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
@@ -346,9 +346,10 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	return "", t.notices(told)
 }
 
-// tellAgain withdraws the notice that a group no longer needs people. A notice that was not
-// delivered yet is never sent. If the notice was delivered, people are notified of the group again.
-// If the group's incident continued without the group, the group rejoins that incident.
+// tellAgain withdraws the notice which says that people are no longer needed for a group. A notice
+// that was not delivered yet is never sent. If the notice was delivered, people are notified of the
+// group again. If the group's incident continued without the group, the group rejoins that
+// incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {
 		return nil, err
@@ -382,8 +383,9 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 // decidedNotice selects the newest notice that the last decision about a group wrote.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle withdraws the machine notice that a group no longer needs people, unless the notice was
-// delivered. When the group next needs nobody, machines are notified again.
+// unsettle withdraws the machine notice which says that people are no longer needed for a group,
+// unless the notice was delivered. The next time that the group needs nobody, machines are notified
+// again.
 func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Declare records things that dlo declares on brokers. It also records act, unless its kind is "".
-// A thing that is already recorded keeps its time.
+// Declare records things that dlo declares on brokers. It also records the act in the parameter
+// act, unless that act has no kind. A thing that is already recorded keeps its time.
 func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range things {
@@ -26,8 +26,8 @@ func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act d
 	return nil
 }
 
-// Undeclare removes the records of things that dlo removed from brokers. It also records act,
-// unless its kind is "".
+// Undeclare removes the records of things that dlo removed from brokers. It also records the act in
+// the parameter act, unless that act has no kind.
 func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, id := range ids {

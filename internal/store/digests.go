@@ -13,8 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested selects the groups h of a digest from minute $1 to minute $2. They are in the inbox and
-// have c.needs letters that need people. At most x.n of these letters died in that time.
+// digested selects the groups h of a digest from minute $1 to minute $2. The groups are in the
+// inbox. Each has c.needs letters that need people, and at most x.n of these letters died in that
+// time.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -31,8 +32,9 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 	return n, err
 }
 
-// Digest returns the letters that died in a window of time and still need people, by group, with at
-// most lines groups. A letter counts in the minute in which it came to need people.
+// Digest returns the letters that died in a window of time and still need people, by group. It
+// returns at most as many groups as the parameter lines allows. A letter counts in the minute in
+// which it came to need people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -89,7 +91,7 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
-// forgottenAfter is how long a pause may last before the digest mentions it.
+// forgottenAfter is the duration of a pause after which the digest mentions the pause.
 const forgottenAfter = 24 * time.Hour
 
 // forgotten returns the pauses that keep letters back and that had already lasted for a long time
@@ -132,8 +134,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// SettledByPeople counts the letters received between two times that an operation sent. These
-// letters did not recover on their own.
+// SettledByPeople counts the letters that were received between two times and that an operation
+// sent. These letters did not recover on their own.
 func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
 	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
 	if err != nil {
@@ -142,7 +144,7 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 	return n, err
 }
 
-// settledByPeople is SettledByPeople for a range of rollup buckets.
+// settledByPeople is like SettledByPeople, but for a range of rollup buckets.
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
 	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
 		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
@@ -232,8 +234,8 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 }
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
-// changes or SendDigest is called again. sent reports whether this call wrote the digest. by is the
-// person who requested it, or dlo itself.
+// changes or SendDigest is called again. The result sent is true if this call wrote the digest. The
+// parameter by is the person who requested it, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {

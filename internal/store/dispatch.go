@@ -17,10 +17,10 @@ import (
 const maxClaim = 32 << 20
 
 // ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them:
-// state publishing, an attempt with its token, and the epoch of this process. a limits how many
-// automatic retries may leave now, but does not limit letters released by an operation. Letters of
-// paused queues and groups stay. Letters that are to wait in the broker are claimed before they are
-// due, for one of a.Waiters.
+// state publishing, an attempt with its token, and the epoch of this process. The allowance in the
+// parameter a limits how many automatic retries may leave now, but not how many letters released by
+// an operation. Letters of paused queues and groups stay. Letters that are to wait in the broker
+// are claimed before they are due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -142,7 +142,7 @@ type turns struct {
 	began map[string]int64
 }
 
-// next rotates origins, which are sorted, so that the origin whose turn it is comes first.
+// next rotates the sorted list of origins so that the origin whose turn it is comes first.
 func (t *turns) next(broker string, origins []int64) []int64 {
 	if len(origins) == 0 {
 		return nil
@@ -171,7 +171,7 @@ func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
 
-// notPaused is the SQL condition for those letters l of an origin whose group is not paused. A
+// notPaused is the SQL condition for the letters l of an origin that are in no paused group. A
 // pause of the whole queue is checked elsewhere.
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
@@ -219,8 +219,9 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
-// NextDue returns when the next scheduled letter becomes due after now, even if something will keep
-// that letter back then. It returns the zero time if there is no such letter.
+// NextDue returns the time at which the next scheduled letter becomes due after now, even if
+// something will keep that letter back at that time. It returns the zero time if there is no such
+// letter.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
 	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
@@ -268,8 +269,8 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	return d, err
 }
 
-// redirect sets the target of a letter that no operation redirects. The target is that of a saved
-// redirect, if there is one, and otherwise the letter's origin.
+// redirect sets the target of a letter that no operation redirects. The target comes from a saved
+// redirect, if there is one. Otherwise it is the letter's origin.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -289,8 +290,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter and the target queue. The broker and vhost of the returned
-// origin are those that the letter is sent to.
+// route returns the origin of a letter and the target queue. The returned origin contains the
+// broker and vhost to which the letter is sent.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -301,9 +302,9 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 }
 
 // contents reads the contents of claimed letters, each in the revision of its newest attempt, and
-// how the letters died. It runs in the transaction of the claim. A letter that could not be read
-// therefore does not stay claimed. A letter whose contents are lost cannot be published, and its
-// properties give the reason.
+// the circumstances of their deaths. It runs in the transaction of the claim. A letter that could
+// not be read therefore does not stay claimed. A letter whose contents are lost cannot be
+// published, and its properties give the reason.
 func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -335,10 +336,11 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 	})
 }
 
-// ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished: an earlier process
-// left it so, or this process freed the letter for another try after Mark.DueAt (Mark.Resend). The
-// letters keep their attempt and token, and may already have been sent. ClaimDoubtful never takes
-// letters that this process is still publishing, however long that takes.
+// ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished. Either an earlier
+// process left the attempt unfinished, or this process freed the letter for another try after
+// Mark.DueAt (Mark.Resend). The letters keep their attempt and token, and may already have been
+// sent. ClaimDoubtful never takes letters that this process is still publishing, however long that
+// takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
 	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,
@@ -375,8 +377,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. wait is true if the rest of the attempt's wait
-// is too short for its wait queue. The attempt is then resumed when the wait has ended.
+// claimAgain resumes the newest attempt of a letter. wait is true if the attempt must still wait,
+// but for too short a time to use its wait queue. The attempt is then resumed after that time.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

@@ -11,8 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have brought back.
-// They are found by their doubt until people have decided. One operation decides about all of them.
+// TestDoubtfulTwinsAreSettledAtOnce checks letters that a broker restart may have brought back. A
+// search for their doubt finds them until people have decided. One operation decides about all of
+// them.
 func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	s, clock := open(t)
@@ -112,8 +113,8 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfTheVersionBefore checks that letters which an older version held as doubtful twins
-// are found by their doubt.
+// TestDoubtsOfTheVersionBefore checks that a search for a doubt also finds the letters that an
+// older version held as doubtful twins.
 func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	path := storetest.FileOf(t, 10)

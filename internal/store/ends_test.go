@@ -98,7 +98,7 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 }
 
 // A letter without an origin was sent to another queue, and was then held because that queue no
-// longer exists. When the letter is released, it is decided again, as nothing could send it
+// longer exists. When the letter is released, it is decided again, because it could not be sent
 // automatically.
 func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	s = reopen(s)
 	again(s) // the letter is sent again
 	s = reopen(s)
-	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // in_doubt is now hold
+	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // the setting in_doubt is now hold
 	if got := operation(t, s, op); got.Twice != 1 || attempts(t, s, due[0].Letter.ID)[1].Sends != 2 {
 		t.Errorf("%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[1].Sends)
 	}

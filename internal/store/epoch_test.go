@@ -43,7 +43,7 @@ func restarted(t testing.TB, s *store.Store) {
 }
 
 // After a restart of the broker, letters of earlier sessions may come back one by one, all flagged
-// as redelivered. A flag alone never suppresses a row.
+// as redelivered. The flag alone never prevents the creation of a row.
 func TestLettersAfterABrokerRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestLettersAfterABrokerRestart(t *testing.T) {
 		after  []string // session 2
 		change func(w *deadletter.Window)
 		want   shape
-		twin   int // number of the earlier letter whose twin the first new row is, from 1; 0 = none
+		twin   int // number (from 1) of the earlier letter that has the first new row as a twin; 0 = none
 	}{
 		{name: "equal with a message id: merged", before: []string{"m1"}, after: []string{"m1"}, want: shape{Merged: 1}},
 		{name: "equal without: a suspect, linked", before: []string{"x"}, after: []string{"x"}, want: shape{New: 1, Suspects: 1}, twin: 1},
@@ -356,7 +356,7 @@ func tells(w *deadletter.Window) { w.RedeliveredLeaks, w.EveryReturnCounted = tr
 
 func firsts(w *deadletter.Window) { w.RedeliveredLeaks, w.FirstReturnCounted = true, true }
 
-// counts sets the delivery counts of a window.
+// counts assigns the delivery counts n to the deliveries of a window.
 func counts(t testing.TB, w *deadletter.Window, n []int64) {
 	t.Helper()
 	for i := range n {

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// families records which groups are merged into which.
+// families holds, for each head, the groups that are merged into it.
 type families struct {
 	loading sync.Mutex // held while loading, so that an older result never replaces a newer one
 	mu      sync.RWMutex

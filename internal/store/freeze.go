@@ -21,8 +21,8 @@ const (
 // Freeze stores an operation and its selection in one transaction, before any letter is changed. It
 // fills in the fields that the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed. If
 // first > 0, it takes at most that many letters, in the order of sending. It never creates a second
-// operation with the same principal and key. If one exists, it sets op.ID to that operation, or
-// returns ErrConflict if that operation came from a different request.
+// operation with the same principal and key. If such an operation exists, Freeze sets op.ID to its
+// id. If that operation came from a different request, Freeze returns ErrConflict instead.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
 	err := s.freeze(ctx, op, sel, first)
 	if err != nil {
@@ -127,8 +127,8 @@ func changedSince(n int) string {
 }
 
 // sameRequest reports whether an operation with the same principal and key exists. It returns
-// ErrConflict if that operation came from a different request. Otherwise a key used again for
-// another request would make it look as if that request had been carried out.
+// ErrConflict if that operation came from a different request. Without this error, a different
+// request with the same key would look as if it had been carried out.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

@@ -166,8 +166,8 @@ func (s *Store) groupHistory(ctx context.Context, of string, family []any) ([]de
 	return list, err
 }
 
-// groupRules returns the names of the rules that decided on the newest letters of groups that wait
-// or need people.
+// groupRules returns the names of the rules that decided on the newest waiting, dead or held
+// letters of the given groups.
 func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]string, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+of+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)

@@ -24,7 +24,7 @@ func (t *tx) life(id int64) (*deadletter.GroupLife, error) {
 	return g, err
 }
 
-// keep writes back the changed state that life read.
+// keep writes a group that life returned back to the database, with its changes.
 func (t *tx) keep(g *deadletter.GroupLife) error {
 	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
 		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
@@ -129,9 +129,9 @@ func (t *tx) caused(origin int64, cause []byte) error {
 // inherits is called when letters of an old group (from) turn out to belong to a new group (to). If
 // nothing has happened in the new group yet, it continues the old group: it takes over the notes,
 // the owner and the notices. If other groups are merged into the old group, the old group stays as
-// it is, and the new group is merged into it too. own is true if the notice about the old group has
-// not been sent yet. People will then be notified about the new group instead, and the deaths count
-// for the new group.
+// it is, and the new group is merged into the old group. own is true if the notice about the old
+// group has not been sent yet. People will then be notified about the new group instead, and the
+// deaths count for the new group.
 func (t *tx) inherits(to, from int64) (own bool, err error) {
 	var fresh, waits, heads bool
 	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,

@@ -50,12 +50,13 @@ func (t *tx) beat(g *grouped) error {
 	return err
 }
 
-// failing is the SQL condition on groups g that are failing. A group is failing if its letters are
+// failing is the SQL condition that a group g is failing. A group is failing if its letters are
 // dying now, or if its retries are overdue. The letters and retries of groups merged into it count
 // too.
 func (s *Store) failing() string { return failingAt(s.millis()) }
 
-// failingAt is failing at a given time. now is an SQL expression in milliseconds.
+// failingAt is like failing, but for a given time. The parameter now is an SQL expression in
+// milliseconds.
 func failingAt(now string) string {
 	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, family, dying("f", now), family)
 }
@@ -70,8 +71,9 @@ func dying(alias, now string) string {
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
-// status is the SQL condition on groups g with one of the given statuses. The values failing and
-// quiet select groups in the inbox that are failing now, or are not.
+// status is the SQL condition that a group g has one of the given statuses. The value failing
+// selects the groups in the inbox that are failing now. The value quiet selects the other groups in
+// the inbox.
 func (s *Store) status(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {

@@ -58,8 +58,8 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 }
 
-// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if the only failing
-// letters are those of a group merged into it.
+// TestAGroupFailsWithWhatIsMergedIntoIt checks that a group is failing even if all failing letters
+// belong to a group that is merged into it.
 func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -22,8 +22,8 @@ const (
 // family selects the ids of a group g and of the groups merged into it.
 const family = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
-// These are the numbers of letters of a group g and the groups merged into it: dead or held
-// letters, and waiting letters.
+// These SQL expressions count letters of a group g and of the groups merged into it. groupDead
+// counts the dead and held letters, and groupWaiting counts the waiting letters.
 const (
 	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + family + ` AND k.state = 'scheduled')`
@@ -113,8 +113,8 @@ var groupTabs = map[deadletter.GroupTab]string{
 
 // Groups returns a page of the groups that match q and the cursor of the next page. The cursor is
 // "" on the last page. Counts come from the counters, and hourly numbers come from the rollups, so
-// that no letter is read. A field that only letters have, such as attempts or headers, returns
-// ErrInvalid.
+// that no letter is read. Groups returns ErrInvalid if q contains a field that only letters have,
+// such as attempts or headers.
 func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)

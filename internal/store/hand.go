@@ -51,7 +51,7 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// note records the letter that the reader at the given position is reading; 0 = none.
+// note writes the letter that the reader at the given position is reading into the file; 0 = none.
 func (h hand) note(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
@@ -59,14 +59,14 @@ func (h hand) note(at int, serial int64) error {
 	return nil
 }
 
-// Reading records that a received letter is being read. "" means that no letter is being read. If
-// the process dies before the next call, the next start charges a crash to the letter.
+// Reading registers a received letter as being read. "" means that no letter is being read. If the
+// process dies before the next call, the next start charges a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(classifier, serial)
 }
 
-// Rereading is Reading for a letter that is being read again.
+// Rereading is like Reading, but for a letter that is being read again.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.note(rereader, serial)

@@ -10,10 +10,10 @@ import (
 )
 
 // Import stores letters exported by another dlo in one transaction, and returns a result for each,
-// in the order of list. Letters keep their id, time of receipt and bytes. They are later classified
-// to the state in which they arrive. Import skips an id that already exists, even if that letter
-// was purged here. The caller limits the size of the transaction. Import returns ErrUnavailable if
-// the disk is full.
+// in the order of list. Letters keep their id, time of receipt and bytes. The classifier later
+// gives them the state that Imported.Arrives returns. Import skips an id that already exists, even
+// if that letter was purged here. The caller limits the size of the transaction. Import returns
+// ErrUnavailable if the disk is full.
 func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {
@@ -43,7 +43,7 @@ func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResul
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
-	if serial>>12 > t.now { // new serials follow all others, so a far-ahead serial would distort their times
+	if serial>>12 > t.now { // later serials follow this one, so a serial far in the future would distort their times
 		return deadletter.ImportAhead, nil
 	}
 	var known int64

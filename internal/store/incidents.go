@@ -14,8 +14,8 @@ import (
 // gather adds the notice for a group to an incident that began a moment ago in the same queue or
 // after the same deploy. The notice then has the incident's key. A group with a higher severity
 // than the other groups becomes an incident of its own. So does a group whose notice would reach
-// someone who is not notified of the other groups. told means that people were already notified of
-// the group.
+// someone who is not notified of the other groups. The parameter told is true if people were
+// already notified of the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -40,8 +40,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.belong(g, n, origin)
 }
 
-// others reports whether people are notified of other groups under the key of g. loudest is the
-// highest severity of those groups.
+// others returns true if people are notified of other groups under the key of g. The result loudest
+// is the highest severity of those groups.
 func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
@@ -127,13 +127,13 @@ func (i *incident) add(other *incident) {
 	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
 }
 
-// accepts reports whether a notice may join the incident.
+// accepts returns true if a notice may join the incident.
 func (i *incident) accepts(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
-// leaves records that a group no longer needs a notice, while its incident continues with other
-// groups. No notice is sent, and pending notices about the group are cancelled.
+// leaves handles the notice of the end of a group whose incident continues with other groups. It
+// stores this notice without sending it, and cancels pending notices about the group.
 func (t *tx) leaves(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
@@ -143,9 +143,9 @@ func (t *tx) leaves(n *deadletter.Notice) error {
 	return err
 }
 
-// closing returns the channels on which the notice of an end is sent: those on which a notice with
-// the same key was sent or is due. For an incident, the notices of all its groups count. closing
-// also raises the severity of n to the highest severity of those notices.
+// closing returns the channels to which the notice of an end is sent. These are the channels on
+// which a notice with the same key was sent or is due. For an incident, the notices of all its
+// groups count. closing also raises the severity of n to the highest severity of those notices.
 func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -244,8 +244,8 @@ func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error 
 	return err
 }
 
-// saidWith finds other notices that are due on the channel and that this delivery includes, because
-// they are about groups that the delivery names.
+// saidWith finds the other notices that this delivery also covers. They are due on the same channel
+// and are about groups that the delivery names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
 		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
@@ -262,7 +262,7 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// first reports whether no notice with a key has been sent on a channel yet.
+// first returns true if no notice with a key has been sent on a channel yet.
 func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err

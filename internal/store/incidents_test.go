@@ -165,7 +165,7 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.hears("oncall")
 	g.hears("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/1 page: G-1") // the severity is that of the opening
+	g.hears("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the opening notice
 	g.hears("team", "resolved G-1/1 page: G-1 G-2")
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// LastNotice returns when and through which channel the newest notice was sent. It considers only
+// LastNotice returns the time and the channel of the newest notice that was sent. It considers only
 // the newest 200 notices. It returns a zero time if none of them was sent.
 func (s *Store) LastNotice(ctx context.Context) (at time.Time, channel string, err error) {
 	var ended sql.NullInt64

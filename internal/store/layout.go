@@ -48,8 +48,8 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// owner returns the operation to which a letter belongs. free is true if the operation is cancelled
-// and has not touched the letter.
+// owner returns the operation to which a letter belongs. The result free is true if the operation
+// is cancelled and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
 	return op, free, err
@@ -101,7 +101,7 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 }
 
 // begin moves an operation whose selection is laid out to its first phase. If the operation has a
-// hold, that is its first phase, during which the operation can be undone.
+// hold, the hold is its first phase, and the operation can be undone during it.
 func (t *tx) begin(op deadletter.OperationID, action deadletter.Verb, p deadletter.Pace) error {
 	phase, until := first(action, p), any(nil)
 	if p.Hold > 0 {

@@ -17,12 +17,12 @@ type learned struct {
 
 const (
 	maxKeys = 200 // maximum routing keys learned per queue: there may be one per customer
-	enough  = 3   // letters of a routing key from which its shares count more than those of its queue
+	enough  = 3   // minimum number of letters of a routing key for its shares to replace those of the queue
 )
 
-// bySchema is the SQL condition that selects letters decoded by a schema, or counts of such
-// letters. Other letters take their type name from their framework. Older versions did not use such
-// names, and did not store how they had read a letter.
+// bySchema is the SQL condition for letters, or counts of letters, that a schema decodes. Other
+// letters take their type name from their framework. Older versions did not use such names, and did
+// not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {
@@ -86,7 +86,7 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 }
 
 // NamesType reports whether letters of a queue have a type for a reason other than the shape of
-// their bodies. The reason is then that the letters, people or the configuration name the type.
+// their bodies. In this case the letters themselves, people or the configuration name the type.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -93,9 +93,9 @@ func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, err
 }
 
 // Letters returns a page of the letters that match q, without bodies. They are in the order of p,
-// which by default is newest received first. newer and older are the cursors of the previous and
-// next page in that order, "" at the ends. Letters returns ErrInvalid for a cursor of a different
-// order.
+// which by default is newest received first. newer is the cursor of the previous page in that
+// order, and older is the cursor of the next page. A cursor is "" if there is no such page. Letters
+// returns ErrInvalid for a cursor of a different order.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -234,8 +234,8 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 }
 
 // History returns the events of a letter, oldest first. Some of them are derived from the letter's
-// attempts: the row of an attempt records the publish, who requested it and how it ended, so no
-// event repeats these facts.
+// attempts. The row of an attempt records the publish, the requester and the outcome, so no event
+// repeats these facts.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)

@@ -55,10 +55,10 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 	return list, nil
 }
 
-// newest returns the serials of the first limit letters of a plan below from (0 = no bound), newest
-// first. If backwards is set, it returns those above from, oldest first. It reads each source along
-// its index, and stops as soon as the source cannot improve the result. With many sources, most
-// contribute nothing.
+// newest returns the serials of the first limit letters of a plan that are below from, newest first
+// (from = 0: no bound). If backwards is set, it returns the serials above from, oldest first. It
+// reads each source along its index, and stops as soon as the source cannot improve the result.
+// With many sources, most contribute nothing.
 func (s *Store) newest(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {

@@ -8,12 +8,12 @@ import (
 )
 
 // ErrReplaced means that the path of the store leads to no file, or to a file other than the open
-// one. Data written since then is in a file that no one can find again.
+// one. Data that is written after the replacement goes to a file that no one can find again.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
 // locks keep a second dlo away from a store. The lock on the path is also taken by older versions
-// of dlo, and holds even if another file replaces the store under its name. The lock on the file
-// itself holds under every name of the file. Both locks end with the process.
+// of dlo, and stays valid even if another file replaces the store under its name. The lock on the
+// file itself is valid under every name of the file. Both locks end with the process.
 type locks struct {
 	path *os.File // beside the store
 	file *os.File // the store itself; while SQLite has it open, no other code may close a descriptor of it

@@ -166,7 +166,8 @@ func TestALinkedStoreIsOpened(t *testing.T) {
 }
 
 // TestALockIsGivenUpWhileProcessesStart checks that the locks can be released while a process
-// starts. For a moment, a starting process has every descriptor open, including those of the locks.
+// starts. For a moment, a starting process has every descriptor open, including the descriptors of
+// the locks.
 func TestALockIsGivenUpWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

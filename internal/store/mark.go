@@ -10,8 +10,8 @@ import (
 )
 
 // Mark records the outcomes of attempts in one transaction. If an attempt came back before its
-// confirm was recorded, its letter gets an event and stays as it is. noted is the progress of the
-// store that the broker has newly confirmed.
+// confirm was recorded, its letter gets an event and stays as it is. The parameter noted is the
+// store's progress as the broker has just confirmed it.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.marked(noted); err != nil {
@@ -129,7 +129,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people like a dead letter; if an operation sent it, people see it there
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people like a dead letter; if an operation sent it, people see it in the operation
 		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}

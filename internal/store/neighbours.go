@@ -31,8 +31,8 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 }
 
 // Ahead returns how many of the letters that match q come before id in the given order, counted up
-// to limit. listed reports whether id itself matches. If id does not match, n is the position where
-// it would be.
+// to limit. The result listed is true if id itself matches. If id does not match, n is the position
+// that it would have.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

@@ -16,10 +16,10 @@ import (
 const maxDecisions = 200
 
 // Waiting returns the next letters that match q and wait for their retry, in the order of their
-// ids, with their bodies. after is the id of the letter behind which it starts ("" = at the first
-// letter). It returns at most 200 letters and 32 MiB of bodies; a single larger body is returned
-// alone. It skips letters received at until or later, so that a flood of new letters cannot make
-// the caller's loop endless.
+// ids, with their bodies. It starts after the letter whose id is in the parameter after, or at the
+// first letter if after is "". It returns at most 200 letters and 32 MiB of bodies; a single larger
+// body is returned alone. It skips letters that were received at the time until or later, so that a
+// flood of new letters cannot make the caller's loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))

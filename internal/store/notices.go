@@ -23,9 +23,9 @@ const settling = 5 * time.Second
 const repeatAfter = time.Hour
 
 // notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
-// about a group is skipped if an equal notice is pending, or was written within the time that the
-// constant again sets. For a notice about a group, the life of the group decides. The end of a
-// group is not sent while other groups of its incident still need people.
+// about a group is skipped if an equal notice is pending, or was written within the time
+// repeatAfter. For a notice about a group, the life of the group decides. The end of a group is not
+// sent while other groups of its incident still need people.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -88,10 +88,10 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	return nil
 }
 
-// subject returns the key within which notices are delivered in order. It covers notices with one
-// key. For a group, it also covers notices of earlier and later incidents, because their keys all
-// contain the group's name. Machine notices about a group come after the notices to everyone about
-// that group.
+// subject returns the key that determines the order of delivery: notices with the same subject are
+// delivered in order. Notices with the same key have the same subject. For a group, the subject
+// also covers notices of earlier and later incidents, because their keys all contain the group's
+// name. Machine notices about a group come after the notices to everyone about that group.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil
@@ -110,18 +110,19 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 // Machines sets the channels that get machine notices.
 func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
-// Tell writes a notice to the outbox that no change of a letter has caused.
+// Tell writes a notice to the outbox. It is for notices that were not caused by a change of a
+// letter.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
 // Due returns up to n due deliveries of a channel, with the current state of their groups.
-// Deliveries to people come first, then the oldest. A delivery is also due if it was never tried
-// and its due time is later than possible, because it was then written before the clock was set
-// back. While a delivery about a group, or with a key, is pending, later deliveries about that
-// group or with that key are not returned. The exception is a page, which passes deliveries that
-// wait for the end of quiet hours. No notice is sent for a group whose letters have all turned out
-// to belong to another group.
+// Deliveries to people come first, then the oldest. A delivery that was never tried is also due if
+// its due time is too far in the future, because it was then written before the clock was set back.
+// While a delivery about a group, or with a key, is pending, later deliveries about that group or
+// with that key are not returned. The exception is a page, which overtakes deliveries that wait for
+// the end of quiet hours. No notice is sent for a group whose letters have all turned out to belong
+// to another group.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -213,8 +214,8 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 const digestLines = 50
 
 // know fills in the current state of the subject of a delivery, within the scope of the channel.
-// there means that the delivery's group has letters in that scope, or that the delivery is not
-// about a group. A notice about dlo itself concerns all queues.
+// The result there is true if the delivery's group has letters in that scope, or if the delivery is
+// not about a group. A notice about dlo itself concerns all queues.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {

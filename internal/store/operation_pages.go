@@ -72,8 +72,8 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations that are older than the operation before, newest first.
-// If before is 0, it starts at the newest operation.
+// Operations returns up to limit operations that are older than the operation with the id before,
+// newest first. If before is 0, it starts at the newest operation.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
@@ -272,9 +272,9 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns, for each group, the newest operation on the group that is not over. Such an
-// operation sends, changes, keeps or watches letters of the group. A merged group is represented by
-// its head.
+// WorkedOn returns, for each group, the newest operation that acts on the group and is not over.
+// Such an operation sends, changes, keeps or watches letters of the group. A merged group is
+// represented by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {

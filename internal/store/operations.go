@@ -48,7 +48,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 	return taken, nil
 }
 
-// actor reads what an operation does. do is nil if the operation is not running.
+// actor reads the description of an operation's action from the database. do is nil if the
+// operation is not running.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
@@ -60,8 +61,8 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is Advance for an edit. It acts on letters that have a new revision. It skips the other
-// letters, with the reason. A letter that has changed since it was read stays pending.
+// Revised is like Advance, but for an edit. It acts on letters that have a new revision. It skips
+// the other letters, with the reason. A letter that has changed since it was read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -129,7 +130,7 @@ func (t *tx) pending(op deadletter.OperationID, newest bool, n int) ([]picked, e
 	return list, err
 }
 
-// result records the result of an operation for a letter.
+// result stores the result of an operation for one letter.
 func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
 	var from deadletter.Result
 	var origin int64
@@ -152,7 +153,8 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 
 // cameBack records that a letter of an operation came back. It counts a letter that was sent before
 // the operation's base towards the base, because such a letter shows nothing about the current
-// canary. sent is the time of the broker's confirm or, if that is unknown, of the publish.
+// canary. The parameter sent is the time of the broker's confirm or, if that is unknown, of the
+// publish.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
@@ -217,7 +219,7 @@ func (t *tx) finished(op deadletter.OperationID) error {
 	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// some reports whether an operation has a letter with one of the results.
+// some checks whether an operation has a letter with one of the results.
 func (t *tx) some(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

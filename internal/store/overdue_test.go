@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// waiting makes letters wait for a retry, which is due when the time delay has passed. The last
-// retry of each letter should be over when the time all has passed.
+// waiting makes letters wait for a retry that is due after the duration delay. The last retry of
+// each letter should be over after the duration all.
 func (g *groups) waiting(delay, all time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
 		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(all)

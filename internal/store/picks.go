@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Picks returns the types that people picked. Bindings come first, by queue, then groups, then
-// letters. Groups and letters are sorted newest first.
+// Picks returns the types that people picked. Bindings come first, sorted by queue. Groups come
+// next and letters last, both newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
 		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
@@ -115,8 +115,8 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. what names the
-// missing thing.
+// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter what
+// is the name of the missing thing.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)

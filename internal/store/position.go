@@ -10,7 +10,7 @@ import (
 
 // Position returns a number that changes when something changes that the request may see. For a
 // scope with bounds, the number is computed only from data that the scope includes. It therefore
-// does not reveal how much happens outside the scope, nor when.
+// reveals neither the number of changes outside the scope nor their times.
 func (s *Store) Position(ctx context.Context) (int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.change.Load(), nil

@@ -82,7 +82,7 @@ func (s *Store) Progress() deadletter.Progress {
 	return s.course.now
 }
 
-// Remembered returns what the store knows about its progress marks on a broker and beside the file.
+// Remembered returns the store's knowledge of its progress marks on a broker and beside the file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
 	s.course.mu.Lock()

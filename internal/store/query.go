@@ -33,7 +33,7 @@ func (p *plan) counted() bool {
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // expressions for the index of words
-	var also, alsoNot []string  // dims as tokens, which help if the index is queried anyway
+	var also, alsoNot []string  // dims as tokens, added to the expression if the index is queried anyway
 	if c, limited, err := s.readable(ctx, q); err != nil {
 		return nil, err
 	} else if limited {
@@ -120,7 +120,8 @@ type reader interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// source is a subset of the letters that one index returns in order of their serials.
+// source is a subset of the letters. One index returns the letters of the subset in the order of
+// their serials.
 type source struct {
 	from  string // FROM of the SELECT; contains letters l
 	key   string // the column of the serial
@@ -155,7 +156,7 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 }
 
 // branches returns the parts of an index that contain matching letters according to the counters.
-// The parts are those of the index by state, or of the index by group and state.
+// It uses either the index by state or the index by group and state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {

@@ -12,8 +12,8 @@ import (
 )
 
 // Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
-// received, or joins the letter of whose open attempt it is the copy. The window stays open until
-// SettleWindow.
+// received, or joins an earlier letter because it is the copy of an open attempt of that letter.
+// The window stays open until SettleWindow.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {

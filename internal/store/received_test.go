@@ -8,7 +8,7 @@ import (
 )
 
 // TestLettersReceivedFromEachQueue counts the letters of each queue since a time. Letters that were
-// discarded after they were received are still counted. Older letters are not.
+// discarded after they were received are still counted. Older letters are not counted.
 func TestLettersReceivedFromEachQueue(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

@@ -16,7 +16,7 @@ func (s *Store) Reread(ctx context.Context, r deadletter.Reread) error {
 	return s.tx(ctx, bulk, func(t *tx) error { return t.reread(r) })
 }
 
-// reread is Reread within the transaction of the change that requires it.
+// reread is like Reread, but runs within the transaction of the change that requires it.
 func (t *tx) reread(r deadletter.Reread) error {
 	// Texts and numbers always encode without errors.
 	var types, origins any
@@ -37,8 +37,8 @@ func (t *tx) reread(r deadletter.Reread) error {
 // for the transaction.
 const listed = 10_000
 
-// ListUnread lists the next letters that must be read again. more reports whether ListUnread should
-// be called again.
+// ListUnread lists the next letters that must be read again. The result more is true if ListUnread
+// should be called again.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
 	var id, from int64
@@ -89,9 +89,9 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// NextUnread returns up to n letters that must be read again, newest first, with their bodies.
-// Rereading records each letter while it is being read. Letters with crashes come last, as in
-// NextReceived. Only one reader may claim at a time.
+// NextUnread returns up to n letters that must be read again, newest first, with their bodies. The
+// method Rereading records each letter while that letter is being read. Letters with crashes come
+// last, as in NextReceived. Only one reader may claim at a time.
 func (s *Store) NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
@@ -131,7 +131,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	return nil
 }
 
-// reads records the result for one letter, and reports whether the letter's type changed.
+// reads stores the result of reading one letter, and returns whether the letter's type changed.
 func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)

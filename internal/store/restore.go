@@ -24,10 +24,11 @@ type restoring struct {
 	newest int64 // serial of the newest letter of the copy
 }
 
-// Restored records that the file is an older copy of a store whose noted progress is seen. A letter
-// that would be sent automatically is held if it may have been sent since the copy was made. Other
-// letters that people can send are marked. After that, the progress of the file is raised to seen.
-// If dlo dies earlier, the next start detects the copy again and continues.
+// Restored records that the file is an older copy of a store. The parameter seen is the progress
+// that was noted for this store. A letter that would be sent automatically is held if it may have
+// been sent since the copy was made. Other letters that people can send are marked. After that, the
+// progress of the file is raised to seen. If dlo dies earlier, the next start detects the copy
+// again and continues.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
@@ -52,9 +53,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost and stops operations that send. Another broker may report its
-// mark after a restore is completed. seen then only adds to that restore, and beginRestore returns
-// nil.
+// beginRestore records what is lost and stops operations that send. If another broker reports its
+// mark after a restore is completed, the progress in seen only adds to that restore, and
+// beginRestore returns nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -217,9 +218,9 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 	return nil
 }
 
-// Restore returns when the file was last found to be a copy, and how many letters are held because
-// of that. It returns nil if the file was never found to be a copy. It also returns nil until the
-// letters are held.
+// Restore returns the time at which the file was last found to be a copy, and the number of letters
+// that are held because of that. It returns nil if the file was never found to be a copy. It also
+// returns nil until the letters are held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

@@ -59,7 +59,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter whose retention has ended. why names the retention.
+// expire purges a letter whose retention has ended. The parameter why is the reason for the purge.
 func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {

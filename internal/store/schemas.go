@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// SchemaVersions passes the versions of the descriptor sets in use to the function each, with
+// SchemaVersions calls the function each for the versions of the descriptor sets in use, with
 // content, in the order in which they became current. For each set, it passes only the newest
 // versions; the parameter newest is their maximum number. An error of the function ends the loop.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {

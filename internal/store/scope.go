@@ -14,8 +14,8 @@ import (
 )
 
 // A request with a scope reads the tables through common table expressions of the same names, which
-// contain only what the scope includes. No query can forget the scope, and a query that is written
-// tomorrow has it too. A table that is in hiddenTables is empty for such a request.
+// contain only what the scope includes. No query can forget the scope, and queries that are added
+// later have it too. A table that is in hiddenTables is empty for such a request.
 
 // These are conditions on the tables of the same names. "IN seen" restricts a column to the origins
 // of the scope. The unary plus keeps SQLite from choosing an index by origin instead of the index
@@ -170,9 +170,9 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 // tellsContent lists the fields of a query that find letters by content that only readers may see.
 var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
 
-// readable applies to a query that finds letters by their content, if the request may not read all
-// letters. It returns the condition that the request may read the letter. The error wraps ErrDenied
-// if the request may read no letters.
+// readable applies to a query that finds letters by their content, if the request is not allowed to
+// read all letters. It returns the condition that the request may read the letter. The error wraps
+// ErrDenied if the request may read no letters.
 func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)
 	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })

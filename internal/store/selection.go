@@ -113,8 +113,8 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 const maxExamples = 5
 
 // Survey divides the letters of a selection into shares; a plan treats all letters of one share
-// alike. changed is the number of letters left out because they changed after sel.Until. Letters
-// with more than maxBody bytes cannot be published.
+// alike. The result changed is the number of letters left out because they changed after sel.Until.
+// Letters with more than maxBody bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64

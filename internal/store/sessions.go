@@ -11,9 +11,9 @@ import (
 // sessionUse is the minimum time between two uses of a session that the store records.
 const sessionUse = time.Minute
 
-// StartSession records the session of a user who has just given the password. hash is the hash of
-// the cookie's value. Sessions that have ended are deleted: those not used since idle, and those
-// that began before oldest.
+// StartSession records the session of a user who has just given the password. The parameter hash is
+// the hash of the cookie's value. StartSession also deletes sessions that have ended. A session has
+// ended if it was not used since idle or if it began before oldest.
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2`, idle.UnixMilli(), oldest.UnixMilli()); err != nil {
@@ -30,9 +30,9 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 	})
 }
 
-// SessionBy returns the session with a hash, and records that the session is used. A session that
-// was not used since idle, or that began before oldest, has ended. The error wraps ErrNotFound if
-// no session has that hash.
+// SessionBy returns the session with the given hash, and records that the session is used. A
+// session that was not used since idle, or that began before oldest, has ended. The error wraps
+// ErrNotFound if no session has that hash.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
 	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND s.used_at >= $2 AND s.created_at >= $3`, hash[:], idle.UnixMilli(), oldest.UnixMilli())
 	if err == nil && len(list) == 0 {

@@ -14,13 +14,14 @@ import (
 // letters.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey returns the key in meta that holds the name of a broker at the last start, if that name
-// was not its first name. first is the broker's first name.
+// calledKey returns the key in meta under which the name of a broker at the last start is stored,
+// if that name was not the broker's first name. The parameter first is the broker's first name.
 func calledKey(first string) string { return "broker " + first }
 
 // takeOver gives configured brokers the data stored under their earlier names. In the file, each
-// broker uses its name that was in the file first. Data received under another name moves to that
-// first name. Such data exists if a broker is renamed but takes over its letters only later.
+// broker is called by the earliest of its names in the file. Data received under another name moves
+// to that first name. Such data exists if a broker is renamed but takes over its letters only
+// later.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {

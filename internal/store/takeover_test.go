@@ -106,7 +106,7 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 	}
 }
 
-// due claims a broker's due letters and returns the number of letters per origin.
+// due makes a claim of a broker's due letters and returns the number of letters per origin.
 func (r *renamed) due(broker string) map[string]int {
 	r.t.Helper()
 	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
@@ -120,8 +120,8 @@ func (r *renamed) due(broker string) map[string]int {
 	return n
 }
 
-// strays returns how many letters of brokers that are not configured wait, need people or are
-// watched, by broker and vhost.
+// strays returns the number of letters that wait, need people or are watched although their broker
+// is not configured, by broker and vhost.
 func (r *renamed) strays(configured ...string) map[string]string {
 	r.t.Helper()
 	list, err := r.Strays(context.Background(), func(broker, vhost string) bool {

@@ -39,7 +39,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	return changed, nil
 }
 
-// each calls fn for each group of a query that returns ids, and saves the group.
+// each runs fn for each group of a query that returns ids, and saves the group.
 func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
@@ -125,8 +125,8 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates reports whether n letters in an hour are far more than usual. before is the number of
-// letters in the preceding buckets. A group younger than a day has no usual rate.
+// escalates returns true if n letters in an hour are far more than usual. The parameter before is
+// the number of letters in the preceding buckets. A group younger than a day has no usual rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
@@ -155,9 +155,10 @@ func (t *tx) close() (int, error) {
 		AND NOT EXISTS (SELECT 1 FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id) AND o.phase <> 'over')`, nil, (*deadletter.GroupLife).CloseSettled)
 }
 
-// quiet notifies people that letters of a group no longer die, if they were notified of the group
-// and have had some time to look. Pending notices, for example those that wait for the end of quiet
-// hours, are sent first. quiet does not wait for a receiver that does not respond.
+// quiet notifies people that letters of a group no longer die. It notifies only people who were
+// notified of the group and have had some time to look at it. Pending notices, for example those
+// that wait for the end of quiet hours, are sent first. quiet does not wait for a receiver that
+// does not respond.
 func (t *tx) quiet() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2

@@ -39,8 +39,8 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 // token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC of
 // the letter, the number of attempts that may have reached a queue, and the target with its
 // broker's first name. If the letter is edited, the HMAC also covers the revision. A copy of the
-// store, such as a restored one, therefore sends an equal attempt with an equal token. An attempt
-// that follows one that its queue rejected or that was never sent also has an equal token.
+// store, such as a restored one, therefore sends an equal attempt with an equal token. If an
+// attempt was never sent or was rejected by its queue, the next attempt also has an equal token.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	arrived, err := t.arrived(r.id)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // tokenUse is the minimum time between two uses of a token that the store records.
 const tokenUse = time.Minute
 
-// Tokens returns the tokens of the API by name, including those that have expired.
+// Tokens returns the API tokens by name, including those that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
 	return s.tokens(ctx, `ORDER BY name`)
 }
 
-// TokenBy returns the token with a hash, and records that the token is used. If the store cannot
-// record the use now, for example because the disk is full, it still accepts the token. The error
-// wraps ErrNotFound if no token has that hash, or if the token has expired.
+// TokenBy returns the token with the given hash, and records that the token is used. If the store
+// cannot record the use now, for example because the disk is full, it still accepts the token. The
+// error wraps ErrNotFound if no token has that hash, or if the token has expired.
 func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
 	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is the maximum number of attempts that this copy of the store does not have and that
-// precede an attempt that comes back.
+// maxUnknown is the maximum number of unknown attempts before an attempt that comes back. An
+// attempt is unknown if this copy of the store does not contain it.
 const maxUnknown = 100
 
-// loadRestores finds out whether the file was ever found to be a copy.
+// loadRestores reads whether the file was ever found to be a copy.
 func (s *Store) loadRestores(ctx context.Context) error {
 	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
 }

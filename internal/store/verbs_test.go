@@ -65,12 +65,13 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// staysAfterPurge lists the texts of a letter that a purge leaves: they say what it was, and none
-// of them comes from its contents.
+// staysAfterPurge lists the fields of a letter whose texts remain after a purge. These texts
+// describe the letter, but none of them comes from its contents.
 var staysAfterPurge = []string{"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version"}
 
-// TestPurgeErasesWhatTheClassifierFound checks that a purge leaves no text of a letter but those
-// listed, even if the classifier filled every field. A new column is erased or listed.
+// TestPurgeErasesWhatTheClassifierFound checks that a purge leaves only the texts that
+// staysAfterPurge lists, even if the classifier filled every field. A new column must be erased or
+// listed.
 func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)

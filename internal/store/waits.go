@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// linedUp returns when a letter leaves its wait queue, in Unix milliseconds. In the queue with
-// per-message expiration, a letter does not leave before the letters in front of it.
+// linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In the
+// queue with per-message expiration, a letter does not leave before the letters in front of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {

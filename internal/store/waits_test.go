@@ -12,7 +12,7 @@ import (
 )
 
 // behind stores letters of a queue that are to wait in the given broker waiter. Their retry is due
-// when the time delay has passed.
+// after the duration delay.
 func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
@@ -31,7 +31,7 @@ func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Durat
 	}
 }
 
-// early claims letters that are to wait in the broker, and due letters.
+// early makes a claim of due letters and of letters that are to wait in the broker.
 func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
 	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
@@ -213,7 +213,8 @@ func TestADoubtfulHandOver(t *testing.T) {
 	}
 }
 
-// handed claims letters that are to wait in dlo.wait.ttl and marks them as waiting there.
+// handed makes a claim of letters that are to wait in dlo.wait.ttl, and marks the letters as
+// waiting in that queue.
 func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	list := early(t, s, c.now(), "message-ttl")

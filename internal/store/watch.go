@@ -60,10 +60,10 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 }
 
 // EndWatch ends the watch over up to n letters that were in a queue before u.Since and whose watch
-// window has ended. The fate of these letters can no longer be observed there. Depending on u, the
-// letters are either held or settled as unverified. Held letters count in their groups as letters
-// that need people. EndWatch returns the number of letters. channels returns the channels of a
-// rule.
+// window has ended. The fate of these letters in the queue can no longer be observed. Depending on
+// u, the letters are either held or settled as unverified. Held letters count in their groups as
+// letters that need people. EndWatch returns the number of letters. The function channels returns
+// the channels of a rule.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {

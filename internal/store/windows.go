@@ -22,7 +22,7 @@ type entry struct {
 	verdict       verdict
 }
 
-// verdict is what happened to a delivery.
+// verdict is the fate of a delivery.
 type verdict byte
 
 const (
@@ -273,7 +273,8 @@ func inOrderOf(entries []entry, arrivals []deadletter.Arrival) bool {
 }
 
 // doubts compares an open window with deliveries that equal it. The deliveries may be new twins of
-// the window's letters. fresh means that they are new twins, doubtful means that they may be.
+// the window's letters. fresh is true if they are certainly new twins, and doubtful is true if they
+// may be new twins.
 //
 // They may be twins if an earlier session received twins and gave them back, because the twins are
 // flagged from then on. A message id rules this out. They may also be twins if the server flags
@@ -316,8 +317,8 @@ func (t *tx) doubts(entries []entry, gaveBack bool, w deadletter.Window) (fresh,
 	return false, true, nil
 }
 
-// journal calls fn for the deliveries within the horizon, newest window first. It passes the
-// session of each delivery, and whether the delivery came after the restart was detected.
+// journal passes each delivery within the horizon to fn, newest window first. It also passes the
+// session of the delivery, and whether the delivery came after the restart was detected.
 func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool, e entry)) error {
 	inbox, err := t.inboxID(w.Broker, w.VHost, w.Inbox)
 	if err != nil {

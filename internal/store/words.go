@@ -139,7 +139,7 @@ func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-// index is Index in one transaction.
+// index is like Index, but runs a single transaction.
 func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		for i := range list {

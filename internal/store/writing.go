@@ -150,9 +150,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the time of a selection whose letters are read after this call. now is the current
-// time. Every change that a reader cannot see yet has the returned time or a later one. While a
-// write is running, the returned time is slightly before now.
+// AsOf returns the time of a selection whose letters are read after this call. The parameter now is
+// the current time. Every change that a reader cannot see yet has the returned time or a later one.
+// While a write is running, the returned time is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -165,9 +165,9 @@ func (s *Store) AsOf(now time.Time) time.Time {
 // errDead is the error of every write after a failed fsync.
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
-// failed reports a fatal error if SQLite could not make a commit durable. After a failed fsync, the
-// kernel may have dropped the data, so no later fsync proves anything (docs/reliability.md, crash
-// points).
+// failed checks whether SQLite was unable to make a commit durable, and reports this as a fatal
+// error. After a failed fsync, the kernel may have dropped the data, so no later fsync proves
+// anything (docs/reliability.md, crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {
@@ -228,7 +228,7 @@ func (s *Store) ask(ctx context.Context, query string, args ...any) (*sql.Rows, 
 	return stmt.QueryContext(ctx, args...)
 }
 
-// askRow is ask for one row. It returns sql.ErrNoRows if there is no row.
+// askRow is like ask, but reads one row into dest. It returns sql.ErrNoRows if there is no row.
 func (s *Store) askRow(ctx context.Context, query string, args []any, dest ...any) error {
 	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return s.read.QueryRowContext(ctx, query, args...).Scan(dest...)

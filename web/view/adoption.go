@@ -69,7 +69,7 @@ func (p Fault) applyButton() string {
 	return "Set " + Number(len(p.Policies), "policy", "policies") + " for " + Number(queues, "queue", "queues")
 }
 
-// hides describes the policy that a planned policy takes the place of.
+// hides describes the policy that applies to the queues until the planned policy is set.
 func (p PlannedPolicy) hides() string {
 	if p.Hides == "" {
 		return "No policy applies to " + Number(p.Queues, "queue", "queues") + " now."

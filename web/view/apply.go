@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ApplyPage shows how the rules in use change letters that wait for their retry. It is shown before
-// the change is made, and after it.
+// ApplyPage shows the changes that the rules in use make to letters that wait for their retry. It
+// is shown before the change is made, and after it.
 type ApplyPage struct {
 	Shell
 	Query     string    // query with fixed times; "" = all letters that wait
@@ -49,7 +49,8 @@ func (d ApplyDecision) words() string {
 	return line(d.Rule, ruleName) + ": " + d.Outcome.Past()
 }
 
-// changed returns the number of letters that change, and how many of them are discarded.
+// changed returns the number of letters that change. It also returns the number of these letters
+// that are discarded.
 func (p ApplyPage) changed() (all, discarded int) {
 	for _, c := range p.Changes {
 		all += c.Letters
@@ -75,8 +76,8 @@ func (p ApplyPage) title() string {
 	return "Apply the rules to " + LetterCount(n)
 }
 
-// words returns how many letters were examined, how many change and how many already match the
-// rules.
+// words returns text with three numbers: the letters that were examined, the letters that change,
+// and the letters that already match the rules.
 func (p ApplyPage) words() string {
 	n, _ := p.changed()
 	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
@@ -130,7 +131,8 @@ func (p ApplyPage) mustType() string {
 	return ""
 }
 
-// wrong links a field to its error message. The first invalid field gets the focus.
+// wrong returns the attributes that link a field to its error message. The first invalid field gets
+// the focus.
 func (p ApplyPage) wrong(name string) templ.Attributes {
 	a := ruleWrong(p.Mistakes, name)
 	if a != nil {

@@ -36,7 +36,7 @@ func entriesWord(n int, which string) string {
 	return Count(n) + " " + which + "entries"
 }
 
-// shownTargets is how many targets of one act a row shows.
+// shownTargets is the number of targets that a row shows for one act.
 const shownTargets = 3
 
 // targetKindWord returns the word shown before a target's name.
@@ -47,7 +47,7 @@ func targetKindWord(k deadletter.TargetKind) string {
 	return line(string(k), 20)
 }
 
-// targetName returns a target's name as a row shows it.
+// targetName returns the name of a target in the form that a row shows.
 func targetName(t deadletter.Target) string {
 	if t.Kind == deadletter.TargetLetter {
 		return deadletter.ID(t.Name).Short()

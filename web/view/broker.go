@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Broker is one connection to RabbitMQ, as the shell shows it.
+// Broker holds the facts that the shell shows about one connection to RabbitMQ.
 type Broker struct {
 	Name, VHost string
 	Label       Label
@@ -68,7 +68,7 @@ const labelsShown = 3
 // maxName is the maximum length in bytes of a broker's name in a form.
 const maxName = 255
 
-// brokersUp returns how many brokers are connected.
+// brokersUp returns the number of connected brokers.
 func (s Shell) brokersUp() int {
 	up := 0
 	for _, b := range s.Brokers {

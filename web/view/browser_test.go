@@ -109,7 +109,7 @@ const moving = `[...document.querySelectorAll('*')].filter(e => {
 // tabs is the number of pages checked in parallel. One page keeps one processor busy.
 const tabs = 4
 
-// inTabs distributes the pages over several tabs and runs look in each tab.
+// inTabs distributes the pages over several tabs and runs the function look in each tab.
 func inTabs(t *testing.T, what string, all map[string]templ.Component, look func(t *testing.T, tab *testenv.Tab, names []string)) {
 	parts := make([][]string, tabs)
 	for i, name := range slices.Sorted(maps.Keys(all)) {

@@ -264,7 +264,7 @@ func CopyURL(id deadletter.ID, q string, f Form) string {
 
 const maxLeft = 50 // number of omitted fields listed by name
 
-// purpose describes what the text is for.
+// purpose returns an explanation of the purpose of the text.
 func (p ByHandPage) purpose() string {
 	switch p.Form {
 	case FormCurl:

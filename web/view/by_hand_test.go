@@ -17,7 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run runs a command in a shell in which program only records its arguments.
+// run runs a command in a shell. In that shell, the program with the given name only records its
+// arguments.
 func run(t *testing.T, program, command string) []string {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Histogram counts letters by the time they were received. Links holds a link for each bar, which
-// leads to the list narrowed to that bar. A link is empty if it would be too long.
+// Histogram counts letters by the time they were received. Links holds a link for each bar. The
+// link leads to the list narrowed to that bar. A link is empty if it would be too long.
 type Histogram struct {
 	deadletter.Histogram
 	Links []string
@@ -178,7 +178,7 @@ func end(h deadletter.Histogram, i int) time.Time {
 	return h.To
 }
 
-// between returns the interval of bar i as a form sends it.
+// between returns the interval of bar i, encoded for a form.
 func between(h deadletter.Histogram, i int) string {
 	return Stamp(h.Bars[i].At) + "/" + Stamp(end(h, i))
 }

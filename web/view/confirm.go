@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ConfirmPage shows what an action will do before it starts.
+// ConfirmPage shows the effects of an action before the action starts.
 type ConfirmPage struct {
 	Shell
 	Action   deadletter.Verb
@@ -60,7 +60,7 @@ func patchRows(text string) string {
 	return strconv.Itoa(min(max(strings.Count(text, "\n")+1, 4), 16))
 }
 
-// sampleTitle says how many letters of the sample can be edited.
+// sampleTitle returns a title with the number of letters in the sample that can be edited.
 func (p ConfirmPage) sampleTitle() string {
 	fit := 0
 	for _, s := range p.Samples {
@@ -92,7 +92,7 @@ type ConfirmQueue struct {
 	Consumers, Depth     int    // -1: unknown
 	Limits               string // such as "10,000 letters, then drops the oldest" or "none"; "" = unknown
 	Warning              string
-	Away                 bool // the broker cannot be reached now, as a warning says
+	Away                 bool // the broker cannot be reached now; the page shows a warning
 }
 
 // ConfirmSkip is the number of letters that the action leaves alone for one reason.
@@ -105,8 +105,8 @@ type ConfirmSkip struct {
 	HaltedAt  time.Time
 }
 
-// halted returns the state in which an operation waits for a person, and the time since when it
-// waits.
+// halted returns the state in which an operation waits for a person, with the time at which the
+// wait began.
 func halted(state deadletter.OperationState, now, at time.Time) string {
 	return string(state) + " at " + hourMinute(now, at)
 }
@@ -120,8 +120,8 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf returns how many of n eligible letters an action takes if it is limited to the first
-// letters. A first of 0 means no limit.
+// TakenOf returns how many of n eligible letters an action takes. The parameter first is the
+// maximum number of letters, and 0 means that there is no maximum.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)
@@ -200,7 +200,7 @@ func (p ConfirmPage) promise() string {
 	return ""
 }
 
-// moment says for how long after the confirmation the action can be undone.
+// moment returns words for the time after the confirmation in which the action can be undone.
 func (p ConfirmPage) moment() string {
 	if p.Hold <= 0 {
 		return ""
@@ -289,7 +289,8 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
-// lasts returns how long sending takes at the rate in the form, or "" if it is not known.
+// lasts returns the time that sending takes at the rate in the form. It returns "" if the time is
+// not known.
 func (p ConfirmPage) lasts() string {
 	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
 	n := p.takes()
@@ -299,7 +300,7 @@ func (p ConfirmPage) lasts() string {
 	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
-// wrong links a field to its error message.
+// wrong returns the attributes that link a field to its error message.
 func (p ConfirmPage) wrong(name string) templ.Attributes {
 	a := fieldWrong("confirm-"+name, p.Mistakes[name])
 	if a == nil {

@@ -22,8 +22,8 @@ type retryPoint struct {
 	at, low, high float64
 }
 
-// NewCurve adds up the delays of count retries. delay returns the shortest, the planned and the
-// longest delay before retry n, counted from 0.
+// NewCurve adds up the delays of count retries. The function delay returns the shortest, the
+// planned and the longest delay before retry n, counted from 0.
 func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high time.Duration)) Curve {
 	c := Curve{Count: count, Jitter: jitter}
 	p := retryPoint{}
@@ -96,7 +96,7 @@ func (a axis) ticks() []tick {
 // dot is one retry that is drawn.
 type dot struct {
 	X, Y       string
-	Band       string // path of the area in which the retry can be; "" = without jitter
+	Band       string // path of the area of the retry's possible times; "" = without jitter
 	Label      string
 	LX, LY, At string // place and text-anchor of the label
 }
@@ -139,7 +139,7 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 	return dots, line, endX, endY
 }
 
-// left says how many retries are not drawn.
+// left returns words for the number of retries that are not drawn.
 func (c Curve) left(drawn int) string {
 	if n := c.Count - drawn; n > 0 {
 		return Number(n, "retry is", "retries are") + " not drawn: too close to the next."

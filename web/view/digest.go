@@ -22,8 +22,8 @@ type DigestView struct {
 	Fixed map[deadletter.GroupID]deadletter.Deploy // deploy after which no letter of this group died
 }
 
-// ready returns how many letters wait in groups that have been quiet since a deploy. It also
-// returns the number of such groups and the link to the letters.
+// ready returns the number of letters that wait in groups that have been quiet since a deploy. It
+// also returns the number of such groups and the link to the letters.
 func (d DigestView) ready() (letters, groups int, link string) {
 	var ids []string
 	for _, l := range d.Lines {

@@ -119,7 +119,7 @@ func (p EditPage) originalURL() string {
 	return EditURL(p.Letter, p.Query, p.Newest > 0 && p.Revision == 0)
 }
 
-// from names the revision that the text is based on.
+// from returns the name of the revision that the text is based on.
 func (p EditPage) from() string {
 	if p.Revision == 0 {
 		return "as received"
@@ -135,7 +135,7 @@ func (p EditPage) changedWords() string {
 	return Number(p.Changed, "field", "fields")
 }
 
-// hint explains masked values or untouched fields.
+// hint returns an explanation of masked values or of untouched fields.
 func (p EditPage) hint() string {
 	switch {
 	case p.Masked:
@@ -148,12 +148,12 @@ func (p EditPage) hint() string {
 
 const mask = "••••"
 
-// wrong links a field to its error message.
+// wrong returns the attributes that link a field to its error message.
 func (p EditPage) wrong(name string) templ.Attributes {
 	return fieldWrong("edit-"+name, p.Mistakes[name])
 }
 
-// invalid links the text to its error message and its hint.
+// invalid returns the attributes that link the text to its error message and its hint.
 func (p EditPage) invalid() templ.Attributes {
 	by := "edit-text-mistake"
 	if p.hint() != "" {
@@ -165,7 +165,7 @@ func (p EditPage) invalid() templ.Attributes {
 	return templ.Attributes{"aria-describedby": by, "aria-invalid": "true", "autofocus": true}
 }
 
-// fieldWrong links an input to its error message.
+// fieldWrong returns the attributes that link an input to its error message.
 func fieldWrong(id, mistake string) templ.Attributes {
 	if mistake == "" {
 		return nil

@@ -57,8 +57,8 @@ func placeWords(g deadletter.GroupRow) string {
 	return strings.Join(said, " · ")
 }
 
-// twins finds groups in a list that look alike, because they have the same error in the same queue,
-// but another type or reason. It maps each of them to the first such group.
+// twins finds groups in a list that look alike. They have the same error in the same queue, but a
+// different type or reason. twins maps each such group to the first of those that look like it.
 func twins(rows []deadletter.GroupRow) map[deadletter.GroupID]deadletter.GroupID {
 	type look struct{ broker, vhost, queue, failure string }
 	first, same := map[look]deadletter.GroupID{}, map[deadletter.GroupID]deadletter.GroupID{}

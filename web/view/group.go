@@ -12,7 +12,7 @@ import (
 type GroupPage struct {
 	Shell
 	Group  GroupView
-	People []string // known names to assign the group to
+	People []string // known names that the group can be assigned to
 	Done   *Done
 }
 

@@ -5,7 +5,7 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 // haltedShown is the maximum number of operations waiting for a person that a page lists.
 const haltedShown = 5
 
-// remains returns how many letters an operation still holds.
+// remains returns the number of letters that an operation still holds.
 func remains(o deadletter.Operation) int {
 	return o.Counts[deadletter.ResultPending] + o.Counts[deadletter.ResultReleased]
 }

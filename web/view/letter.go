@@ -31,7 +31,7 @@ type LetterPage struct {
 	History      []deadletter.Event   // oldest first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
-	Tied         int // number of types that fit best, with the first candidate
+	Tied         int // number of types that fit best, including the first candidate
 	Types        TypeChoice
 	Said         deadletter.Failure // facts that the framework reports besides the error: name, place of failure, tries
 	Links        []Link             // to other tools
@@ -191,7 +191,8 @@ func (p LetterPage) verbs() []deadletter.Verb {
 // here returns the URL of the page without a tab.
 func (p LetterPage) here() string { return LetterURL(p.Letter.ID, p.Query, "") }
 
-// revised says who edited the letter, which parts they changed, and whether the revision was sent.
+// revised returns text about the newest edit of the letter. It says who edited the letter, which
+// parts changed, and whether the revision was sent.
 func (p LetterPage) revised() string {
 	r := p.Letter.Revised
 	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
@@ -278,9 +279,9 @@ func cameBack(a deadletter.Attempt) string {
 	return text
 }
 
-// waited returns how long a letter had waited before attempt i. The time counts from the letter's
-// return, from the end of the previous attempt, or from the letter's receipt. The result is empty
-// if the time is unknown.
+// waited returns the time that a letter had waited before attempt i. The time counts from the
+// letter's return, from the end of the previous attempt, or from the letter's receipt. The result
+// is empty if the time is unknown.
 func (p LetterPage) waited(i int) string {
 	since := p.Letter.ReceivedAt
 	if i > 0 {

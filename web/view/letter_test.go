@@ -224,9 +224,9 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	}
 }
 
-// TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks that the page says that the broker has
-// the letter, until when, and which actions are impossible. It also says that a letter with a
-// longer wait can delay this letter.
+// TestALetterThatWaitsInTheBrokerSaysWhatThatMeans checks the page of such a letter. The page says
+// that the broker has the letter, when the wait ends, and which actions are impossible. It also
+// says that a letter with a longer wait can delay this letter.
 func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	t.Parallel()
 	const longer = "A letter ahead of it that waits longer delays it."

@@ -62,8 +62,8 @@ type Token struct {
 	Remove string
 }
 
-// wide reports whether the list needs its State column. It does not if the query allows a single
-// state, because a column never repeats the filter.
+// wide reports whether the list needs its State column. If the query allows only a single state,
+// the list does not need the column, because a column never repeats the filter.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 
 // bulk lists the verbs in button order. Destructive verbs come last.
@@ -105,7 +105,7 @@ func (p LettersPage) lookedWords() string {
 	return text + ", back to " + Clock(p.Now, l.Back.Truncate(time.Second)) + " UTC."
 }
 
-// found returns how many letters match: "1,341 match" or "10,000+ match".
+// found returns text with the number of matching letters: "1,341 match" or "10,000+ match".
 func (p LettersPage) found() string {
 	if p.Total == 1 && p.Exact {
 		return "1 matches"

@@ -20,10 +20,10 @@ type OperationPage struct {
 	Watch       time.Duration                // how long a letter must stay away to be quiet; 0: not known
 	NewFailures int                          // letters of the same groups received since the operation began; -1: not known
 	NewExact    bool
-	Undoable    int // letters that are unchanged since; the operation can be undone for these
+	Undoable    int // letters unchanged since the operation, for which it can be undone
 	UndoExact   bool
 	BackGroups  []deadletter.BackGroup // groups that letters came back to, most letters first
-	Groups      []deadletter.GroupRow  // groups of the letters after all are sent or changed; at most NextGroups
+	Groups      []deadletter.GroupRow  // groups of the letters, once all are sent or changed; at most NextGroups
 	From        string                 // the list that the operation was started from; "" = not known
 	Done        *Done                  // the latest decision made on this page
 	Tried       *Tried                 // the operation's letter if it has only one; nil otherwise

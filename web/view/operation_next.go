@@ -71,7 +71,7 @@ func areDead(n int) string {
 	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
 }
 
-// sameMark says whether a letter came back with the same error as before.
+// sameMark returns the mark that shows whether a letter came back with the same error as before.
 func sameMark(same bool) mark {
 	if same {
 		return mark{"The same error", "return", ""}
@@ -95,7 +95,7 @@ func backWord(address string) string {
 	return "Back"
 }
 
-// LookEvery is how often a page without scripts reloads if a person requested it.
+// LookEvery is the interval at which a page without scripts reloads if a person asked for that.
 const LookEvery = 5 * time.Second
 
 // reloadURL returns the URL of this page. If every is not 0, the page reloads automatically.

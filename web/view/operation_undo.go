@@ -23,7 +23,7 @@ func (p OperationPage) undoable() string {
 	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
 }
 
-// restorable says how many of the discarded letters can be restored.
+// restorable returns text with the number of discarded letters that can be restored.
 func (p OperationPage) restorable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
@@ -36,7 +36,7 @@ func (p OperationPage) restorable() string {
 	return "Of these, " + p.undoable() + " can still be restored, until retention purges them."
 }
 
-// releasable says how many of the held letters can be released.
+// releasable returns text with the number of held letters that can be released.
 func (p OperationPage) releasable() string {
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:

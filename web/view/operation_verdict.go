@@ -149,8 +149,8 @@ func openWord(r deadletter.Result, n int) string {
 	return "Open the " + Count(n) + " that failed."
 }
 
-// newFailures returns how many letters of the same groups arrived since the operation began. These
-// letters are not part of the operation.
+// newFailures returns the number of letters of the same groups that arrived since the operation
+// began. These letters are not part of the operation.
 func (p OperationPage) newFailures() string {
 	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

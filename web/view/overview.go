@@ -126,7 +126,8 @@ const nothingNeeded = "Nothing needs a person."
 // asideQuery selects dead and held letters whose groups are snoozed or resolved.
 const asideQuery = "state:dead,held status:snoozed,resolved"
 
-// aside says how many letters the sentence leaves out because their groups are snoozed or resolved.
+// aside returns text with the number of letters that the sentence leaves out, because their groups
+// are snoozed or resolved.
 func (p OverviewPage) aside(j judgement) []Span {
 	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
 		return nil
@@ -198,13 +199,13 @@ func (p OverviewPage) paged() *Problem {
 	return nil
 }
 
-// waiting says how many letters wait for a retry.
+// waiting returns text with the number of letters that wait for a retry.
 func (p OverviewPage) waiting() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
 }
 
-// overdueWord says how many of a group's letters are overdue, which means that their retries should
-// have finished.
+// overdueWord returns text with the number of a group's overdue letters. The retries of these
+// letters should have finished by now.
 func overdueWord(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -212,7 +213,7 @@ func overdueWord(g deadletter.GroupRow) string {
 	return ", " + Count(g.Overdue) + " of them overdue"
 }
 
-// overdueToo is overdueWord for a sentence that also names dead letters.
+// overdueToo works like overdueWord, for a sentence that also names dead letters.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -235,8 +236,8 @@ func (p OverviewPage) story() []Span {
 	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
 }
 
-// fixed says how many groups failed until the deploy since which no letter has died. It adds that
-// it is too early to call these groups quiet.
+// fixed returns text with the number of groups that failed until a deploy and have had no deaths
+// since. The text adds that it is too early to call these groups quiet.
 func (p OverviewPage) fixed() []Span {
 	if p.Fix == nil {
 		return nil
@@ -245,8 +246,8 @@ func (p OverviewPage) fixed() []Span {
 	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
 }
 
-// lateRetries is how late a retry may be before Health reports it. It allows for rates, which delay
-// some retries by seconds.
+// lateRetries is the delay from which Health reports a retry as late. It leaves room for rates,
+// which delay some retries by seconds.
 const lateRetries = 30 * time.Second
 
 // fact is one line of the health panel.

@@ -35,7 +35,7 @@ func parse(t *testing.T, page string) *html.Node {
 // hashes matches the hashes in the names of static files.
 var hashes = regexp.MustCompile(`\.[0-9a-f]{12}\.`)
 
-// inside returns the first element of a page with the given name.
+// inside returns the first element with the given name in a page.
 func inside(t *testing.T, page, name string) string {
 	t.Helper()
 	var found string

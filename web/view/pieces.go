@@ -8,8 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// piece is a run of text with one look inside a <pre>. The text is plain, in a <mark>, or in a span
-// of a syntax class.
+// piece is a run of text inside a <pre>. The whole run has one look: it is plain, in a <mark>, or
+// in a span of a syntax class.
 type piece struct {
 	Look look
 	Text string
@@ -69,7 +69,7 @@ func appendPiece(all []piece, look look, text string) []piece {
 	return append(all, piece{Look: look, Text: text})
 }
 
-// appendLinked is appendPiece for text that links to a node.
+// appendLinked works like appendPiece, for text that links to a node.
 func appendLinked(all []piece, look look, node, text string) []piece {
 	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == node {
 		all[n-1].Text += text

@@ -199,7 +199,7 @@ func inboxNote(i InboxRow) string {
 	return line(i.Note, 300)
 }
 
-// unasked names the brokers whose policies dlo cannot check.
+// unasked returns a sentence with the names of the brokers whose policies dlo cannot check.
 func unasked(brokers []string) string {
 	names := make([]string, len(brokers))
 	for i, b := range brokers {

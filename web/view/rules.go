@@ -59,7 +59,8 @@ type RetryPlan struct {
 	Curve      Curve
 }
 
-// Tester asks which rule applies to a letter or to given facts.
+// Tester holds the question which rule applies to a letter or to given facts. It also holds the
+// answer.
 type Tester struct {
 	Letter   string // id, as typed
 	Facts    FactsForm

@@ -42,7 +42,7 @@ type WhatIf struct {
 	Fates    []Fate      // changed outcomes first, and then by number of letters
 }
 
-// RuleCount counts the letters that one rule would apply to, by outcome.
+// RuleCount counts, by outcome, the letters to which one rule would apply.
 type RuleCount struct {
 	Rule    string
 	Delays  string // the rule's retries and final outcome in one line
@@ -50,7 +50,7 @@ type RuleCount struct {
 	Become  map[deadletter.RuleOutcome]int // letters
 }
 
-// RuleTotal counts the letters in one state by the outcome that rules would have.
+// RuleTotal counts the letters in one state. It counts them by the outcome that rules would have.
 type RuleTotal struct {
 	State   deadletter.State
 	Letters int
@@ -69,8 +69,8 @@ type Fate struct {
 
 // Decided is either the real outcome of a letter, or the outcome that it would have had.
 type Decided struct {
-	State    deadletter.State       // of a real outcome; "" for one that would have been
-	Outcome  deadletter.RuleOutcome // of an outcome that would have been; "" for a real one
+	State    deadletter.State       // for a real outcome; "" for an outcome under the tried rules
+	Outcome  deadletter.RuleOutcome // for an outcome under the tried rules; "" for a real outcome
 	Rule     string                 // rule that decided; "" = none
 	Severity deadletter.Severity    // if dead
 	Delays   string                 // delays of that rule, in one line; "" = the rule is no longer in use
@@ -94,7 +94,7 @@ func (p RulesPage) tried() bool {
 // rows returns the height of the rules field in a browser without scripts.
 func (f TryForm) rows() string { return strconv.Itoa(min(max(strings.Count(f.Text, "\n")+1, 8), 24)) }
 
-// invalid links the rules field to its error message.
+// invalid returns the attributes that link the rules field to its error message.
 func (f TryForm) invalid() templ.Attributes {
 	if len(f.Mistakes) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (m RuleMistake) place() string {
 	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": "
 }
 
-// use explains how to put rules into use.
+// use returns an explanation of how to put rules into use.
 func (p RulesPage) use() []Span {
 	if p.File == "" {
 		return []Span{{Text: "To use rules, put them into a configuration file and start dlo with it: "}, {Text: "dlo serve dlo.yaml", Code: true}, {Text: ". New rules affect new deaths only. "}}
@@ -124,7 +124,8 @@ func (p RulesPage) use() []Span {
 	}
 }
 
-// does counts letters by the outcome that rules would have, for example "3 retried, 2 dead".
+// does returns the counts of letters by the outcome that rules would have, for example "3 retried,
+// 2 dead".
 func does(become map[deadletter.RuleOutcome]int) string {
 	var parts []string
 	for _, o := range deadletter.RuleOutcomes {
@@ -187,7 +188,7 @@ func (f WhatIf) count(i int) RuleCount {
 	return RuleCount{}
 }
 
-// matched says how many of the tried rules apply to at least one letter.
+// matched returns text with the number of tried rules that apply to at least one letter.
 func (f WhatIf) matched() string {
 	n := 0
 	for _, r := range f.Rules {
@@ -216,7 +217,7 @@ func (d Decided) delays() string {
 	return line(d.Delays, delaysShown)
 }
 
-// would describes the outcome that letters would have had.
+// would returns a description of the outcome that letters would have had.
 func (f Fate) would() string {
 	text := f.Would.Outcome.Past() + by(f.Would)
 	if f.Was.State == deadletter.StateHeld {
@@ -228,7 +229,7 @@ func (f Fate) would() string {
 	return upperFirst(text)
 }
 
-// by names the rule of a decision and its severity.
+// by returns words with the name of the rule that made a decision, and with the severity.
 func by(d Decided) string {
 	text := ": rule " + Rule{Name: d.Rule}.label()
 	if word, bars := severityMark(d.Severity); bars > 0 {

@@ -112,7 +112,8 @@ func triagePages() map[string]templ.Component {
 	}
 }
 
-// hostileTriage returns pages with bad in every field that comes from a letter or from a person.
+// hostileTriage returns pages with the text bad in every field that comes from a letter or from a
+// person.
 func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
 		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],

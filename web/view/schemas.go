@@ -49,7 +49,7 @@ func BoundWords(p deadletter.Pick) string {
 	return text + " are read as " + line(p.Type, 255) + " from now on. Those that are stored are read again."
 }
 
-// UsedWords says that an uploaded set is in use.
+// UsedWords returns the sentence that reports that an uploaded set is in use.
 func UsedWords(set string) string {
 	return "The uploaded file is now the set " + line(set, 100) + ". Letters that it concerns are read again."
 }
@@ -90,7 +90,7 @@ const (
 	bytesOffered   = 10_000 // of their names
 )
 
-// NamesOffered returns the types that a form offers, and how many are left out.
+// NamesOffered returns the types that a form offers, and the number of types that are left out.
 func NamesOffered(all []string) (some []string, left int) {
 	n := 0
 	for i, name := range all {

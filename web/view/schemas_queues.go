@@ -65,7 +65,7 @@ func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknow
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// of says to which total the decoded share refers.
+// of returns the words for the total to which the decoded share refers.
 func (c Coverage) of() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"
@@ -73,7 +73,8 @@ func (c Coverage) of() string {
 	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
 }
 
-// unread says how many letters have not been read yet. It returns "" if all have been read.
+// unread returns text with the number of letters that have not been read yet. It returns "" if all
+// letters have been read.
 func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
@@ -110,7 +111,7 @@ func (c Coverage) shares() []coverageShare {
 	return out
 }
 
-// rereadingWords describes how many letters are left to be read again.
+// rereadingWords returns text with the number of letters that are left to be read again.
 func rereadingWords(a deadletter.RereadProgress) string {
 	text := Count(a.Left) + " of " + LetterCount(a.Total) + " left to read again"
 	if a.Total == 0 { // the letters are not listed yet
@@ -138,7 +139,7 @@ func (u UnmatchedQueue) size() string {
 	return text
 }
 
-// looks describes the newest letter if it has no protobuf shape.
+// looks returns a description of the newest letter if the letter has no protobuf shape.
 func (u UnmatchedQueue) looks() string {
 	switch {
 	case u.Late:
@@ -159,8 +160,8 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read returns the number of letters of a queue that this version has read. decoded returns how
-// many of these letters people can read.
+// read returns the number of letters of a queue that this version has read. The method decoded
+// returns the number of these letters that people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
 func (q TypedQueue) decoded() int {
@@ -260,7 +261,7 @@ func (q TypedQueue) chosen() []Span {
 	return out
 }
 
-// named reports whether the type of some letters is known from other facts than the shape of their
+// named reports whether the type of some letters is known from facts other than the shape of their
 // bodies.
 func (q TypedQueue) named() bool {
 	return slices.ContainsFunc(q.By, func(c deadletter.ReadCount) bool {
@@ -268,8 +269,8 @@ func (q TypedQueue) named() bool {
 	})
 }
 
-// learned looks at each type to which letters were matched. It returns the number of letters of the
-// most frequent such type.
+// learned returns a number of letters. It considers only letters whose type was found by matching,
+// and returns the number for the most frequent of these types.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {
@@ -280,7 +281,7 @@ func (q TypedQueue) learned() int {
 	return most
 }
 
-// boundBy names the source of a queue's binding. It adds the pattern if the pattern is not the
+// boundBy returns the source of a queue's binding. It adds the pattern if the pattern is not the
 // queue's name, and the key if there is one.
 func boundBy(by, glob, key, queue string) []Span {
 	out := []Span{{Text: by}}

@@ -121,7 +121,7 @@ func typeTitle(name string) string {
 	return cmp.Or(last, "Type")
 }
 
-// is describes a hit. It returns the field that matches, or the set that contains the type.
+// is returns a description of a hit: the field that matches, or the set that contains the type.
 func (h TypeHit) is() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)

@@ -8,7 +8,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute returns one attribute if the argument there is true. Otherwise it returns no attribute.
+// attribute returns the given attribute if the flag there is set, and no attribute otherwise.
 func attribute(there bool, name string, value any) templ.Attributes {
 	if !there {
 		return nil
@@ -27,16 +27,16 @@ func events(s Shell) templ.Attributes {
 	return attribute(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
 }
 
-// current marks the link to the current page.
+// current returns the attribute that marks the link to the current page.
 func current(on bool) templ.Attributes { return attribute(on, "aria-current", "page") }
 
-// pressed marks the button of the current choice.
+// pressed returns the attribute that marks the button of the current choice.
 func pressed(on bool) templ.Attributes { return attribute(on, "aria-pressed", "true") }
 
-// opened opens a <details>.
+// opened returns the attribute that opens a <details>.
 func opened(on bool) templ.Attributes { return attribute(on, "open", true) }
 
-// on marks the chosen link.
+// on returns the attribute that marks the chosen link.
 func on(on bool) templ.Attributes { return attribute(on, "aria-current", "true") }
 
 // initials returns at most two capitals for the avatar of name.

@@ -28,7 +28,7 @@ func (p SignInPage) next() string {
 	return p.Next
 }
 
-// invalid marks the fields of a form that was refused.
+// invalid returns the attributes that mark the fields of a form that was refused.
 func invalid(text string) templ.Attributes {
 	if text == "" {
 		return nil

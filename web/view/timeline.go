@@ -15,10 +15,10 @@ type happening struct {
 	Text  []Span
 }
 
-// timeline merges the deaths that the broker reports with dlo's own records: publish, deaths,
-// arrival, attempts and returns, oldest first. Death times are whole seconds, and each x-death
-// entry holds only the time of its first death. Entries in the same second therefore keep their
-// logical order.
+// timeline merges the deaths that the broker reports with dlo's own records. The entries are
+// publish, deaths, arrival, attempts and returns, oldest first. Death times are whole seconds, and
+// each x-death entry holds only the time of its first death. Entries in the same second therefore
+// keep their logical order.
 func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	var out []happening
 	first, _ := deadletter.ReadDeaths(l.Properties.Headers, deadletter.NoOrigin)

@@ -31,7 +31,7 @@ type Drop struct {
 	PerDay int64 // -1 = unknown
 }
 
-// words describes the letters that adopting the queue brings.
+// words describes the letters that dlo receives if the queue is adopted.
 func (d Drop) words() string {
 	volume := "How many is unknown."
 	if d.PerDay >= 0 {
@@ -95,7 +95,8 @@ func (p Fault) facts(now time.Time) string {
 	return text
 }
 
-// looked describes when the paths were last examined, and the number of queues.
+// looked returns words for the time at which the paths were last examined, and for the number of
+// queues.
 func looked(now time.Time, looks []PathLook) string {
 	queues, oldest := 0, time.Time{}
 	for _, l := range looks {

@@ -18,7 +18,7 @@ type TriagePage struct {
 	After      string // cursor of this page, "" = first
 	Next       string // cursor of the next page, "" = none
 	Peek       *GroupView
-	People     []string // known names to assign groups to
+	People     []string // known names that groups can be assigned to
 	Done       *Done    // the latest decision
 	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // of today
@@ -152,7 +152,7 @@ func (p TriagePage) sections() []section {
 	return list
 }
 
-// groupsOf returns how many groups of a severity the list has on all its pages. It returns "" if
+// groupsOf returns the number of groups of a severity on all pages of the list. It returns "" if
 // the number is not known.
 func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
 	switch {
@@ -193,7 +193,7 @@ func whatDied(g deadletter.GroupRow) string {
 	return strings.TrimSpace(text)
 }
 
-// putOff says when a snoozed group returns.
+// putOff returns words for the events at which a snoozed group returns.
 func putOff(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
 	if g.Snooze.After > 0 {
@@ -205,7 +205,7 @@ func putOff(g deadletter.GroupRow) string {
 	return text
 }
 
-// settled says when a group was resolved, by which person and in which version.
+// settled returns words for the resolution of a group: its time, the person and the version.
 func settled(now time.Time, g deadletter.GroupRow) string {
 	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
 	if g.Resolved.Version != "" {

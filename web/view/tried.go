@@ -74,7 +74,8 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
 
-// taken says whether a consumer has the letter. It judges by the facts of the letter's queue.
+// taken returns the entry that shows whether a consumer has the letter. The entry is based on the
+// facts of the letter's queue.
 func taken(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// address returns a path with parameters. pairs alternates names and values. Pairs with an empty
-// value are left out.
+// address returns a path with parameters. The argument pairs alternates names and values. Pairs
+// with an empty value are left out.
 func address(path string, pairs ...string) string {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -130,8 +130,8 @@ func line(s string, n int) string {
 	return deadletter.Cut(deadletter.Visible(s), n)
 }
 
-// middle is like line but cuts in the middle, because names with a common beginning differ at the
-// end.
+// middle works like line, but it cuts in the middle, because names with a common beginning differ
+// at the end.
 func middle(s string, n int) string {
 	if s = line(s, 10*n); len(s) <= n {
 		return s

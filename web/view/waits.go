@@ -2,7 +2,7 @@ package view
 
 import "github.com/deadletteroffice/dlo/internal/deadletter"
 
-// waitsInBroker explains the consequences of the fact that the letter waits in the broker.
+// waitsInBroker explains the consequences for a letter that waits in the broker.
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
