@@ -13,10 +13,10 @@ func TestACureIsDoneAsItIsShown(t *testing.T) {
 	t.Parallel()
 	const vhost = "dlo-drill-abcdefghij"
 	for cure, want := range map[string]string{
-		`Override the policy with one of higher priority: rabbitmqctl set_policy -p 'dlo-drill-abcdefghij' --priority 1000 --apply-to queues 'dlo-own' '^dlo\.' '{"overflow":"drop-head"}'`:                     `PUT /api/policies/dlo-drill-abcdefghij/dlo-own {"apply-to":"queues","definition":{"overflow":"drop-head"},"pattern":"^dlo\\.","priority":1000}`,
-		`Give it a policy without a limit (rabbitmqctl set_policy -p 'dlo-drill-abcdefghij' --priority 1001 --apply-to queues 'dlo-no-limit' '^it'\''s$' '{"delivery-limit":-1}').`: `PUT /api/policies/dlo-drill-abcdefghij/dlo-no-limit {"apply-to":"queues","definition":{"delivery-limit":-1},"pattern":"^it's$","priority":1001}`,
-		`rabbitmqctl set_permissions -p 'dlo-drill-abcdefghij' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`:                                                        `PUT /api/permissions/dlo-drill-abcdefghij/dlo {"configure":"^(dlo\\..*)$","write":"^(amq\\.default|dlo\\..*)$","read":"^(dlo\\..*)$"}`,
-		`Check the URL: rabbitmqctl set_user_tags 'dlo-drill-abcdefghij' management`:                                                                                                `PUT /api/users/dlo-drill-abcdefghij {"password":"secret","tags":"management"}`,
+		`Override the policy with one of higher priority: rabbitmqctl set_policy -p 'dlo-drill-abcdefghij' --priority 1000 --apply-to queues 'dlo-own' '^dlo\.' '{"overflow":"drop-head"}'`: `PUT /api/policies/dlo-drill-abcdefghij/dlo-own {"apply-to":"queues","definition":{"overflow":"drop-head"},"pattern":"^dlo\\.","priority":1000}`,
+		`Give it a policy without a limit (rabbitmqctl set_policy -p 'dlo-drill-abcdefghij' --priority 1001 --apply-to queues 'dlo-no-limit' '^it'\''s$' '{"delivery-limit":-1}').`:         `PUT /api/policies/dlo-drill-abcdefghij/dlo-no-limit {"apply-to":"queues","definition":{"delivery-limit":-1},"pattern":"^it's$","priority":1001}`,
+		`rabbitmqctl set_permissions -p 'dlo-drill-abcdefghij' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`:                                                                `PUT /api/permissions/dlo-drill-abcdefghij/dlo {"configure":"^(dlo\\..*)$","write":"^(amq\\.default|dlo\\..*)$","read":"^(dlo\\..*)$"}`,
+		`Check the URL: rabbitmqctl set_user_tags 'dlo-drill-abcdefghij' management`:                                                                                                        `PUT /api/users/dlo-drill-abcdefghij {"password":"secret","tags":"management"}`,
 	} {
 		var got string
 		api := &recorder{on: func(method, path string, body, _ any) error {

@@ -99,7 +99,7 @@ var storeFailures = []Failure{
 		},
 	},
 	{
-		Name: "progress", Does: "what is sent progress note beside the store cannot be written, as a folder is in the way; it is removed",
+		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
 		wants: sign{
 			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify,
 			says: "progress note beside the store cannot be written",

@@ -88,7 +88,9 @@ func (s *Server) places() []survey.Place {
 			}
 		} else {
 			p.Look = link.Snapshot
-			p.Applied = func(ctx context.Context) ([]topology.Policy, error) { return s.adoption.Applied(ctx, b.Name, link.VHost()) }
+			p.Applied = func(ctx context.Context) ([]topology.Policy, error) {
+				return s.adoption.Applied(ctx, b.Name, link.VHost())
+			}
 		}
 		list = append(list, p)
 	}

@@ -83,7 +83,7 @@ var cases = map[string]struct {
 	options topology.Options
 	want    []string
 }{
-	"nothing":       {},
+	"nothing": {},
 	"without management, all is well": {
 		change:  func(s *topology.Snapshot) { withoutManagement(s); live(s, 5, 1, topology.Rates{}) },
 		options: idle("orders", 20),

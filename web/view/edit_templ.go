@@ -264,7 +264,7 @@ func Edit(p EditPage) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "It may have been sent since the copy was made that this store was restored from, and then both arrive.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "It may have been sent after the copy was made from which this store was restored, and then both arrive.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
