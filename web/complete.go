@@ -162,7 +162,7 @@ func (w *valueWords) offer(v, label string) {
 	}
 }
 
-// help adds those values from the field's help that begin with the typed part.
+// help adds the values in the field's help that begin with what the person has typed.
 func (w *valueWords) help(help []query.FieldHelp, field string) {
 	for _, h := range help {
 		for _, v := range h.Values {

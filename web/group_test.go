@@ -18,6 +18,15 @@ import (
 // quiet requeues letters of a queue and settles them as quiet.
 func (h *house) quiet(queue string, ids []deadletter.ID) {
 	h.t.Helper()
+	confirmed := h.requeued(ids)
+	if n, err := h.store.SettleQuiet(h.t.Context(), deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, confirmed.Add(time.Hour), len(ids), deadletter.QueueFacts{Exists: true, Consumers: 1, Ready: 0}); n != len(ids) || err != nil {
+		h.t.Fatalf("%d of %d letters are quiet: %v", n, len(ids), err)
+	}
+}
+
+// requeued requeues letters, and returns the time at which the broker confirmed them.
+func (h *house) requeued(ids []deadletter.ID) time.Time {
+	h.t.Helper()
 	ctx := context.Background()
 	var list []string
 	for _, id := range ids {
@@ -37,9 +46,7 @@ func (h *house) quiet(queue string, ids []deadletter.ID) {
 	if err := h.store.Mark(ctx, marks, deadletter.Noted{}); err != nil {
 		h.t.Fatal(err)
 	}
-	if n, err := h.store.SettleQuiet(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, now.Add(time.Hour), len(ids), deadletter.QueueFacts{Exists: true, Consumers: 1, Ready: 0}); n != len(ids) || err != nil {
-		h.t.Fatalf("%d of %d letters are quiet: %v", n, len(ids), err)
-	}
+	return now
 }
 
 // TestAGroupSaysWhatIsDifferent checks a queue in which one tenant's letters die, while letters of

@@ -17,8 +17,8 @@ const (
 	listTime    = 20 * time.Second // how long a request may read lists of letters, once it has a place
 )
 
-// lists holds the places for requests that read many letters. One text query may scan all letters,
-// and other requests to the store must not wait behind such queries.
+// lists limits how many requests that read many letters run at a time. One text query may scan all
+// letters, and other requests to the store must not wait behind such queries.
 type lists struct {
 	places
 	mu  sync.Mutex

@@ -206,7 +206,8 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	open(t).postJSON("/api/v1/rules/test", `{"rules":"[]"}`).want(t, 404)
 }
 
-// TestALetterAndFactsByRulesThatAreTried tries rules from a text on one letter, and on facts.
+// TestALetterAndFactsByRulesThatAreTried tries rules that are given as a text, first on one letter
+// and then on facts.
 func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, ruled)

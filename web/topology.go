@@ -7,6 +7,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -54,7 +55,7 @@ func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
 	}
 	all := alike(reports)
 	for _, same := range all[:min(len(all), view.MaxFaults)] {
-		one := w.fault(same)
+		one := w.fault(ctx, same)
 		if len(reports) > 1 {
 			one.Place = placeOf(same[0].Broker, same[0].VHost)
 		}
@@ -85,14 +86,21 @@ func alike(reports []topology.Report) [][]topology.Finding {
 }
 
 // fault combines findings that differ only in the queue into one problem, with the plan that cures
-// it.
-func (w *Web) fault(same []topology.Finding) view.Fault {
+// it. A storm of redeliveries also has the letters that dlo sent to the queue: only these can be
+// named, because the management API shows no messages without taking them.
+func (w *Web) fault(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
 	for i := range same {
 		p.Titles = append(p.Titles, same[i].Title)
 		if same[i].Since.Before(p.Since) {
 			p.Since = same[i].Since
+		}
+	}
+	if f.Kind == topology.RedeliveryStorm && len(same) == 1 {
+		q := queueQuery(deadletter.Origin{Broker: f.Broker, VHost: f.VHost, Queue: f.Queue}).With(query.State, string(deadletter.StateRequeued))
+		if n, _, err := w.Store.Count(ctx, q, countedTo); err == nil {
+			p.Sent, p.SentURL = n, view.LettersURL(q.String(), "", "")
 		}
 	}
 	if plan := w.planFor(same); plan != nil {

@@ -70,6 +70,12 @@ func TestFaultsOfThePaths(t *testing.T) {
 	h.get("/queues").want(t, 200, "and 6 more queues")
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start}}
 	h.get("/queues").want(t, 200, "No queue loses its dead letters")
+	storm := likely
+	storm.Kind, storm.Queue = topology.RedeliveryStorm, "sms"
+	h.Topology = looked{report(storm)}
+	h.get("/queues").not(t, "that dlo sent there")
+	h.requeued(h.receive("sms", 2, "x"))
+	h.get("/queues").want(t, 200, `href="/letters?q=queue%3Asms+broker%3Amain+vhost%3A%2F+state%3Arequeued"`, "2 letters that dlo sent there")
 	other := report(likely)
 	other.VHost = "shop"
 	h.Topology = looked{report(many[30:]...), other}

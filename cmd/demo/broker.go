@@ -119,7 +119,7 @@ func (b *broker) stop() {
 
 // tidy removes everything that the demo created on an existing broker. Call it after dlo has ended.
 // It opens a new connection, so that it does not depend on the services' connection. Notes beside
-// the store in folder show which queues dlo used.
+// the store, in the directory that the parameter folder names, show which queues dlo used.
 func (b *broker) tidy(folder string) error {
 	if b.node != nil {
 		return nil

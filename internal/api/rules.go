@@ -152,7 +152,8 @@ type Fate struct {
 	Query    string          `json:"q,omitempty"` // selects exactly these letters; missing = no query does
 }
 
-// WasDecided is the real outcome of letters. The response to POST /rules/test contains it.
+// WasDecided is the decision that was really made on letters, for comparison with the tested rules.
+// The response to POST /rules/test contains it.
 type WasDecided struct {
 	State    deadletter.State    `json:"state"`
 	Rule     string              `json:"rule"`     // rule that decided; "" = none has

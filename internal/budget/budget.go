@@ -91,9 +91,8 @@ func (b *Budget) TooLargeUnpacked() error {
 // SpareBytes returns the maximum size of one more peeled layer.
 func (b *Budget) SpareBytes() int64 { return b.Bytes - b.used.Bytes }
 
-// Left returns a separate budget with the remaining fields and memory of b. It is for the readings
-// of an edit: they run one after the other, and none of them keeps the memory that another one
-// used.
+// Left returns a new budget with the fields and the memory that b has left. An edit decodes several
+// times in a row, and no decoding keeps the memory that an earlier one used.
 func (b *Budget) Left() *Budget {
 	return &Budget{Bytes: b.Bytes, Fields: b.Fields - b.used.Fields, Depth: b.Depth, Memory: b.Memory - b.used.Memory}
 }

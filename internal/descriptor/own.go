@@ -33,5 +33,5 @@ var Own = sync.OnceValue(func() *Schema {
 	panic("descriptor: the types of dlo: " + PlainError(err).Error()) // constant input
 })
 
-// ownSet is shown as the set of dlo's own types.
+// ownSet is the name that is shown for the set of dlo's own types.
 const ownSet = "dlo"

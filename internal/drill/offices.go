@@ -113,8 +113,8 @@ func (g *ground) renamed(ctx context.Context, names string) error {
 	return err
 }
 
-// beforeRenamed starts a dlo that knows the broker by its first name. Letters of this broker then
-// wait for a retry.
+// beforeRenamed starts a dlo that knows the broker by the name that the broker had first. Letters
+// of this broker then wait for a retry.
 func beforeRenamed(ctx context.Context, g *ground) error {
 	if err := g.renamed(ctx, "name: before"); err != nil {
 		return err

@@ -62,8 +62,9 @@ func (w *hiding) single(fd protoreflect.FieldDescriptor, seen *[]protowire.Numbe
 	*seen = append(*seen, fd.Number())
 }
 
-// message walks well-formed bytes until they or the group end, and returns the bytes that follow.
-// at is the spot of the message's content. The scan has already limited the depth.
+// message walks well-formed bytes up to the end of the input or of the group, and returns the bytes
+// that follow. The parameter at is the spot of the message's content. The scan has already limited
+// the depth.
 func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, depth int) []byte {
 	var urls, contents [][]byte
 	var seen []protowire.Number

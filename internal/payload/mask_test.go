@@ -16,7 +16,7 @@ var digits16 = regexp.MustCompile(`[0-9]{16}`)
 // pattern masks 16 digits anywhere, and all of to.address in acme.notify.
 var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
 
-// everything returns all texts of a document that are shown.
+// everything returns all the texts that a document shows.
 func everything(d *Document) string {
 	all := []string{d.JSON, d.Text, Summary(d, ""), d.Problem, strings.Join(d.Notes, "\n"), stepsText(d)}
 	var walk func([]Node)

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// spot is a position in a body from the point of view of masks. All code that shows or walks a body
-// passes spots down, so that tree, JSON, hex and wire view hide the same values.
+// spot is a position in a body, as masks see it. All code that shows or walks a body passes spots
+// down, so that the views of the tree, the JSON, the bytes and the wire hide the same values.
 type spot struct {
 	m      *masking
 	hidden bool                   // including everything below
@@ -75,7 +75,7 @@ func (s spot) apply(value string) (string, bool) {
 	return shown, true
 }
 
-// inside returns the spot inside a message of a type.
+// inside returns the spot of the content of a message that is at s and has the type md.
 func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 	if s.hidden || s.m.Mask == nil || len(s.m.Fields) == 0 {
 		return s

@@ -48,8 +48,8 @@ func (s *Server) allProblems() []deadletter.Problem {
 }
 
 // toldProblems returns the problems that people are notified of. These are the problems of dlo and
-// its brokers, and the faults of the dead-letter paths. The faults are not on every page and not in
-// /readyz, because they do not keep dlo from working.
+// its brokers, and the faults of the dead-letter paths. The faults are shown only on some pages and
+// never in /readyz, because they do not keep dlo from working.
 func (s *Server) toldProblems() []deadletter.Problem {
 	return append(s.allProblems(), s.pathProblems()...)
 }

@@ -134,9 +134,9 @@ func (g *groups) back(d deadletter.Due, queue string, set ...func(*deadletter.Cl
 	}
 }
 
-// TestHoldingBackAgainDoesNotPutOff lets a letter leave late, again and again. Each verdict may
-// name a later time. The letter still becomes overdue at the time of the first verdict, plus the
-// time that its worker had the letter.
+// TestHoldingBackAgainDoesNotPutOff delays a letter again and again. Each verdict may name a later
+// time. The letter still becomes overdue at the time that its first verdict named, plus the time
+// for which its worker held the letter.
 func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)

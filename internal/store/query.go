@@ -112,8 +112,8 @@ func (p *plan) narrow(t query.Term) bool {
 	return true
 }
 
-// reader runs queries. It is either the pool of read connections of the store or one of these
-// connections in a snapshot.
+// reader runs queries. It is either the store's pool of read connections, or a single one of these
+// connections that holds a snapshot.
 type reader interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row

@@ -16,8 +16,8 @@ func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences describes how the plan now, which was made at this moment, differs from p, one
-// sentence each. If there are none, the plan can be applied as it was shown.
+// Differences describes how a freshly made plan, the parameter now, differs from p, in one sentence
+// for each difference. If there are none, the plan can be applied as it was shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	for i := range p.Policies {

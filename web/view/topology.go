@@ -22,6 +22,8 @@ type Fault struct {
 	Policies []PlannedPolicy
 	Drops    []Drop // queues that drop messages by design
 	Rule     string // rule that discards the letters of Drops; "" = Drops is empty
+	Sent     int    // letters that dlo sent to the queue of a storm, and that have not settled
+	SentURL  string // their list
 }
 
 // Drop is a queue that drops messages by design.
