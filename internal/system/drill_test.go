@@ -112,7 +112,7 @@ func TestADrill(t *testing.T) {
 			t.Errorf("exit code %d\n%s%s", kept.code, kept.errs, kept.out)
 		}
 		offered := drill(t, node, "", "--only", "store-locked")
-		if !strings.Contains(offered.errs, "left by earlier drills, or by one that is running:  "+name+"; dlo drill --clean removes them") {
+		if !strings.Contains(offered.errs, "left by earlier drills, or by one that is running: "+name+"; dlo drill --clean removes them") {
 			t.Errorf("it is not offered: %s", offered.errs)
 		}
 		if d := drill(t, node, "", "--clean"); d.code != 0 || d.out != "removed "+name+"\n" {
