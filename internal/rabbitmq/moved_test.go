@@ -32,7 +32,7 @@ func TestShovelsAndFederationAreSeen(t *testing.T) {
 	setPolicy(t, node, vhost, "policies", "fed", map[string]any{"pattern": "^emails$", "apply-to": "queues", "priority": 1, "definition": map[string]any{"federation-upstream": "other"}})
 	for tag, want := range map[string][]string{
 		"policymaker": {"Policy fed federates emails", "The shovel to-the-archive puts messages into archive", "The shovel to-the-archive takes messages out of orders"},
-		"management":  {"policy fed federates emails"},
+		"management":  {"Policy fed federates emails"},
 	} {
 		own, _ := node.VHost(t)
 		user, _ := node.User(t, own, tag)

@@ -66,7 +66,7 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 		}
 	}
 	inbox.Missing(1)
-	if told := link.Status().Queues; len(told) != 2 || told[1].Kind != deadletter.ProblemMissing || !strings.Contains(told[1].Text, "At least 1 ") || !strings.Contains(told[1].Cure, "x-delivery-limit") {
+	if told := link.Status().Queues; len(told) != 2 || told[1].Kind != deadletter.ProblemMissing || !strings.Contains(told[1].Text, "at least 1 ") || !strings.Contains(told[1].Cure, "x-delivery-limit") {
 		t.Errorf("%+v", told)
 	}
 }
