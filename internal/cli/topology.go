@@ -231,6 +231,8 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		first = fmt.Sprintf("1 of %d queues will drop what its consumers reject", queues)
 	case len(drops) > 0:
 		first = fmt.Sprintf("%d of %d queues will drop what their consumers reject", len(drops), queues)
+	case unread(t) != nil:
+		first = fmt.Sprintf("%s, %s; it is not known whether a queue drops what its consumers reject", count(queues, "queue", "queues"), count(faults(t.Findings), "finding", "findings"))
 	default:
 		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", count(queues, "queue", "queues"), count(faults(t.Findings), "finding", "findings"))
 	}
