@@ -22,7 +22,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p, err := w.Actor(r)
 		if err != nil {
-			if many := w.tooMany(rw, "address "+w.Address(r), unknownASec); many != nil {
+			if many := w.tooManyFrom(rw, r); many != nil {
 				err = many
 			}
 			w.unknown(rw, r, err)

@@ -28,7 +28,7 @@ func (w *Web) signInRoutes(r chi.Router) {
 // stranger limits how fast requests can come from an address without a known principal.
 func (w *Web) stranger(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if err := w.tooMany(rw, "address "+w.Address(r), unknownASec); err != nil {
+		if err := w.tooManyFrom(rw, r); err != nil {
 			w.unknown(rw, r, err)
 			return
 		}

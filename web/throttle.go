@@ -66,3 +66,8 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
 }
+
+// tooManyFrom is tooMany for an address from which nobody known makes a request.
+func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
+	return w.tooMany(rw, "address "+w.Address(r), unknownASec)
+}

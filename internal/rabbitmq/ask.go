@@ -58,8 +58,16 @@ func (l *Link) askForInbox(ctx context.Context, conn *amqp.Connection, queue str
 
 // exists checks whether a queue exists.
 func exists(conn *amqp.Connection, queue string) error {
-	return onChannel(conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	_, err := passive(conn, queue)
+	return err
+}
+
+// passive returns the figures of a queue. The broker closes the channel if there is no such queue,
+// so each question has a channel of its own.
+func passive(conn *amqp.Connection, queue string) (state amqp.Queue, err error) {
+	err = onChannel(conn, func(ch *amqp.Channel) (err error) {
+		state, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 		return err
 	})
+	return state, err
 }

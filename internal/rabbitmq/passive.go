@@ -7,7 +7,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // PassiveSnapshot returns what AMQP alone reports about queues of the link's vhost: which of them
@@ -29,7 +28,13 @@ func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.S
 	defer cancel()
 	for _, name := range queues {
 		found := make(chan *topology.Queue, 1)
-		go func() { found <- passive(conn, name) }() // a queue without a leader replies after a minute
+		go func() { // a queue without a leader replies after a minute
+			var q *topology.Queue
+			if state, err := passive(conn, name); err == nil {
+				q = &topology.Queue{Name: name, Ready: topology.Figure{N: int64(state.Messages), Known: true}, Consumers: topology.Figure{N: int64(state.Consumers), Known: true}}
+			}
+			found <- q
+		}()
 		select {
 		case q := <-found:
 			if q != nil {
@@ -41,18 +46,4 @@ func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.S
 		}
 	}
 	return s, nil
-}
-
-// passive asks the broker about a queue. It returns nil if the queue does not exist or belongs to
-// another connection.
-func passive(conn *amqp.Connection, name string) *topology.Queue {
-	var q *topology.Queue
-	_ = onChannel(conn, func(ch *amqp.Channel) error { // the broker closes the channel if there is no such queue
-		state, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		if err == nil {
-			q = &topology.Queue{Name: name, Ready: topology.Figure{N: int64(state.Messages), Known: true}, Consumers: topology.Figure{N: int64(state.Consumers), Known: true}}
-		}
-		return err
-	})
-	return q
 }
