@@ -66,7 +66,7 @@ func (w *Web) gate(next http.Handler) http.Handler {
 func (w *Web) unknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
-		w.Log.Error("who makes a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)
+		w.Log.Error("the person or token that made a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)
 	}
 	if code == http.StatusUnauthorized {
 		rw.Header().Set("WWW-Authenticate", `Bearer realm="dlo"`)

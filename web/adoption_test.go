@@ -91,5 +91,5 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	}
 	h.Adoption = nil
 	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 503)
-	h.get("/queues").not(t, "/queues/adopt")
+	h.get("/queues").wantNot(t, "/queues/adopt")
 }

@@ -98,7 +98,7 @@ func askedOnce(in *api.RuleTestRequest) error {
 		in.Query, given = &usual, 1
 	}
 	if given != 1 {
-		return invalid("say one of letter, facts and q")
+		return invalid("give exactly one of letter, facts and q")
 	}
 	if in.Limit != nil && (in.Query == nil || *in.Limit < 1 || *in.Limit > maxLimit) {
 		return invalid("limit goes with q, and is a number from 1 to %d", maxLimit)

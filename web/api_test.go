@@ -241,7 +241,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"rate of nothing", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","rate":0}`), 400, "rate is above 0"},
 		{"redirect of a discard", h.postJSON("/api/v1/operations", `{"action":"discard","q":"","to":"x"}`), 400, "only a requeue"},
 		{"redirect into dlo itself", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","to":"dlo.letters"}`), 400, ""},
-		{"more than were shown", h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409, "where 1 were shown"},
+		{"more than were shown", h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409, "but 1 were shown"},
 		{"rate of no operation", h.sendJSON("PATCH", "/api/v1/operations/O-9", `{"rate":5}`), 404, ""},
 		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400, "requeue, edit, retry_now, reschedule, discard"},
 		{"no ids", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":[]}`), 400, "no letter is selected"},

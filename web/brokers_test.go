@@ -77,14 +77,14 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	ids := h.receive("sms", 3, "x")
 	const waits = "main is not connected: letters wait until it is back"
 	plan := url.Values{"action": {"requeue"}, "id": {string(ids[0])}}
-	h.get("/queues").want(t, 200, "Running").not(t, waits)
-	h.get("/letters?q=group:G-1").want(t, 200, "Running").not(t, waits)
-	h.post("/letters/confirm", plan).want(t, 200, ">unknown</td>").not(t, waits)
+	h.get("/queues").want(t, 200, "Running").wantNot(t, waits)
+	h.get("/letters?q=group:G-1").want(t, 200, "Running").wantNot(t, waits)
+	h.post("/letters/confirm", plan).want(t, 200, ">unknown</td>").wantNot(t, waits)
 
 	h.brokers = away("main")
-	h.get("/queues").want(t, 200, waits, "Waiting").not(t, "Running")
-	h.get("/letters?q=group:G-1").want(t, 200, waits, "Waiting").not(t, "Running")
-	h.post("/letters/confirm", plan).want(t, 200, waits, "not known until it is back").not(t, ">unknown</td>")
+	h.get("/queues").want(t, 200, waits, "Waiting").wantNot(t, "Running")
+	h.get("/letters?q=group:G-1").want(t, 200, waits, "Waiting").wantNot(t, "Running")
+	h.post("/letters/confirm", plan).want(t, 200, waits, "not known until it is back").wantNot(t, ">unknown</td>")
 	h.get("/").want(t, 200, "sms is failing")
 	var queues api.Queues
 	h.get("/api/v1/queues").want(t, 200).json(t, &queues)
@@ -98,10 +98,10 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "Waiting:", waits)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
-	h.get("/queues").want(t, 200, "Paused", "by local: down").not(t, waits)
+	h.get("/queues").want(t, 200, "Paused", "by local: down").wantNot(t, waits)
 
 	h.brokers[0].Connected, h.brokers[0].Blocked = true, "memory alarm"
-	h.get("/operations/O-1").want(t, 200, "main takes no messages now: letters wait until it does")
+	h.get("/operations/O-1").want(t, 200, "main accepts no messages now: letters wait until it does")
 	h.brokers[0].Name = "renamed"
 	h.postJSON("/api/v1/queues/resume", `{"broker":"main","vhost":"/","queue":"sms"}`).want(t, 200)
 	h.get("/queues").want(t, 200, "Waiting", "of broker main is not in the configuration: nobody sends its letters")
@@ -113,7 +113,7 @@ func TestTheLabelOfABroker(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ids := h.receive("sms", 2, "x")
-	h.get("/").want(t, 200, "<title>Overview · Dead Letter Office</title>").not(t, "pill label")
+	h.get("/").want(t, 200, "<title>Overview · Dead Letter Office</title>").wantNot(t, "pill label")
 	const label = `<span class="pill label clip bad">&lt;i&gt;production</span>`
 	h.brokers[0].Label, h.brokers[0].Colour = "<i>production", "red"
 	page := h.get("/letters?q=").want(t, 200, "<title>Letters · &lt;i&gt;production · Dead Letter Office</title>").text

@@ -27,7 +27,7 @@ func TestAllThatMatch(t *testing.T) {
 	h.get("/operations/O-1").want(t, 200, "2 discarded", "state:dead", "Except 2 letters", "Undo: restore 2", `value="op:O-1/done"`, "dlo letters discard -q &#39;state:dead before:2026-11-20T09:00:00.000Z&#39;", "including the letters left out")
 	h.get("/letters?q=op:O-1/done").want(t, 200, "2 match")
 	more := url.Values{"action": {"hold"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "expect": {"1"}, "key": {"k2"}}
-	again := h.post("/operations", more).want(t, 409, "2 letters match where 1 were shown", "Hold 2 letters", `name="expect" value="2"`)
+	again := h.post("/operations", more).want(t, 409, "2 letters match now, but 1 were shown", "Hold 2 letters", `name="expect" value="2"`)
 	if strings.Contains(again.text, `value="k2"`) {
 		t.Error("the refused key is used again")
 	}
@@ -121,9 +121,9 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/audit").want(t, 200, "Restore what O-1 discarded")
 	h.post("/operations", url.Values{"action": {"restore"}, "scope": {"all"}, "q": {"op:O-1/done"}, "until": {"2026-11-20T09:01:00Z"}, "count": {"100"}, "key": {"k3"}}).to(t, "/operations/O-3")
 	h.advance()
-	h.get("/operations/O-1").want(t, 200, "None of them is discarded any more").not(t, "Undo: restore")
-	h.get("/audit").want(t, 200, "O-1").not(t, "Restore what O-1 discarded")
-	h.get("/operations").want(t, 200, "O-1").not(t, "restorable")
+	h.get("/operations/O-1").want(t, 200, "None of them is discarded any more").wantNot(t, "Undo: restore")
+	h.get("/audit").want(t, 200, "O-1").wantNot(t, "Restore what O-1 discarded")
+	h.get("/operations").want(t, 200, "O-1").wantNot(t, "restorable")
 }
 
 // In a discard of the oldest few letters, the plan, the number to type and the discarded letters
@@ -140,7 +140,7 @@ func TestDiscardOfTheOldest(t *testing.T) {
 	h.post("/letters/confirm", form).want(t, 200, "Discard 120 letters?", "Type 120 to confirm", `data-takes="160">120</span>`)
 	h.post("/operations", form).want(t, 400, "Type 120 to discard 120 letters")
 	form.Set("first", "80")
-	h.post("/letters/confirm", form).want(t, 200, "Discard 80 letters?").not(t, "to confirm")
+	h.post("/letters/confirm", form).want(t, 200, "Discard 80 letters?").wantNot(t, "to confirm")
 	h.post("/operations", form).to(t, "/operations/O-1")
 	h.advance()
 	h.get("/letters?q=state:dead").want(t, 200, "80 match")

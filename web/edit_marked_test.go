@@ -52,7 +52,7 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 	if text := strings.Join(strings.Fields(string(letter.Decoded.JSON)), ""); !strings.Contains(text, marked) || letter.Decoded.Problem != problem {
 		t.Fatalf("json %s, problem %q", text, letter.Decoded.Problem)
 	}
-	if page := h.get("/letters/"+id+"?tab=json").want(t, 200, "&#34;1700000000000&#34;", "The JSON marks values").text; strings.Contains(page, "no type decodes it") {
+	if page := h.get("/letters/"+id+"?tab=json").want(t, 200, "&#34;1700000000000&#34;", "The JSON marks values").text; strings.Contains(page, "no type can decode it") {
 		t.Error("a type decodes it")
 	}
 	path := "/api/v1/letters/" + id + "/revisions"
@@ -82,7 +82,7 @@ func TestWhyThereIsNoJSON(t *testing.T) {
 	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.v1.Old"}`).want(t, 201)
 	h.get("/api/v1/letters/"+id).want(t, 200, `"json":null`, `"problem":"no JSON: `)
 	page := h.get("/letters/"+id+"?tab=json").want(t, 200, "No JSON: ").text
-	if strings.Contains(page, "no type decodes it") {
+	if strings.Contains(page, "no type can decode it") {
 		t.Error("a type decodes it")
 	}
 	h.get("/letters/"+id+"/edit").want(t, 200, "no JSON: ")

@@ -156,7 +156,7 @@ func TestRevisionsByTheAPI(t *testing.T) {
 		h.postJSON(path, once, "Idempotency-Key", "once").want(t, 201, `"number":2`, `"changed":["tenantId"]`)
 	}
 	h.postJSON(path, strings.Replace(once, `"8"`, `"9"`, 1), "Idempotency-Key", "once").want(t, 409, "another edit of this letter")
-	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {string(ids[0])}}).want(t, 200, "Its edited copy, revision 2, goes to the tail of its origin queue").not(t, "unchanged")
+	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {string(ids[0])}}).want(t, 200, "Its edited copy, revision 2, goes to the tail of its origin queue").wantNot(t, "unchanged")
 	h.postJSON(path, `{"patch":[{"op":"replace","path":"/tenantId","value":"7"}],"reason":"r","requeue":true}`).want(t, 201, `"number":3`, `"operation":"O-1"`)
 	h.get("/api/v1/letters/"+string(ids[0])).want(t, 200, `"tenantId":"7"`, `"revisions":[{"number":1,`, fmt.Sprintf(`"body":%q`, base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(mail))))))
 	h.postJSON(path, `{"body":"eA==","reason":"r"}`).want(t, 409)

@@ -22,7 +22,7 @@ const (
 var errLooking = fmt.Errorf("%w: another search is looking through letters; try again in a few seconds", deadletter.ErrUnavailable)
 
 func errLookOrder(t query.Term) error {
-	return invalid("body.%s is not indexed, so it is looked for from the newest letter on: leave the order out", deadletter.Visible(deadletter.Cut(t.Name, 100)))
+	return invalid("body.%s is not indexed, so dlo searches from the newest letter on: leave out the order", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
 // look searches the letters that a query selects, newest first, starting at the cursor in the

@@ -58,7 +58,7 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 		t.Errorf("%d letters found in %d, want %d in %d", len(found), looked, letters/each, letters)
 	}
 	h.get("/api/v1/letters?limit=500&q="+url.QueryEscape("-body.customer.tenant:t* state:dead")).want(t, 200, `"letters":[]`, `"all":true`)
-	h.get("/letters?q="+url.QueryEscape(q+" sort:size")).want(t, 400, "leave the order out")
+	h.get("/letters?q="+url.QueryEscape(q+" sort:size")).want(t, 400, "leave out the order")
 	h.get("/letters/"+string(found[0])+"?q="+url.QueryEscape(q)).want(t, 200)
 
 	const refused = "body.customer.tenant is not indexed, so only a list looks for it: add customer.tenant to search.fields"

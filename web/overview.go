@@ -162,5 +162,5 @@ func heldBack(guards []deadletter.Guard) []view.Problem {
 	case n > named:
 		queues = append(queues[:named], strconv.Itoa(n-named)+" more")
 	}
-	return []view.Problem{{Title: "Almost all retries came back, so retries are held back.", Text: "Held back: " + strings.Join(queues, ", ") + ". Their letters keep their attempts and wait; the page Queues shows when a few letters are tried, and can resume the retries."}}
+	return []view.Problem{{Title: "Almost all retries came back, so retries are held back.", Text: "Held back: " + strings.Join(queues, ", ") + ". Their letters keep their attempts and wait; the Queues page shows when a few letters are tried, and can resume the retries."}}
 }

@@ -97,12 +97,12 @@ func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.wait("sms", 2)
-	h.get("/").want(t, 200, "on time").not(t, " late")
+	h.get("/").want(t, 200, "on time").wantNot(t, " late")
 	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}})
 	h.wait("sms", 1)
 	h.get("/").want(t, 200, "2 waiting")
 	h.late.Add(int64(3 * time.Hour))
-	h.get("/").want(t, 200, "the oldest that is due is ", " late").not(t, "on time")
+	h.get("/").want(t, 200, "the oldest that is due is ", " late").wantNot(t, "on time")
 }
 
 // TestHealthNamesTheLastNotice checks that the last notice is shown with its time and channel.
@@ -111,7 +111,7 @@ func TestHealthNamesTheLastNotice(t *testing.T) {
 	h := open(t)
 	h.book.Replace(&rules.Set{Channels: []string{"oncall"}, Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}})
 	h.wait("sms", 1)
-	h.get("/").not(t, "last one sent")
+	h.get("/").wantNot(t, "last one sent")
 	h.late.Add(int64(time.Minute))
 	due, err := h.store.Due(t.Context(), "oncall", 10)
 	if err != nil || len(due) != 1 {
@@ -129,7 +129,7 @@ func TestTheFirstChartIsOfAnHour(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	const hour, day = `aria-current="true">1 h`, `aria-current="true">24 h`
-	h.get("/").not(t, hour, day) // the store is empty
+	h.get("/").wantNot(t, hour, day) // the store is empty
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, hour)
 	h.get("/?range=24h").want(t, 200, day)

@@ -64,7 +64,7 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 		{Name: "second", Connected: true, Blocked: "memory alarm", Inboxes: []deadletter.InboxStatus{{Queue: "orders_error", Reason: "it has a delivery limit"}}},
 	}
 	h.get("/letters?q=").want(t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>", "Error: connection refused. Retrying in 8 s.", "1 of 2 brokers connected",
-		"Broker second takes no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
+		"Broker second accepts no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
 }
 
 // TestABrokerThatWasNeverThereKeepsNothing checks a broker that was never connected. Pages say what
@@ -78,11 +78,11 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	}
 	const never = "Until dlo has connected once, "
 	for _, path := range []string{"/", "/letters?q="} { // one page without and one page with letters listed
-		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").not(t, "Nothing is lost", "lost 1 min ago")
+		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").wantNot(t, "Nothing is lost", "lost 1 min ago")
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
 	h.receive("sms", 1, "x")
-	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main.", "was never read").not(t, "Nothing is lost")
+	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main.", "was never read").wantNot(t, "Nothing is lost")
 	h.brokers[0].Reached = true
 	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "It is not known what has died on broker main since it was last connected.")
 	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
@@ -124,7 +124,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 		"/letters/" + none + "/body": "There is no letter " + none + ".", "/operations/O-9": "There is no operation O-9.", "/nowhere": "There is no page /nowhere.", "/a%00%3Cscript%3E": `There is no page /a\x00&lt;script&gt;.`,
 		"/" + strings.Repeat("x", 300): "There is no page /" + strings.Repeat("x", 56) + "….",
 	} {
-		h.get(path).want(t, 404, "Not found", want, "Retention may have purged a letter; its page then stays, without its content.")
+		h.get(path).want(t, 404, "Not found", want, "Check the address. If retention purged a letter, its page stays, but without its content.")
 	}
 	for path, want := range map[string]string{"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.", "/rules/overrides/x/remove": "There is no redirect x."} {
 		h.post(path, nil).want(t, 404, want)

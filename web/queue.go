@@ -88,7 +88,7 @@ func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origi
 		}
 		for _, f := range r.Findings {
 			if f.Queue == o.Queue {
-				p.Faults = append(p.Faults, w.fault(ctx, []topology.Finding{f}))
+				p.Faults = append(p.Faults, w.faultOf(ctx, []topology.Finding{f}))
 			}
 		}
 	}

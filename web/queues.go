@@ -272,7 +272,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
 		})
 	}
-	w.faults(r.Context(), &p)
+	w.addFaults(r.Context(), &p)
 	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
 		return p, err
 	}

@@ -81,7 +81,7 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	}
 	masked, path := doc.At(at)
 	if masked == nil || !masked.Masked {
-		return revealed{}, invalid("no field %s of this letter is masked; get a body without fields with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
+		return revealed{}, invalid("no field %s of this letter is masked; if the body has no fields, get the body with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
 	}
 	plain, err := w.decodeBy(r.Context(), w.Decoder().Revealed(), l)
 	if err != nil {

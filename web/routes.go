@@ -43,10 +43,10 @@ func (w *Web) routes() chi.Router {
 		r.Post("/view-as", w.viewAs)
 		r.Post("/view-as/stop", w.stopViewAs)
 		if w.Users != nil {
-			r.With(small).Post("/account/password", w.changePassword)
+			r.With(limitPasswordForm).Post("/account/password", w.changePassword)
 			r.Post("/account/sessions/{id}/end", w.act(w.endSession))
 			r.Get("/signin/again", w.page(w.againPage))
-			r.With(small).Post("/signin/again", w.confirmPassword)
+			r.With(limitPasswordForm).Post("/signin/again", w.confirmPassword)
 		}
 		r.Get("/jump", w.act(w.jump))
 		r.Get("/palette", w.api(listed(w, w.palette)))

@@ -138,7 +138,7 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 // waiterWords describes the place where letters wait, if this is not the store. It also describes
 // the limits of that place that people must know.
 func waiterWords(retry *rules.Retry) []string {
-	const hands = " dlo cannot edit, pause or discard them there, and they are retried while it is down."
+	const hands = " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."
 	if retry.Count() == 0 {
 		return nil
 	}

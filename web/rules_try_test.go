@@ -194,7 +194,7 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"rules":""}`: `"mistakes":[{"text":"there are no rules in this text"}]`,
-		`{"rules":"` + strings.Repeat("#", config.MaxPasted) + `#"}`: "rules have at most 64 KiB to be tried",
+		`{"rules":"` + strings.Repeat("#", config.MaxPasted) + `#"}`: "rules to try have at most 64 KiB",
 		`{"rules":"[]","q":"state:deaf"}`:                            `"position":6`,
 		`{"rules":"[]","limit":0}`:                                   "limit goes with q",
 		`{"rules":"[]","letter":"x","q":""}`:                         "one of letter, facts and q",
@@ -305,7 +305,7 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	}
 	h.post("/rules/try", url.Values{"rules": {"- name: <b>a\n  mach: {}\n"}, "q": {"queue:sms"}}).want(t, 400, "Line 2, column 3: there is no key &#34;mach&#34; in rules", `<code class="under">mach: {}</code>`, `data-line="2" data-column="3"`, "- name: &lt;b&gt;a\n  mach: {}\n", `value="queue:sms"`, `aria-invalid="true"`)
 	h.post("/rules/try", url.Values{"rules": {triedRules}, "q": {"queu:sms"}}).want(t, 400, "there is no field", `value="queu:sms"`, `id="rule-try-q-wrong"`, html.EscapeString(triedRules))
-	h.post("/rules/try", url.Values{"rules": {strings.Repeat("x", config.MaxPasted+1)}}).want(t, 400, "rules have at most 64 KiB to be tried")
+	h.post("/rules/try", url.Values{"rules": {strings.Repeat("x", config.MaxPasted+1)}}).want(t, 400, "rules to try have at most 64 KiB")
 	open(t).post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 404)
 	open(t, ruled, func(o *web.Options) {
 		set := *o.Rules.Set()

@@ -152,11 +152,11 @@ func TestSchemasPage(t *testing.T) {
 	h.post("/schemas/upload/use", keyOf(t, preview)).want(t, 409, "no longer kept")
 	h.get("/schemas").want(t, 200, "3 message types in 1 set", "Letters are being read again", "are being listed", "upload by local")
 	h.reread()
-	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").not(t, "Letters are being read again", "without a schema")
+	h.get("/schemas").want(t, 200, "100%", "3 matched one type", "matched by shape only, 3 of 3", "EmailRequested").wantNot(t, "Letters are being read again", "without a schema")
 
 	// A letter has a field that its type does not define, in a queue with no other letters. The
 	// letter is read, and the field is named and counted.
-	h.get("/schemas").not(t, "Newer than the schema")
+	h.get("/schemas").wantNot(t, "Newer than the schema")
 	h.arrive("email", 20, mailBody)
 	id := h.arrive("email", 2, mailBody+"\x9a\x01\x06sixty6")[0]
 	if err := h.store.Reread(t.Context(), deadletter.Reread{Why: "all others have their type now"}); err != nil {
@@ -231,7 +231,7 @@ func TestQueuesAreBound(t *testing.T) {
 	h.get("/schemas").want(t, 200, "bound by local", `action="/schemas/picks/1/remove"`, "G-2", id.Short(), ": why", "a pick of acme.notify.v1.EmailRequested")
 	h.post("/schemas/picks/1/remove", nil).to(t, "/schemas")
 	h.post("/schemas/picks/1/remove", nil).want(t, 404)
-	h.get("/schemas").want(t, 200).not(t, "bound by local")
+	h.get("/schemas").want(t, 200).wantNot(t, "bound by local")
 	h.get("/audit").want(t, 200, "type picked", "pick removed")
 }
 
@@ -244,8 +244,8 @@ func TestForeignersDoNotChangeSchemas(t *testing.T) {
 	h.do(r).want(t, 403)
 }
 
-// not fails the test if the response contains any of the texts.
-func (a answer) not(t *testing.T, texts ...string) {
+// wantNot fails the test if the response contains any of the texts.
+func (a answer) wantNot(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(a.text, text) {

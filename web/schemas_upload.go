@@ -55,7 +55,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 		return nil, errStopping
 	}
 	key := r.PostFormValue("key")
-	f, ok := w.uploads.of(key, principal(r).Name)
+	f, ok := w.uploads.fileOf(key, principal(r).Name)
 	if !ok {
 		return w.uploadAgain(r, "", errNotKept)
 	}
@@ -66,7 +66,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if p.Was != f.was {
 		f.was = p.Was
 		w.uploads.forget(key)
-		p.Key, p.Problem = w.uploads.keep(f), "Nothing was changed: the set has another version now. Below is what the file would change of that one."
+		p.Key, p.Problem = w.uploads.keep(f), "Nothing was changed: the set has another version now. Below is what the file would change in that version."
 		return view.SchemaUpload(p), fmt.Errorf("%w: the set has changed", deadletter.ErrConflict)
 	}
 	done, err := w.loading.turn(r.Context())

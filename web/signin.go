@@ -17,7 +17,7 @@ import (
 // signInRoutes adds the pages for people who have not signed in. These pages show nothing about any
 // letter.
 func (w *Web) signInRoutes(r chi.Router) {
-	r.Use(w.stranger, small)
+	r.Use(w.limitUnknown, limitPasswordForm)
 	r.Get("/signin", w.signInPage)
 	r.Post("/signin", w.signIn)
 	r.Get("/welcome", w.welcomePage)
@@ -25,8 +25,8 @@ func (w *Web) signInRoutes(r chi.Router) {
 	r.Post("/signout", w.signOut)
 }
 
-// stranger limits how fast requests can come from an address without a known principal.
-func (w *Web) stranger(next http.Handler) http.Handler {
+// limitUnknown limits how fast requests can come from an address without a known principal.
+func (w *Web) limitUnknown(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if err := w.tooManyFrom(rw, r); err != nil {
 			w.unknown(rw, r, err)
@@ -40,8 +40,8 @@ func (w *Web) stranger(next http.Handler) http.Handler {
 // to which the person continues.
 const maxPasswordForm = 16 << 10
 
-// small limits the size of the request body to that of a form with passwords.
-func small(next http.Handler) http.Handler {
+// limitPasswordForm limits the size of the request body to that of a form with passwords.
+func limitPasswordForm(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(rw, r.Body, maxPasswordForm)
 		next.ServeHTTP(rw, r)

@@ -28,7 +28,7 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	list := h.get("/letters?q=doubt:restored").want(t, 200, "3 match", may, "Discard all 3 that match", "Requeue all 3 that match").text
 
 	form := url.Values{"action": {"requeue"}, "scope": {"ids"}, "id": {string(ids[0]), string(ids[1])}}
-	h.post("/letters/confirm", form).want(t, 200, deadletter.WhyRestored, "Include what may have been sent")
+	h.post("/letters/confirm", form).want(t, 200, deadletter.WhyRestored, "Include letters that may have been sent")
 	form.Set("restored", "1")
 	h.post("/letters/confirm", form).want(t, 200, "This includes letters", `name="restored" value="1"`, "Requeue 2 letters")
 	form.Set("key", "k")

@@ -41,9 +41,9 @@ func (w *Web) apiPlan(r *http.Request) (any, error) {
 	return api.NewPlans(plans), nil
 }
 
-// faults adds the faults of the dead-letter paths to the page of queues, the most urgent first.
+// addFaults adds the faults of the dead-letter paths to the page of queues, the most urgent first.
 // Findings of a vhost that differ only in the queue are shown as one fault.
-func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
+func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
 	for i := range reports {
 		r := &reports[i]
@@ -55,7 +55,7 @@ func (w *Web) faults(ctx context.Context, p *view.QueuesPage) {
 	}
 	all := alike(reports)
 	for _, same := range all[:min(len(all), view.MaxFaults)] {
-		one := w.fault(ctx, same)
+		one := w.faultOf(ctx, same)
 		if len(reports) > 1 {
 			one.Place = placeOf(same[0].Broker, same[0].VHost)
 		}
@@ -85,10 +85,10 @@ func alike(reports []topology.Report) [][]topology.Finding {
 	return all
 }
 
-// fault combines findings that differ only in the queue into one problem, with the plan that cures
-// it. A storm of redeliveries also has the letters that dlo sent to the queue: only these can be
-// named, because the management API shows no messages without taking them.
-func (w *Web) fault(ctx context.Context, same []topology.Finding) view.Fault {
+// faultOf combines findings that differ only in the queue into one problem, with the plan that
+// cures it. A storm of redeliveries also has the letters that dlo sent to the queue: only these can
+// be named, because the management API shows no messages without taking them.
+func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
 	for i := range same {

@@ -47,7 +47,7 @@ func TestFaultsOfThePaths(t *testing.T) {
 	h.Topology = looked{report(likely, missing, hostile)}
 	page := h.get("/queues")
 	page.want(t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500", "This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix", "sms drops messages by design (max-length 5). All of them become letters. How many is unknown.", "Show the rule that discards them", "reason: [expired, maxlen]", "rabbitmqctl set_policy --vhost / --priority 0", "&#39;^(sms|dlo\\.probe\\.")
-	page.not(t, "<b>&")
+	page.wantNot(t, "<b>&")
 	body := page.text
 	if a, b := strings.Index(body, "c has no binding"), strings.Index(body, "sms has none"); a < 0 || b < a {
 		t.Error("the page is not sorted by severity")
@@ -73,7 +73,7 @@ func TestFaultsOfThePaths(t *testing.T) {
 	storm := likely
 	storm.Kind, storm.Queue = topology.RedeliveryStorm, "sms"
 	h.Topology = looked{report(storm)}
-	h.get("/queues").not(t, "that dlo sent there")
+	h.get("/queues").wantNot(t, "that dlo sent there")
 	h.requeued(h.receive("sms", 2, "x"))
 	h.get("/queues").want(t, 200, `href="/letters?q=queue%3Asms+broker%3Amain+vhost%3A%2F+state%3Arequeued"`, "2 letters that dlo sent there")
 	other := report(likely)

@@ -252,7 +252,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 		}
 		d.Note = strings.ReplaceAll(value("note"), "\r\n", "\n")
 	default:
-		return d, invalid("nothing was chosen to do with the groups")
+		return d, invalid("no action was chosen for the groups")
 	}
 	return d, nil
 }

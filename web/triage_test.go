@@ -154,7 +154,7 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.late.Add(int64(time.Minute))
 	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
-	h.get("/triage?tab=digest").want(t, 200, "2 groups").not(t, "Quiet since")
+	h.get("/triage?tab=digest").want(t, 200, "2 groups").wantNot(t, "Quiet since")
 	h.late.Add(int64(20 * time.Minute))
 	h.get("/triage?tab=digest").want(t, 200, "Quiet since a deploy", "of 2 groups, ready to requeue", "Quiet since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`)
 	h.get("/letters?q=group:G-1,G-2+state:dead,held").want(t, 200, "3 match")
@@ -172,7 +172,7 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
 	h.late.Add(int64(time.Minute))
-	h.get("/triage?tab=digest").want(t, 200, "1 group").not(t, "ready to requeue")
+	h.get("/triage?tab=digest").want(t, 200, "1 group").wantNot(t, "ready to requeue")
 }
 
 // The page shows the digest as it is sent, and can send it immediately.

@@ -51,37 +51,37 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 		`rabbitmqctl set_policy -p &#39;it&#39;\&#39;&#39;s&#39; --priority 10 --apply-to queues dlo &#39;^(orders|emails)$&#39; &#39;{&#34;dead-letter-exchange&#34;:&#34;dead&#39;\&#39;&#39;s&#34;}&#39;`)
 	h.get("/letters?q=").want(t, 200, "Three steps to the first letter", button)
 	h.brokers = away("main")
-	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").not(t, button)
+	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").wantNot(t, button)
 	h.brokers[0].Connected = true
 	s.unable = "there is <no> exchange"
-	h.get("/").want(t, 200, "Not available: there is &lt;no&gt; exchange.").not(t, button)
+	h.get("/").want(t, 200, "Not available: there is &lt;no&gt; exchange.").wantNot(t, button)
 	s.unable = ""
 
 	h.post("/trial", url.Values{"broker": {"other"}}).want(t, 404, "There is no broker")
 	h.post("/trial", url.Values{"broker": {"main"}}).to(t, "/")
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 409, "a trial is under way already")
-	h.get("/").want(t, 200, "A test letter is on its way.", `<meta http-equiv="refresh"`).not(t, button)
+	h.get("/").want(t, 200, "A test letter is on its way.", `<meta http-equiv="refresh"`).wantNot(t, button)
 
 	id := h.tried()
 	*s.newest = deadletter.Trial{
 		Broker: "main", VHost: "/", By: "local", State: deadletter.TrialDone, Letter: id, Summary: "<hello>", StartedAt: start,
 		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond), DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second), AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
 	}
-	h.get("/").want(t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter", `href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again").not(t, "is failing", `http-equiv="refresh"`)
+	h.get("/").want(t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter", `href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again").wantNot(t, "is failing", `http-equiv="refresh"`)
 	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
 	h.get("/letters/"+string(id)).want(t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`)
-	h.get("/triage").not(t, "dlo.try")
+	h.get("/triage").wantNot(t, "dlo.try")
 	h.get("/queues").want(t, 200, "dlo.try") // the letter of the trial is dead
 	if err := h.store.ExpireTrials(t.Context(), start.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	h.get("/queues").want(t, 200).not(t, "dlo.try")
+	h.get("/queues").want(t, 200).wantNot(t, "dlo.try")
 
 	*s.newest = deadletter.Trial{State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'", StartedAt: start}
 	h.get("/").want(t, 200, "It did not get all the way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
 
 	h.receive("sms", 1, "x")
-	h.get("/").want(t, 200, "sms is failing").not(t, "Three steps")
+	h.get("/").want(t, 200, "sms is failing").wantNot(t, "Three steps")
 	h.Drain()
 	h.post("/trial", url.Values{"broker": {"main"}}).want(t, 503)
 }

@@ -434,7 +434,7 @@ func TestViewersReadNothing(t *testing.T) {
 	if shown < 150 {
 		t.Errorf("only %d responses show anything", shown)
 	}
-	h.get("/letters/"+id).want(t, 200, "not what it contains", "olive failed")
+	h.get("/letters/"+id).want(t, 200, "not its content", "olive failed")
 	h.get("/api/v1/letters/"+id).want(t, 200, `"withheld":true`, `"body":null`)
 
 	for _, who := range []deadletter.Principal{viewer, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}, {Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"own"}}}}}} {

@@ -60,8 +60,8 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// of returns the file with the given key if the person in the parameter by uploaded it.
-func (u *uploads) of(key, by string) (upload, bool) {
+// fileOf returns the file with the given key if the person in the parameter by uploaded it.
+func (u *uploads) fileOf(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f, ok := u.kept[key]

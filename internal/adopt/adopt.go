@@ -77,7 +77,7 @@ func New(store Store, places []Place, changed func(broker, vhost string), crash 
 func (a *Adoption) Run(ctx context.Context) error {
 	for {
 		if err := a.recover(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("policies that were being set when dlo ended are not taken back yet", "err", err)
+			a.log.Warn("policies that were being set when dlo stopped could not be taken back yet", "err", err)
 		}
 		select {
 		case <-ctx.Done():

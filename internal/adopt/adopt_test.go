@@ -158,7 +158,7 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()
 		o.set, o.late = fmt.Errorf("%w: no answer", deadletter.ErrUnavailable), true
-		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "dlo takes back what was set") {
+		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "dlo takes the policies back") {
 			t.Errorf("%v", err)
 		}
 		if len(o.rows) != 1 || o.rows[0].Sure {

@@ -15,7 +15,7 @@ import (
 // policy could not be taken back, the error also says why, and Run tries again.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // a request that timed out may still be carried out
-		return fmt.Errorf("%w. dlo takes back what was set as soon as the management API responds", cause)
+		return fmt.Errorf("%w. dlo takes the policies back as soon as the management API responds", cause)
 	}
 	stored, err := a.store.Declared(ctx)
 	if err != nil {

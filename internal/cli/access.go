@@ -122,7 +122,7 @@ func printSecret(p *Program, name, secret string) error {
 
 type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add one of dlo's own users, and print the link with which the user chooses a password."`
-	List   userListCmd   `cmd:"" help:"List the users of dlo's own."`
+	List   userListCmd   `cmd:"" help:"List dlo's own users."`
 	Reset  userResetCmd  `cmd:"" help:"Take a user's password and sessions away, and print the link with which the user chooses a new password."`
 	Remove userRemoveCmd `cmd:"" help:"Remove one of dlo's own users, and end the user's sessions."`
 }
@@ -138,7 +138,7 @@ func (c userAddCmd) Run(p *Program) error {
 }
 
 func invitationWords(i api.Invitation) string {
-	return i.Name + " chooses a password at this link, once and within 72 hours: " + i.Link
+	return i.Name + " can choose a password at this link, which works once and for 72 hours: " + i.Link
 }
 
 type userListCmd struct{ answerFlags }

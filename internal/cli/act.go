@@ -20,7 +20,7 @@ import (
 type actFlags struct {
 	answerFlags
 	IDs    []string `arg:"" name:"ids" optional:"" help:"Letter ids; - reads them from standard input, one per line."`
-	Query  *string  `name:"query" short:"q" help:"Instead of ids: all letters of a query, for example 'state:dead queue:sms'. An empty one selects every letter."`
+	Query  *string  `name:"query" short:"q" help:"Instead of ids: all letters of a query, for example 'state:dead queue:sms'. An empty query selects every letter."`
 	Except []string `name:"except" help:"Ids of letters of the query that are left out."`
 	Reason string   `name:"reason" help:"Why; kept in the history."`
 	DryRun bool     `name:"dry-run" help:"Show what would happen, and do nothing."`
@@ -36,7 +36,7 @@ type paceFlags struct {
 	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
 	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
 	CanaryWait *time.Duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
-	StopAt     *float64       `name:"stop-at" help:"Stop automatically when more than this percentage came back (5); 0 = never."`
+	StopAt     *float64       `name:"stop-at" help:"Stop automatically when more than this percentage of the sent letters has come back (5); 0 = never."`
 	MaxDepth   *int           `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
 	Order      string         `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
 	First      int            `name:"first" help:"At most this many letters, in that order; 0 = all."`

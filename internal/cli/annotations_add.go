@@ -51,7 +51,7 @@ func (c annotationsAddCmd) Run(p *Program) error {
 		return add(p, c.answerFlags, "/annotations", said, annotatedWords)
 	}
 	if said != (api.Annotation{}) {
-		return fmt.Errorf("%w: the file has all of it; leave the flags out", errUsage)
+		return fmt.Errorf("%w: the file contains the whole annotation; leave the flags out", errUsage)
 	}
 	in, err := opened(p, c.File)
 	if err != nil {

@@ -19,12 +19,12 @@ type auditCmd struct {
 type auditListCmd struct {
 	answerFlags
 	Query     string `name:"query" short:"q" help:"Only what a query selects, for example 'who:lena action:resolved target:G-418 since:7d'; its fields are who, action, target, via, since and until."`
-	Actor     string `name:"actor" help:"Of one person, or dlo."`
-	Kind      string `name:"kind" help:"Of one kind, for example requeue, discard, resolved, deploy."`
+	Actor     string `name:"actor" help:"Only entries of this person, or of dlo."`
+	Kind      string `name:"kind" help:"Only entries of this kind, for example requeue, discard, resolved, deploy."`
 	Through   string `name:"through" enum:"page,api,cli,dlo," default:"" help:"Only entries that came through page, api or cli; dlo selects what dlo did automatically."`
 	Operation string `name:"operation" help:"Of one operation, for example O-77."`
-	Since     string `name:"since" help:"From a time on, for example 2026-11-20T14:00:00Z."`
-	Before    string `name:"before" help:"Before a time."`
+	Since     string `name:"since" help:"Only entries from this time on, for example 2026-11-20T14:00:00Z."`
+	Before    string `name:"before" help:"Only entries before this time."`
 	Limit     int    `name:"limit" short:"n" default:"50" help:"How many at most; 0 = all."`
 	CSV       bool   `name:"csv" help:"All of it as CSV, for a spreadsheet."`
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type completionCmd struct {
-	Shell string `arg:"" name:"shell" enum:"bash,zsh,fish" help:"bash, zsh or fish. Such as: source <(dlo completion bash)"`
+	Shell string `arg:"" name:"shell" enum:"bash,zsh,fish" help:"bash, zsh or fish; for example: source <(dlo completion bash)"`
 }
 
 func (c completionCmd) Run(p *Program, parser *kong.Kong) error {

@@ -40,7 +40,7 @@ func (c lettersCountCmd) Run(p *Program) error {
 type lettersFacetsCmd struct {
 	answerFlags
 	queryFlag
-	Fields []string `name:"field" help:"Only these, for example queue,reason."`
+	Fields []string `name:"field" help:"Show only these fields, for example queue,reason."`
 }
 
 func (c lettersFacetsCmd) Run(p *Program) error {
@@ -94,12 +94,12 @@ func (c lettersBodyCmd) Run(p *Program) error {
 		return err
 	}
 	defer answer.Close()
-	return into(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
+	return writeTo(p, c.Out, func(out io.Writer) error { return copied(out, answer) })
 }
 
-// into creates the file with the given name and passes it to the function write. If name is empty,
-// it passes standard output instead. A file that could not be written completely is removed.
-func into(p *Program, name string, write func(io.Writer) error) error {
+// writeTo creates the file with the given name and passes it to the function write. If name is
+// empty, it passes standard output instead. A file that could not be written completely is removed.
+func writeTo(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)
 	}
@@ -139,7 +139,7 @@ func (c lettersExportCmd) Run(p *Program) error {
 		return err
 	}
 	defer answer.Close()
-	return into(p, c.Out, func(out io.Writer) error {
+	return writeTo(p, c.Out, func(out io.Writer) error {
 		if c.Format == "csv" || !terminal(out) {
 			return copied(out, answer)
 		}

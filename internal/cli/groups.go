@@ -214,7 +214,7 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 type groupsResolveCmd struct {
 	groupsFlags
 	In   string `name:"in" help:"The version of the consumer that fixes the cause; older versions may keep failing."`
-	Note string `name:"note" help:"What it was, for the history."`
+	Note string `name:"note" help:"The cause, for the history."`
 }
 
 func (c groupsResolveCmd) Run(p *Program) error {
@@ -285,7 +285,7 @@ func (c groupsSplitCmd) Run(p *Program) error {
 
 type groupsUndoCmd struct {
 	answerFlags
-	Decision int64 `arg:"" name:"decision" optional:"" help:"Its number; without it, the decisions of the last seven days are listed."`
+	Decision int64 `arg:"" name:"decision" optional:"" help:"The number of the decision; without it, the decisions of the last seven days are listed."`
 }
 
 func (c groupsUndoCmd) Run(p *Program) error {

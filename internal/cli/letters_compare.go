@@ -11,9 +11,9 @@ import (
 
 type lettersCompareCmd struct {
 	answerFlags
-	All bool   `name:"all" help:"Also the fields that are the same."`
+	All bool   `name:"all" help:"Also show the fields that are the same."`
 	A   string `arg:"" name:"a" help:"A letter's id, whole or short."`
-	B   string `arg:"" name:"b" help:"The id of the other."`
+	B   string `arg:"" name:"b" help:"The id of the other letter."`
 }
 
 func (c lettersCompareCmd) Run(p *Program) error {

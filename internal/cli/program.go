@@ -49,7 +49,7 @@ type Commands struct {
 	Rules       rulesCmd       `cmd:"" help:"List and test the rules in use, try other rules, apply the rules to scheduled letters, and manage redirects."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
 	Digest      digestCmd      `cmd:"" help:"The morning digest."`
-	Deploys     deploysCmd     `cmd:"" help:"Marks of deploys."`
+	Deploys     deploysCmd     `cmd:"" help:"Mark deploys, and list them."`
 	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`
 	Token       tokenCmd       `cmd:"" help:"Tokens of the API, for programs and for this command line."`

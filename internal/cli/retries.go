@@ -81,7 +81,7 @@ func yesNo(yes bool) string {
 }
 
 type reasonFlag struct {
-	Reason string `name:"reason" help:"Why, for the page and the audit."`
+	Reason string `name:"reason" help:"The reason, which the page and the audit log show."`
 }
 
 type queueFlags struct {

@@ -11,7 +11,7 @@ import (
 
 // revealFlag requests masked values in plain text.
 type revealFlag struct {
-	Reveal bool `name:"reveal" help:"Include masked values; it needs the right to reveal, and is recorded in the audit log."`
+	Reveal bool `name:"reveal" help:"Include masked values. This needs the right to reveal, and is recorded in the audit log."`
 }
 
 // query returns the query string of a request.

@@ -18,7 +18,7 @@ type rulesCmd struct {
 	List      rulesListCmd  `cmd:"" help:"The rules in use, in order: the first that matches a letter wins."`
 	Test      rulesTestCmd  `cmd:"" help:"Show which rule applies to a letter or to facts, and why. With -q, show what each rule would do with stored letters. With --config, test the rules of a file instead of those in use. Nothing is changed."`
 	Apply     rulesApplyCmd `cmd:"" help:"Apply the rules in use to scheduled letters. Shows what would change, and asks."`
-	Overrides overridesCmd  `cmd:"" help:"Redirects: letters of a queue that go to another."`
+	Overrides overridesCmd  `cmd:"" help:"Manage redirects, which send the letters of one queue to another."`
 }
 
 type rulesListCmd struct {
@@ -159,7 +159,7 @@ type rulesTestCmd struct {
 	Header   map[string]string `name:"header" mapsep:"none" help:"A header, as name=value; may be given again."`
 	Field    map[string]string `name:"field" mapsep:"none" help:"A field of the body, as path=value; may be given again."`
 	Attempts int               `name:"attempts" help:"Attempts used so far."`
-	Age      time.Duration     `name:"age" help:"Since it was received, for example 2h."`
+	Age      time.Duration     `name:"age" help:"The time since it was received, for example 2h."`
 }
 
 // facts returns the facts about a letter from the flags; nil if no such flag is set.
@@ -194,7 +194,7 @@ func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	}
 	switch {
 	case c.Letter != "" && (c.Query != "" || facts != nil), c.Query != "" && facts != nil:
-		return none, fmt.Errorf("%w: name a letter, a query or facts, only one of them", errUsage)
+		return none, fmt.Errorf("%w: name only one of these: a letter, a query or facts", errUsage)
 	case c.Letter != "":
 		return api.RuleTestRequest{Letter: &c.Letter}, nil
 	case c.Query != "":

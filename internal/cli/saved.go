@@ -65,7 +65,7 @@ type overridesAddCmd struct {
 	answerFlags
 	placeFlags
 	Queue  string `arg:"" name:"queue" help:"The queue that letters died in."`
-	To     string `arg:"" name:"to" help:"The queue that they go to."`
+	To     string `arg:"" name:"to" help:"The queue that the letters go to."`
 	Reason string `name:"reason" help:"Why, for the audit."`
 }
 

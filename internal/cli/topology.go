@@ -94,13 +94,13 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 		if err := c.call(p, http.MethodGet, "/topology/findings", nil, &checked); err != nil {
 			return checked, nil, err
 		}
-		return c.only(checked), nil, nil
+		return c.inVHosts(checked), nil, nil
 	}
 	var reports []topology.Report
 	for i := range snapshots {
 		reports = append(reports, topology.ReportOn(&snapshots[i], topology.Options{Inboxes: c.Inbox}))
 	}
-	return c.only(api.NewTopology(reports)), text, nil
+	return c.inVHosts(api.NewTopology(reports)), text, nil
 }
 
 // dropped returns how many rejected messages the node of --broker has dropped. 0 can also mean that
@@ -150,8 +150,8 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// only returns t without the findings and looks of other vhosts than those requested.
-func (c topologyCheckCmd) only(t api.Topology) api.Topology {
+// inVHosts returns t without the findings and looks of other vhosts than those requested.
+func (c topologyCheckCmd) inVHosts(t api.Topology) api.Topology {
 	if len(c.VHost) == 0 {
 		return t
 	}

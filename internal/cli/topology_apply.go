@@ -160,7 +160,7 @@ func printAdopted(p *Program, list []api.AdoptedPolicy) {
 		}
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.Stdout, "no policy that dlo has set")
+		fmt.Fprintln(p.Stdout, "dlo has set no policy")
 	}
 }
 

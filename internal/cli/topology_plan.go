@@ -14,10 +14,10 @@ import (
 type topologyPlanCmd struct {
 	serverFlags
 	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues that have a finding which a policy cures."`
-	Broker      string   `name:"broker" help:"The name of a broker of the configuration. Or the URL of a management API, or @ and a file with that URL: that broker is read, without a server."`
+	Broker      string   `name:"broker" help:"The name of a broker of the configuration. Or the URL of a management API, or @ and a file with that URL; dlo then reads that broker without a server."`
 	VHost       string   `name:"vhost" help:"Only this vhost."`
 	File        string   `name:"definitions" help:"Plan for a definitions file, without a server and a broker; - is standard input."`
-	Exchange    string   `name:"exchange" default:"dlo.dlx" help:"The exchange to lead to, for --definitions or a URL."`
+	Exchange    string   `name:"exchange" default:"dlo.dlx" help:"The dead-letter exchange that the policies set, for --definitions or a URL."`
 	Inbox       []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for --definitions or a URL."`
 	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
 	Output      string   `name:"output" short:"o" enum:"table,rabbitmqctl,definitions,terraform,operator,json" default:"table" help:"How to print: table, rabbitmqctl, definitions, terraform (cyrilgdn/rabbitmq), operator (RabbitMQ topology operator) or json."`

@@ -20,7 +20,7 @@ type typesCmd struct {
 	Show     typesShowCmd     `cmd:"" help:"Print a type as .proto, or what a set holds."`
 	Match    typesMatchCmd    `cmd:"" help:"Say which types a body matches, and why."`
 	Decode   typesDecodeCmd   `cmd:"" help:"Print a body as JSON."`
-	Bind     typesBindCmd     `cmd:"" help:"Bind queues to a type, for letters that do not name theirs."`
+	Bind     typesBindCmd     `cmd:"" help:"Bind queues to a type, for letters that do not name their type."`
 	Unbind   typesUnbindCmd   `cmd:"" help:"Remove a binding, or the pick for a group or a letter."`
 	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and picks for groups and letters."`
 	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`

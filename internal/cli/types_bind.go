@@ -35,7 +35,7 @@ func boundQueue(queue, key string) string {
 // pickWords describes a pick. It includes the pick's number, which `dlo types unbind` takes as an
 // argument.
 func pickWords(p api.Pick) string {
-	return fmt.Sprintf("binding %d: %s is read as %s", p.ID, pickedFor(&p), p.Type)
+	return fmt.Sprintf("binding %d: %s is decoded as %s", p.ID, pickedFor(&p), p.Type)
 }
 
 type typesBindCmd struct {
@@ -102,7 +102,7 @@ type lettersTypeCmd struct {
 	answerFlags
 	ID     string `arg:"" name:"id" help:"The letter."`
 	Type   string `arg:"" name:"type" help:"The full name of a registered message type."`
-	For    string `name:"for" enum:"letter,group,binding" default:"letter" help:"letter: this one; group: its group; binding: its queue, where a letter says nothing itself."`
+	For    string `name:"for" enum:"letter,group,binding" default:"letter" help:"letter: only this letter; group: its group; binding: its queue, for letters that do not name their type."`
 	Reason string `name:"reason" help:"Why; kept in the history."`
 }
 

@@ -78,7 +78,7 @@ func (c typesDecodeCmd) Run(p *Program) error {
 	}
 	switch {
 	case c.Type != "" && d.Type == "":
-		return fmt.Errorf("it is not read as %s: %s", c.Type, d.Problem)
+		return fmt.Errorf("it cannot be decoded as %s: %s", c.Type, d.Problem)
 	case string(d.JSON) != "" && string(d.JSON) != "null":
 		return printJSON(p.Stdout, d.JSON, true)
 	case d.Kind == "text":
@@ -87,5 +87,5 @@ func (c typesDecodeCmd) Run(p *Program) error {
 	case d.Kind == "empty":
 		return nil
 	}
-	return errors.New(cmp.Or(d.Problem, a.Why, "no type reads it"))
+	return errors.New(cmp.Or(d.Problem, a.Why, "no type can decode it"))
 }

@@ -337,7 +337,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			case taken && first == i:
 				d.mistake(n, "inbox %s is listed twice", q)
 			case taken:
-				d.mistake(n, "inbox %s of this broker and vhost is drained by broker %s already; one entry drains it", q, brokers[first].Name)
+				d.mistake(n, "inbox %s of this broker and vhost is already drained by broker %s; only one entry may drain it", q, brokers[first].Name)
 			default:
 				drained[[2]string{b.Place(), q}] = i
 			}
@@ -345,7 +345,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		if b.Exchange != "" && len(b.Inboxes) > 0 {
 			place := [2]string{b.Place(), b.Exchange}
 			if other, ok := bound[place]; ok {
-				d.mistake(cmp.Or(at.exchange, at.entry), "broker %s, of the same broker and vhost, binds its inbox to exchange %s already: each letter would arrive twice; set exchange: \"\" here, or another one", other, b.Exchange)
+				d.mistake(cmp.Or(at.exchange, at.entry), "broker %s, of the same broker and vhost, already binds its inbox to exchange %s, so each letter would arrive twice; set exchange: \"\" here, or name another exchange", other, b.Exchange)
 			}
 			bound[place] = b.Name
 		}

@@ -25,18 +25,18 @@ func TestSeveralBrokers(t *testing.T) {
 		{"no name", "[{url: amqp://h/a, name: ''}]", []place{{1, 35, "a broker needs a name"}}},
 		{
 			"the same inbox", "[{url: amqp://h/a, inboxes: [x, y]}, {name: b, url: amqp://h/a, exchange: '', inboxes: [z, y]}]",
-			[]place{{2, 56, "inbox y of this broker and vhost is drained by broker main already"}},
+			[]place{{2, 56, "inbox y of this broker and vhost is already drained by broker main"}},
 		},
 		{
 			"the same inbox by another spelling", "[{url: 'amqp://H:5672', inboxes: [x]}, {name: b, url: 'amqp://guest:guest@h/%2F', exchange: '', inboxes: [x]}]",
-			[]place{{2, 69, "inbox x of this broker and vhost is drained by broker main already"}},
+			[]place{{2, 69, "inbox x of this broker and vhost is already drained by broker main"}},
 		},
 		{"the same inbox by default", "[{}, {name: b, exchange: '', url: 'amqp://localhost/'}]", []place{{2, 2, "inbox dlo.letters of this broker and vhost"}}},
 		{"an inbox twice", "[{inboxes: [x, x]}]", []place{{1, 25, "inbox x is listed twice"}}},
 		{"an inbox without a name", "[{inboxes: ['']}]", []place{{1, 22, "an inbox needs a name"}}},
 		{
 			"two inboxes on one exchange", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: dlo.dlx}]",
-			[]place{{2, 36, "broker main, of the same broker and vhost, binds its inbox to exchange dlo.dlx already: each letter would arrive twice"}},
+			[]place{{2, 36, "broker main, of the same broker and vhost, already binds its inbox to exchange dlo.dlx, so each letter would arrive twice"}},
 		},
 		{"origins", "[{inboxes: [dlo.letters, e, f], origins: {e: orders, f: orders}}]", nil},
 		{"no origins", "[{origins: {}}, {name: b, url: amqp://h/, origins: }]", nil},
@@ -95,5 +95,5 @@ func TestSeveralBrokers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://u:p@h:5672/b"}))
-	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is drained by broker main already"}})
+	mistakes(t, err, []place{{3, 3, "inbox dlo.letters of this broker and vhost is already drained by broker main"}})
 }

@@ -9,7 +9,7 @@ import (
 // File holds the configuration file's name from the command line, as parsed by kong.
 type File struct {
 	Argument string `arg:"" name:"file" optional:"" help:"The configuration file, as --config names it."`
-	Flag     string `name:"config" help:"The configuration file; without one the defaults hold ($DLO_CONFIG)."`
+	Flag     string `name:"config" help:"The configuration file (or $DLO_CONFIG); without one, the defaults apply."`
 }
 
 // Path returns the configuration file's name from the argument, from --config or from DLO_CONFIG,

@@ -41,7 +41,7 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 		d.mapping(n, "links", keys{
 			"name": func(n *yaml.Node) {
 				if d.text(n, &l.Name); len(l.Name) > maxLinkName || deadletter.Visible(l.Name) != l.Name {
-					d.mistake(n, "the name of a link has at most %d bytes, all of which can be seen", maxLinkName)
+					d.mistake(n, "the name of a link has at most %d bytes, and only visible characters", maxLinkName)
 				}
 			},
 			"url": func(n *yaml.Node) { at = n; l.Parts = d.linkURL(n) },

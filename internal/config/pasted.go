@@ -29,7 +29,7 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
 	var p Pasted
 	if len(text) > MaxPasted {
-		d.mistake(nil, "rules have at most %d KiB to be tried, and these have %d", MaxPasted>>10, (len(text)+1<<10-1)>>10)
+		d.mistake(nil, "rules to try have at most %d KiB, and these have %d KiB", MaxPasted>>10, (len(text)+1<<10-1)>>10)
 		return p, d.failed(pastedName)
 	}
 	root := d.document(text)

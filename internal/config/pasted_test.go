@@ -117,7 +117,7 @@ func TestTextsThatAreNoRules(t *testing.T) {
 		"- a":                               "rules:1:3: rules: give keys with values",
 		"- {name: a, dead: {notify: [me]}}": `rules:1:29: there is no channel "me"; there are oncall`,
 		"channels: {me: }\nrules: [{name: a, dead: {notify: [oncall]}}]": `rules:2:35: there is no channel "oncall"; there are me`,
-		strings.Repeat("#", config.MaxPasted+1):                          "rules have at most 64 KiB to be tried, and these have 65",
+		strings.Repeat("#", config.MaxPasted+1):                          "rules to try have at most 64 KiB, and these have 65 KiB",
 	} {
 		if _, err := config.ReadRules(text, inUse()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)

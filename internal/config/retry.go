@@ -163,7 +163,7 @@ type mirror struct {
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {
-			d.mistake(m.node, "waiter %s: the broker writes an x-death of its own over it; use waiter: store, or no mirror_x_death", w)
+			d.mistake(m.node, "waiter %s: the broker replaces the mirrored x-death with its own; use waiter: store, or no mirror_x_death", w)
 		}
 	}
 }

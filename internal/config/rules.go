@@ -57,7 +57,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 		d.mistake(discard, "what is discarded is not retried: a rule has either discard or retry")
 	}
 	if r.Discard && len(at.clauses) == 0 && len(d.mistakes) == before {
-		d.mistake(discard, "this would discard every letter; if it is meant so, say it by a clause such as match: {queue: \"*\"}")
+		d.mistake(discard, "this would discard every letter; if you want that, say so with a clause such as match: {queue: \"*\"}")
 	}
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
@@ -70,7 +70,7 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 	switch {
 	case !ok:
 	case v == rules.DefaultName:
-		d.mistake(n, "the name %s is taken by what is under default", v)
+		d.mistake(n, "the name %s is taken by the rule under default", v)
 	case v == deadletter.ObservedRule:
 		d.mistake(n, "the name %s is taken by dlo's own rule for letters that are only observed", v)
 	case v == deadletter.TrialRule:

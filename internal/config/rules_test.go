@@ -199,7 +199,7 @@ func TestMistakesInRules(t *testing.T) {
 		{"groups without a name", "[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) + "}}]", []place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}}},
 		{"a group that nobody can read", `[{name: a, dead: {group: "a\u202e"}}]`, []place{{1, 33, "visible characters only"}}},
 		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
-		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker writes an x-death of its own over it"}}},
+		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker replaces the mirrored x-death with its own"}}},
 		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `give true or false, not "perhaps"`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (s *BrokerStatus) Away() string {
 	case !s.Connected:
 		return Visible(s.Name) + " is not connected: letters wait until it is back"
 	case s.Blocked != "":
-		return Visible(s.Name) + " takes no messages now: letters wait until it does"
+		return Visible(s.Name) + " accepts no messages now: letters wait until it does"
 	}
 	return ""
 }

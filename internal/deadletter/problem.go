@@ -73,14 +73,14 @@ func (s *BrokerStatus) Problems() []Problem {
 		list = append(list, *p)
 	}
 	if s.Blocked != "" {
-		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" takes no messages now.", "Retries and requeues wait until it does. It says: "+s.Blocked)
+		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" accepts no messages now.", "Retries and requeues wait until it accepts messages again. It reports: "+s.Blocked)
 	}
 	if s.Note != "" {
 		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" does not provide what the rules need.", s.Note)
 	}
 	for _, i := range s.Inboxes {
 		if !i.Draining && i.Reason != "" && !s.refused(i.Queue) {
-			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait there: "+i.Reason)
+			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait in the queue: "+i.Reason)
 		}
 	}
 	return append(list, s.Queues...)

@@ -35,7 +35,7 @@ func (d *Drains) resolve(ctx context.Context) error {
 	for _, name := range open {
 		i := slices.IndexFunc(d.brokers, func(b Broker) bool { return b.Name == name.Broker })
 		if i < 0 || d.brokers[i].VHost != name.VHost {
-			d.log.Warn("letters that are stored may still be in a queue, and its broker is not in the configuration", "broker", name.Broker, "vhost", name.VHost, "queue", name.Queue)
+			d.log.Warn("stored letters may still be in a queue whose broker is not in the configuration", "broker", name.Broker, "vhost", name.VHost, "queue", name.Queue)
 			continue
 		}
 		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {

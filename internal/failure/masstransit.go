@@ -17,7 +17,7 @@ func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	if address == "" && !r.has("MT-Fault-ExceptionType") && !r.has("MT-Fault-Message") && !r.has("MT-Reason") {
 		return f, false
 	}
-	r.fails(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))
+	r.setError(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))
 	f.MessageType = cmp.Or(r.label("MT-Fault-MessageType"), r.label("MT-MessageType"))
 	f.Queue = cmp.Or(lastSegment(address), r.trimmed("_error", "_skipped"))
 	f.Attempts = cmp.Or(r.number("MT-Fault-RetryCount"), r.number("MT-Fault-RedeliveryCount"))

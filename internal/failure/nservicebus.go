@@ -15,7 +15,7 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	if !r.has(failedQ) && !r.has(info+"ExceptionType") && !r.has(info+"Message") {
 		return f, r.nServiceBusTypes(&f) != ""
 	}
-	r.fails(&f, r.header(info+"ExceptionType"), r.header(info+"Message"), r.header(info+"StackTrace"))
+	r.setError(&f, r.header(info+"ExceptionType"), r.header(info+"Message"), r.header(info+"StackTrace"))
 	r.nServiceBusTypes(&f)
 	f.Queue = r.place(failedQ)
 	if at := strings.LastIndexByte(f.Queue, '@'); at > 0 {

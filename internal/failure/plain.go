@@ -16,7 +16,7 @@ func (r *reading) plain() (f deadletter.Failure, found bool) {
 	if message.text == "" && typ.text == "" {
 		return f, false
 	}
-	r.fails(&f, typ, message, part{})
+	r.setError(&f, typ, message, part{})
 	return f, true
 }
 

@@ -107,10 +107,10 @@ func (r *reading) shown(p part) (text string, masked bool) {
 	return r.mask(p.header, p.text)
 }
 
-// fails sets the error of f. A stack often repeats the type and the message. If either of these is
-// masked, only the frames of the stack are kept. If both are missing, they are read from the head
-// of the stack.
-func (r *reading) fails(f *deadletter.Failure, typ, message, stack part) {
+// setError sets the error of f. A stack often repeats the type and the message. If either of these
+// is masked, only the frames of the stack are kept. If both are missing, they are read from the
+// head of the stack.
+func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	var hidden, hiddenType bool
 	f.Type, hiddenType = r.shown(typ)
 	f.Message, hidden = r.shown(message)

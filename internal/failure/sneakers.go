@@ -36,7 +36,7 @@ func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 		return f, false
 	}
 	message := cmp.Or(jsonText(info.Message), jsonText(info.Error))
-	r.fails(&f, part{header, jsonText(info.Class)}, part{header, message}, part{header, backtrace(info.Backtrace)})
+	r.setError(&f, part{header, jsonText(info.Class)}, part{header, message}, part{header, backtrace(info.Backtrace)})
 	f.Queue, f.RoutingKey = r.trimmed("-error"), short(r.route.RoutingKey)
 	f.Attempts, f.FailedAt = jsonCount(info.Attempts), timeRFC3339(jsonText(info.FailedAt))
 	return f, true

@@ -19,7 +19,7 @@ func (r *reading) spring() (f deadletter.Failure, found bool) {
 	if !r.has(stack) && !r.has(exchange) && !r.has(key) {
 		return f, f.MessageType != ""
 	}
-	r.fails(&f, part{}, r.header(message), r.header(stack))
+	r.setError(&f, part{}, r.header(message), r.header(stack))
 	if _, masked := r.shown(r.header(message)); !masked {
 		f.Type = cmp.Or(springType(f.Stack), f.Type)
 	}

@@ -23,7 +23,7 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 		}
 	}
 	if newest(r.text(details), &failed) {
-		r.fails(&f, part{details, jsonText(failed.ExceptionClass)}, part{details, jsonText(failed.ExceptionMessage)}, part{details, jsonText(failed.FlattenException.Trace)})
+		r.setError(&f, part{details, jsonText(failed.ExceptionClass)}, part{details, jsonText(failed.ExceptionMessage)}, part{details, jsonText(failed.FlattenException.Trace)})
 	}
 	var again struct{ RetryCount, RedeliveredAt any }
 	if newest(r.text(redelivery), &again) {

@@ -9,7 +9,7 @@ func (r *reading) watermill() (f deadletter.Failure, found bool) {
 	if !r.has("reason_poisoned") {
 		return f, false
 	}
-	r.fails(&f, part{}, r.header("reason_poisoned"), part{})
+	r.setError(&f, part{}, r.header("reason_poisoned"), part{})
 	f.Queue, f.Service = r.place("topic_poisoned"), r.label("handler_poisoned")
 	f.MessageType, f.ID = r.label("name"), r.label("_watermill_message_uuid")
 	return f, true

@@ -14,7 +14,7 @@ func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 	if !r.has("exception-type") || !r.has(destination) && !r.has(failedAt) && !r.has(stack) {
 		return f, false
 	}
-	r.fails(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
+	r.setError(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
 	f.MessageType = cmp.Or(r.label("message-type"), r.unmasked("type", r.Type))
 	f.Queue = lastSegment(r.text(destination)) // rabbitmq://queue/orders
 	f.Attempts = r.number("attempts")

@@ -78,15 +78,15 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeEscalated: "grows faster",
 	deadletter.NoticeUpdated:   "has many more letters",
 	deadletter.NoticeQuiet:     "is quiet",
-	deadletter.NoticeResolved:  "needs nobody any more",
-	deadletter.NoticeRefused:   "a queue refuses what is requeued",
+	deadletter.NoticeResolved:  "no longer needs anyone",
+	deadletter.NoticeRefused:   "a queue refuses requeued letters",
 	deadletter.NoticeBreaker:   "retries are held back",
 	deadletter.NoticeProblem:   "a problem of dlo",
 	deadletter.NoticeOver:      "a problem of dlo is over",
 	deadletter.NoticeDigest:    "digest",
 
 	deadletter.EventGroupQuiet:        "is quiet",
-	deadletter.EventGroupResolved:     "needs nobody any more",
+	deadletter.EventGroupResolved:     "no longer needs anyone",
 	deadletter.EventOperationFinished: "an operation is over",
 }
 

@@ -80,10 +80,10 @@ func TestTitlesAndEvents(t *testing.T) {
 		{"escalated", someDelivery(deadletter.NoticeEscalated), Updates, `Grows faster: 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
 		{"updated", someDelivery(deadletter.NoticeUpdated), Updates, `Now 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
 		{"resolved", someDelivery(deadletter.NoticeResolved), Resolves, `No longer needs anyone: email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"a group that is gone", gone, Resolves, "G-418 needs nobody any more", "https://dlo.example.com/groups/G-418"},
+		{"a group that is gone", gone, Resolves, "G-418 no longer needs anyone", "https://dlo.example.com/groups/G-418"},
 		{"a breaker", word(deadletter.NoticeBreaker, "Retries of sms are held back: 48 of 50 came back."), Told, "Retries of sms are held back: 48 of 50 came back.", "https://dlo.example.com"},
-		{"a problem of dlo: its first line", word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait there.\nGrant it."), Fires, "Inbox a is not read.", "https://dlo.example.com"},
-		{"a refusal without words", word(deadletter.NoticeRefused, ""), Told, "a queue refuses what is requeued", "https://dlo.example.com"},
+		{"a problem of dlo: its first line", word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait in the queue.\nGrant it."), Fires, "Inbox a is not read.", "https://dlo.example.com"},
+		{"a refusal without words", word(deadletter.NoticeRefused, ""), Told, "a queue refuses requeued letters", "https://dlo.example.com"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +194,7 @@ func TestSeveralNoticesAtOnce(t *testing.T) {
 	}
 	ds[2].Notice.Severity = deadletter.SeverityPage
 	m := Together(office, ds)
-	if want := "5 notices: 2 need people, 1 came back, 1 needs nobody any more, 1 other"; m.Title != want {
+	if want := "5 notices: 2 need people, 1 came back, 1 no longer needs anyone, 1 other"; m.Title != want {
 		t.Errorf("got %q, want %q", m.Title, want)
 	}
 	if m.Severity != deadletter.SeverityPage || m.Event != Told || m.URL != "https://dlo.example.com" || len(m.Lines) != 5 {

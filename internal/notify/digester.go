@@ -113,7 +113,7 @@ func (d *Digester) Step(ctx context.Context) error {
 	}
 	sent, err := d.store.SendDigest(ctx, day, deadletter.Service.Name, digest, channels)
 	if sent && len(channels) > 0 {
-		d.log.Info("digest", "day", day, "groups", digest.Groups, "letters", digest.Letters)
+		d.log.Info("digest made", "day", day, "groups", digest.Groups, "letters", digest.Letters)
 		d.wake()
 	}
 	return err

@@ -187,7 +187,7 @@ func TestOneChannelThatIsDownHoldsUpNoOther(t *testing.T) {
 				t.Errorf("%s: %d open, %d sent, %d failed", c, open, sent, failed)
 			}
 		}
-		if p := b.Problems(); len(p) != 2 || p[0].Channel != "hangs" || p[1].Text != "a fault in dlo itself kept it from being sent; the log has it" {
+		if p := b.Problems(); len(p) != 2 || p[0].Channel != "hangs" || p[1].Text != "a fault in dlo kept the message from being sent; see the log" {
 			t.Errorf("problems %v", p)
 		}
 		noSecret(t, b.log.String())

@@ -22,7 +22,7 @@ func (w *worker) sent(p []deadletter.Delivery, err error) {
 		w.n.sent.WithLabelValues(w.name, outcomeSent).Inc()
 	}
 	if news := w.n.problem(w.name, detail); news && err != nil {
-		w.n.o.Log.Warn("notified in part", "channel", w.name, "err", err)
+		w.n.o.Log.Warn("only some receivers of a channel were notified", "channel", w.name, "err", err)
 	} else if news {
 		w.n.o.Log.Info("notifications get through again", "channel", w.name)
 	}
@@ -80,7 +80,7 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // value not logged: it may hold an address or a body
 			w.n.o.Log.Error("a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
-			err = errors.New("a fault in dlo itself kept it from being sent; the log has it")
+			err = errors.New("a fault in dlo kept the message from being sent; see the log")
 		}
 	}()
 	return s.Send(own, m)

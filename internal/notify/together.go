@@ -70,7 +70,7 @@ func tally(kinds map[deadletter.NoticeKind]int) string {
 	say(kinds[deadletter.NoticeUpdated], "has many more letters", "have many more letters")
 	say(kinds[deadletter.NoticeJoined], "needs people too", "need people too")
 	say(kinds[deadletter.NoticeQuiet], "is quiet", "are quiet")
-	say(kinds[deadletter.NoticeResolved], "needs nobody any more", "need nobody any more")
+	say(kinds[deadletter.NoticeResolved], "no longer needs anyone", "no longer need anyone")
 	say(other, "other", "others")
 	return strings.Join(parts, ", ")
 }

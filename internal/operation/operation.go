@@ -36,7 +36,9 @@ type Selections interface {
 	// Survey returns the letters of a selection, grouped into shares of similar letters. changed is
 	// the number of letters that it left out because they changed after sel.Until.
 	Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error)
-	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error
+	// Freeze calls allow for each place of the letters that it froze, and stores nothing if allow
+	// returns an error.
+	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
@@ -260,7 +262,13 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
 	}
-	if err := d.store.Freeze(ctx, &op, r.Selection, r.First); err != nil {
+	allow := func(o deadletter.Origin) error { // the letters may be others than gate saw
+		if err := d.allowedAt(by, &r, o); err != nil || !op.Reveal {
+			return err
+		}
+		return deadletter.Allow(by, deadletter.VerbReveal, o)
+	}
+	if err := d.store.Freeze(ctx, &op, r.Selection, r.First, allow); err != nil {
 		return 0, err
 	}
 	d.crash("operation: frozen")
@@ -343,16 +351,13 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 	var refused error
 	reachable := false
 	for _, s := range shares {
-		if err := deadletter.Allow(by, r.Action, s.Place()); err != nil {
+		if err := d.allowedAt(by, r, s.Place()); err != nil {
 			return err
 		}
 		if r.To == "" {
 			continue
 		}
 		to := deadletter.Origin{Broker: s.Origin.Broker, VHost: s.Origin.VHost, Queue: r.To}
-		if err := deadletter.Allow(by, r.Action, to); err != nil {
-			return err
-		}
 		if err := d.targets.Allow(to); err != nil {
 			refused = err
 		} else {
@@ -363,6 +368,15 @@ func (d *Desk) allowed(by deadletter.Principal, r *Request, shares []deadletter.
 		return fmt.Errorf("%w: %w", deadletter.ErrInvalid, refused)
 	}
 	return nil
+}
+
+// allowedAt checks the caller's rights on a place of letters and on the queue that a redirect leads
+// to.
+func (d *Desk) allowedAt(by deadletter.Principal, r *Request, at deadletter.Origin) error {
+	if err := deadletter.Allow(by, r.Action, at); err != nil || r.To == "" {
+		return err
+	}
+	return deadletter.Allow(by, r.Action, deadletter.Origin{Broker: at.Broker, VHost: at.VHost, Queue: r.To})
 }
 
 // Cancel stops an operation for good. Letters that were not sent return to their previous state. It

@@ -78,7 +78,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	if err != nil {
 		return Plan{}, err
 	}
-	if err := takes(&r, halted); err != nil {
+	if err := checkTakeover(&r, halted); err != nil {
 		return Plan{}, err
 	}
 	queues := map[deadletter.Origin]*PlanQueue{}
@@ -161,7 +161,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		if err != nil {
 			return Plan{}, err
 		}
-		if n > 0 && searches(*r.Selection.Query) {
+		if n > 0 && needsTextIndex(*r.Selection.Query) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters are not in the text index yet, so they are not in the selection", n))
 		}
 	}
@@ -178,8 +178,8 @@ func (d *Desk) halted(ctx context.Context) (map[deadletter.OperationID]*deadlett
 	return out, err
 }
 
-// takes returns an error if a request takes over an operation that is not halted.
-func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
+// checkTakeover returns an error if a request takes over an operation that is not halted.
+func checkTakeover(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
 	for _, id := range r.TakesOver {
 		if halted[id] == nil {
 			return fmt.Errorf("%w: operation %s is neither paused nor stopped, so its rest cannot be taken over", deadletter.ErrConflict, id)
@@ -188,8 +188,8 @@ func takes(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) 
 	return nil
 }
 
-// searches returns true if a query needs the text index.
-func searches(q query.Query) bool {
+// needsTextIndex returns true if a query needs the text index.
+func needsTextIndex(q query.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t query.Term) bool { return t.Field.Indexed() })
 }
 

@@ -69,7 +69,7 @@ func TestASelectionNeverWidens(t *testing.T) {
 		t.Errorf("%d letters changed", op.Changed)
 	}
 	_, err = o.desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRelease, Selection: selection(t, "state:held"), Expect: 7})
-	if !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "8 letters match where 7 were shown") {
+	if !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "8 letters match now, but 7 were shown") {
 		t.Error(err)
 	}
 }

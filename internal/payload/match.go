@@ -182,7 +182,7 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 	}
 	b.Spend(min(c.visits, visits))
 	if best < 0 {
-		r.Verdict, r.Why = Unknown, cmp.Or(r.partly(), "no type reads it")
+		r.Verdict, r.Why = Unknown, cmp.Or(r.partly(), "no type can decode it")
 		return r
 	}
 	m.list(&r, types, c, hint, m.compared[best].rank, hides)
@@ -295,7 +295,7 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 	r.Enough = score >= matchedFrom && e.bits() >= need
 	switch {
 	case score < matchedFrom:
-		r.Verdict, r.Why = Unknown, fmt.Sprintf("no type reads it well: the best is %s, score %.2f", best.name, r.Matches[0].Score)
+		r.Verdict, r.Why = Unknown, fmt.Sprintf("no type decodes it well: the best is %s, score %.2f", best.name, r.Matches[0].Score)
 	case r.Tied > 1:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+r.names(3)
 		if text {

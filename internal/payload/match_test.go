@@ -72,7 +72,7 @@ func TestMatch(t *testing.T) {
 		{name: "text", types: []string{"A string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, or text"},
 		{name: "tagged texts of several types", types: []string{"A string; B string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, a.B, or text"},
 		{name: "tagged texts that were of one type", types: []string{"A string string; B string string"}, body: []byte("\n\x20" + strings.Repeat("x", 32) + "\x12\x20" + strings.Repeat("y", 32)), h: Hints{Prior: map[string]float64{"a.B": 1}}, verdict: Matched, first: "a.B"},
-		{name: "tagged texts of no type", types: []string{"A int64"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "no type reads it"},
+		{name: "tagged texts of no type", types: []string{"A int64"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "no type can decode it"},
 		{name: "a text that ends before its length", types: []string{"A string"}, body: []byte("\n\x21" + strings.Repeat("x", 32)), verdict: Unknown, why: "the body is text"},
 		{name: "common before", types: []string{"A string int64 string; B string int64 string; C string int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.C": 0.6, "a.B": 0.4}}, verdict: Ambiguous, first: "a.C", why: "ambiguous: a.C, a.B, a.A"},
 		{name: "JSON", types: []string{"A string"}, body: []byte(`{"a": "hello", "b": 300}`), verdict: Unknown, why: "the body is text"},

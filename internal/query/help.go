@@ -21,14 +21,14 @@ func Help() []FieldHelp {
 	durations := []string{"15m", "1h", "24h", "7d", "today", "yesterday"}
 	ages := []string{">1h", ">24h", ">7d", "<1h"}
 	about := map[Field]FieldHelp{
-		State:         {Example: "state:dead,held", Help: "where the letter stands"},
+		State:         {Example: "state:dead,held", Help: "the state of the letter"},
 		Queue:         {Example: "queue:billing.*", Help: "the queue it died in"},
 		Type:          {Example: "type:acme.notify.*", Help: "full name of the protobuf message, or the type that its framework names; none for letters without a type", Values: []string{NoType}},
 		Reason:        {Example: "reason:rejected", Help: "why RabbitMQ dead-lettered it", Values: []string{"rejected", "expired", "maxlen", "delivery_limit"}},
-		ErrorText:     {Example: `error:"*unknown field*"`, Help: "the error text of the consumer, whole; words of it are free text"},
+		ErrorText:     {Example: `error:"*unknown field*"`, Help: "the whole error text of the consumer; to find words of it, search for them as free text"},
 		Group:         {Example: "group:G-418", Help: "the group of letters that fail for one cause"},
 		Severity:      {Example: "severity:page", Help: "how urgently it needs people"},
-		Status:        {Example: "status:new,regressed", Help: "the status of its group; failing: letters of it die now, quiet: they do not"},
+		Status:        {Example: "status:new,regressed", Help: "the status of its group; failing: its letters die now, quiet: no letter of it dies now"},
 		Owner:         {Example: "owner:alice", Help: `who its group is assigned to; "" for nobody`},
 		Rule:          {Example: "rule:billing", Help: "the rule that decided on it"},
 		Attempts:      {Example: "attempts:>=3", Help: "how often it was sent back", Values: []string{"0", ">=1", ">=3", ">=10"}},
@@ -47,7 +47,7 @@ func Help() []FieldHelp {
 		VHost:         {Example: "vhost:/", Help: "the vhost of the queue it died in"},
 		Broker:        {Example: "broker:main", Help: "the broker of the queue it died in"},
 		Read:          {Example: "read:unknown,ambiguous", Help: "how its body was read"},
-		Doubt:         {Example: "doubt:restart", Help: "held, as it may be a copy of another letter, and nobody has decided yet"},
+		Doubt:         {Example: "doubt:restart", Help: "held because it may be a copy of another letter, and nobody has decided yet"},
 		Sort:          {Example: "sort:oldest", Help: "the order of a list, which selects nothing: received and died begin with the newest, attempts and size with the most"},
 		Op:            {Example: "op:O-77/came-back", Help: "letters of an operation, of one result behind a slash: " + strings.Join(texts(deadletter.Results), ", ")},
 	}

@@ -92,7 +92,7 @@ func (p *parser) term() (Term, error) {
 		case p.pos == len(p.text) || p.at(space):
 			return Term{}, mistake(p.pos, "a term is missing here: a minus goes right before the term that it negates")
 		case p.at("-"):
-			return Term{}, mistake(p.pos, "two minus signs; put text that begins with one in quotes")
+			return Term{}, mistake(p.pos, "there are two minus signs here; put text that begins with a minus in quotes")
 		}
 	}
 	start := p.pos

@@ -119,12 +119,12 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		facts.limit, facts.cure = shown.deliveryLimit(), withoutLimit(l.vhost, version, queue, shown)
 	}
 	if consumers > 0 {
-		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees what they take. Stop them", consumers, name)
+		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees the letters that they take. Stop these consumers", consumers, name)
 		switch {
 		case single:
 			others = fmt.Sprintf("%s has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer", name)
 		case consumers == 1:
-			others = fmt.Sprintf("another consumer reads from %s: dlo never sees what it takes. Stop it", name)
+			others = fmt.Sprintf("another consumer reads from %s: dlo never sees the letters that it takes. Stop that consumer", name)
 		}
 		if !once {
 			others += ", or take the queue out of inboxes"

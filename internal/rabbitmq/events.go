@@ -44,7 +44,7 @@ func (l *Link) lostDeclaration(conn *amqp.Connection, inbox string) *deadletter.
 	case isGone(exists(conn, inbox)):
 		p.Kind = deadletter.ProblemInboxDeleted
 		p.Title = "Inbox " + deadletter.Visible(inbox) + " was deleted."
-		p.Text = "It was deleted, it expired, or this is another broker. Its messages are lost, and so are letters that died until now."
+		p.Text = "The queue was deleted or expired, or this is another broker. Its messages are lost, and so are letters that died until now."
 		return p
 	case isGone(onChannel(conn, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(l.broker.Exchange, "fanout", true, false, false, false, nil)

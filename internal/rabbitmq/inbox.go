@@ -161,7 +161,7 @@ func (i *Inbox) open(ctx context.Context, marker string) (deadletter.SessionFact
 		return s, nil
 	}
 	if i.facts.note != "" {
-		i.link.log.Warn("inbox", "inbox", i.queue, "note", i.facts.note)
+		i.link.log.Warn("note about an inbox", "inbox", i.queue, "note", i.facts.note)
 	}
 	i.probation.began, i.probation.note = time.Now(), i.facts.note
 	if !i.probation.on {

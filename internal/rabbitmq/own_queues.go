@@ -169,7 +169,7 @@ func (l *Link) bind(ctx context.Context, inbox string) *deadletter.Problem {
 	}
 	if err != nil {
 		p.Title = "Dead letters are not routed to inbox " + deadletter.Visible(inbox) + "."
-		p.Cure = "It could not be declared again: " + deadletter.Visible(err.Error())
+		p.Cure = "The exchange or its binding could not be declared again: " + deadletter.Visible(err.Error())
 		return &p
 	}
 	l.happened(p)

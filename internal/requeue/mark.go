@@ -31,7 +31,7 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 	default:
 		m.Stays, m.DueAt = true, due.Letter.DueAt
 		if o.Kind == deadletter.OutcomeReturned {
-			m.Detail = fmt.Sprintf("wait queue %s is not there (%s)", p.Wait.Queue, o.Detail)
+			m.Detail = fmt.Sprintf("wait queue %s does not exist (%s)", p.Wait.Queue, o.Detail)
 		}
 		return m
 	}

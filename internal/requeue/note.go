@@ -56,7 +56,7 @@ func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err
 		p.trouble = 0
 		return nil, false
 	}
-	p.fails(session, d.o.Now())
+	p.markFailed(session, d.o.Now())
 	return err, p.sendsWithoutMark(d.o.Now())
 }
 

@@ -80,14 +80,14 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	defer cancel()
 	mark, err := d.broker.ReadMark(asking, m.Store, m.Marked >= 0)
 	if err == nil {
-		return d.judged(ctx, &m, mark, session)
+		return d.applyVerdict(ctx, &m, mark, session)
 	}
-	p.fails(session, now)
+	p.markFailed(session, now)
 	if !p.sendsWithoutMark(now) {
 		return false, nil
 	}
 	if judge(&m, nil) == unproved {
-		return false, d.asked(ctx, &m)
+		return false, d.askPeople(ctx, &m)
 	}
 	delete(p.problems, deadletter.ProblemStoreUnproved)
 	p.say(now, d.unnoted("read", err))
@@ -95,8 +95,8 @@ func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// judged carries out the verdict about a mark.
-func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
+// applyVerdict carries out the verdict about a mark.
+func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)
 	switch judge(m, mark) {
@@ -105,8 +105,8 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 			return false, err
 		}
 	case unproved:
-		p.fails(session, now)
-		return false, d.asked(ctx, m)
+		p.markFailed(session, now)
+		return false, d.askPeople(ctx, m)
 	case replaced:
 		d.o.Log.Warn("the broker is older than its last confirm to this store", "broker", d.o.Broker)
 		p.say(now, d.replaced(mark))
@@ -121,9 +121,9 @@ func (d *Dispatcher) judged(ctx context.Context, m *deadletter.Remembered, mark 
 	return true, nil
 }
 
-// asked asks people whether the store is current. It then checks every second whether they have
+// askPeople asks people whether the store is current. It then checks every second whether they have
 // replied.
-func (d *Dispatcher) asked(ctx context.Context, m *deadletter.Remembered) error {
+func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) error {
 	now := d.o.Now()
 	d.proof.next = now.Add(time.Second)
 	d.proof.say(now, d.unproved())
@@ -151,8 +151,8 @@ func (d *Dispatcher) afterProof(ctx context.Context) {
 	}
 }
 
-// fails remembers that the mark could not be read or written over a connection.
-func (p *proof) fails(session int64, now time.Time) {
+// markFailed remembers that the mark could not be read or written over a connection.
+func (p *proof) markFailed(session int64, now time.Time) {
 	if p.trouble == 0 {
 		p.since = now
 	}

@@ -46,7 +46,7 @@ func (d *Dispatcher) unproved() deadletter.Problem {
 func (d *Dispatcher) replaced(mark *deadletter.Progress) deadletter.Problem {
 	what := "has no mark of this store any more"
 	if mark != nil {
-		what = "has a mark of this store of " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last one it had confirmed"
+		what = "has a mark of this store from " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last mark that it confirmed"
 	}
 	return deadletter.Problem{
 		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
@@ -61,7 +61,7 @@ func (d *Dispatcher) unnoted(verb string, err error) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemNoProgress, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
 		Title: "The mark of this store cannot be " + verb + " in broker " + d.o.Broker + ".",
-		Text:  "Letters are sent; only the note beside the store now shows whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
+		Text:  "Letters are still sent, but now only the note beside the store shows whether the store is an older copy. " + deadletter.Visible(err.Error()) + ".",
 		Cure:  "Check whether dlo's user may configure, write and read the queues dlo.epoch.*, and whether the node of the queue is up.",
 	}
 }

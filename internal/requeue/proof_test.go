@@ -177,7 +177,7 @@ func (s *station) released(before int) {
 	s.t.Helper()
 	ctx := s.t.Context()
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
-	if err := s.store.Freeze(ctx, &op, query.Selection{Query: &query.Query{}}, 0); err != nil {
+	if err := s.store.Freeze(ctx, &op, query.Selection{Query: &query.Query{}}, 0, anyPlace); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.store.Advance(ctx, op.ID, 100, nil); err != nil {
@@ -292,3 +292,6 @@ func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 		t.Errorf("%d letters once the mark can be written again", n)
 	}
 }
+
+// anyPlace allows an operation on all letters.
+func anyPlace(deadletter.Origin) error { return nil }

@@ -95,17 +95,17 @@ func (d *Dispatcher) EndWaits(ctx context.Context) error {
 			switch {
 			case f.Known && !f.Exists:
 				d.breakers.void(w.Letter)
-				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, and dlo has the letter", queue, w.In)
+				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, but dlo still has the letter", queue, w.In)
 			case f.Known && waited.Known && !waited.Exists:
 				l.InDoubt = true
 				l.Lost = fmt.Sprintf("in doubt: %s, in which it waited, is gone, so it is unknown whether it was passed on; requeue it only if a second arrival does no harm", w.In)
 			case f.MaxLength > 0 && f.Ready >= f.MaxLength:
 				l.InDoubt = true
-				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops what the broker passes on to it from %s; requeue it only if a second arrival does no harm", queue, w.In)
+				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops messages that the broker passes on to it from %s; requeue it only if a second arrival does no harm", queue, w.In)
 			case !f.Known || !waited.Known:
-				l.Doubt = fmt.Sprintf("no management API says whether queue %s is there", queue)
+				l.Doubt = fmt.Sprintf("no management API shows whether queue %s exists", queue)
 			case f.MaxLength != 0 || f.MaxBytes != 0:
-				l.Doubt = fmt.Sprintf("queue %s has a length limit, or may have one, and what the broker passes on to a full queue is dropped", queue)
+				l.Doubt = fmt.Sprintf("queue %s has a length limit, or may have one, and messages that the broker passes on to a full queue are dropped", queue)
 			case !status.Connected || status.Since.After(w.Since):
 				l.Doubt = "the connection to the broker was lost while it waited, and a broker that stops loses the messages that it is passing on"
 			}

@@ -27,7 +27,7 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 		in     string // the queue in the broker in which the letter waits
 	}{
 		{"confirmed", false, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
-		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 is not there (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
+		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 does not exist (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
 		{"nacked", false, false, deadletter.OutcomeNacked, "the queue refused it", end{deadletter.StateScheduled, wait, 0, 0}, ""},
 		{"refused", false, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StateScheduled, wait, 0, 0}, ""},
 		{"unsent", false, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StateScheduled, wait, 0, 0}, ""},

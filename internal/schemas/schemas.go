@@ -101,7 +101,7 @@ func (l *Library) Load(ctx context.Context) error {
 	if err := l.readDirectory(ctx); err != nil {
 		return err
 	}
-	l.Log.Info("schemas", "sets", len(l.current()), "types", len(l.registry.Types()))
+	l.Log.Info("schemas loaded", "sets", len(l.current()), "types", len(l.registry.Types()))
 	return nil
 }
 
@@ -260,7 +260,7 @@ func setName(name, fileName string) (string, error) {
 	case name == "":
 		return "", fmt.Errorf("%w: the set needs a name", deadletter.ErrInvalid)
 	case len(name) > maxName || !nameOfASet.MatchString(name):
-		return "", fmt.Errorf("%w: the name of a set begins with a letter or a digit, has letters, digits, spaces and . _ - + ( ) alone, and at most %d bytes", deadletter.ErrInvalid, maxName)
+		return "", fmt.Errorf("%w: the name of a set begins with a letter or a digit, contains only letters, digits, spaces and . _ - + ( ), and has at most %d bytes", deadletter.ErrInvalid, maxName)
 	}
 	return name, nil
 }

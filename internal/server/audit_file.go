@@ -46,7 +46,7 @@ func (a *auditFile) open() error {
 		return err
 	default:
 		if a.last, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
-			return fmt.Errorf("%s does not hold the number of an act; delete it to write the audit log again from its beginning", a.position())
+			return fmt.Errorf("%s does not contain the number of an act; delete this file, and dlo writes the audit log again from its beginning", a.position())
 		}
 	}
 	return a.write(nil)

@@ -93,7 +93,7 @@ func TestAnAuditFileThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(a.position(), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.open(); err == nil || !strings.Contains(err.Error(), "delete it") {
+	if err := a.open(); err == nil || !strings.Contains(err.Error(), "delete this file") {
 		t.Error(err)
 	}
 	good := a.path

@@ -22,10 +22,10 @@ import (
 // Drill is the command `dlo drill`.
 type Drill struct {
 	config.File
-	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; without it the first."`
+	Broker     string   `name:"broker" help:"The broker of the configuration to drill on; by default the first one."`
 	Management string   `name:"management-file" help:"A file with the URL of the broker's management API, which includes an administrator and the password: http://admin:password@host:15672. Without it, the URL in the configuration is used."`
 	VHost      string   `name:"vhost" help:"An existing empty vhost to drill in; the drill leaves it empty again. Without it, the drill makes a vhost."`
-	Only       []string `name:"only" help:"Only these failures; --list has their names."`
+	Only       []string `name:"only" help:"Drill only these failures; --list prints their names."`
 	List       bool     `name:"list" help:"Print which failures can be drilled, which cannot, and why. No broker is contacted."`
 	Clean      bool     `name:"clean" help:"Remove the vhosts and users left behind by drills that were killed, and do nothing else."`
 	Keep       bool     `name:"keep" help:"Keep the vhost, its user and the folder with stores and configurations."`
@@ -212,7 +212,7 @@ func (c Drill) list(out io.Writer) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Kind, "-"), f.Does)
 	}
 	for _, n := range drill.NotMade {
-		fmt.Fprintf(w, "-\t%s\tis not made: %s\n", n.Kind, n.Why)
+		fmt.Fprintf(w, "-\t%s\tcannot be drilled: %s\n", n.Kind, n.Why)
 	}
 	return w.Flush()
 }

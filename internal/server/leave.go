@@ -102,14 +102,14 @@ func leaveAll(ctx context.Context, out io.Writer, links []*rabbitmq.Link) error 
 		for _, r := range done {
 			if r.Why != "" {
 				kept++
-				fmt.Fprintf(out, "stays: %s: %s\n", r.What, deadletter.Visible(r.Why))
+				fmt.Fprintf(out, "not removed: %s: %s\n", r.What, deadletter.Visible(r.Why))
 				continue
 			}
 			fmt.Fprintln(out, "removed: "+r.What)
 		}
 	}
 	if kept > 0 {
-		return refusedError{fmt.Errorf("%d things stay", kept), 3}
+		return refusedError{fmt.Errorf("%d things could not be removed; see above", kept), 3}
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func (s *Server) repeats(ctx context.Context) error {
 				continue
 			}
 			if err := s.repeat(ctx, name, a); err != nil && ctx.Err() == nil {
-				s.log.Warn("alerts are not repeated", "channel", name, "err", err)
+				s.log.Warn("firing alerts could not be repeated", "channel", name, "err", err)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Server) decoderOfVerdicts() *payload.Decoder {
 func (s *Server) reread() {
 	if s.regroups {
 		if err := s.picks(context.Background()); err != nil {
-			s.log.Error("picks of groups that letters have moved to", "err", err)
+			s.log.Error("picks could not be updated for groups that letters have moved to", "err", err)
 		}
 	}
 	s.indexer.Wake()

@@ -16,11 +16,11 @@ func (s *Server) problems() []deadletter.Problem {
 		list = append(list, deadletter.Problem{Kind: kind, Severity: severity, Title: title, Text: text})
 	}
 	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) || errors.Is(err, store.ErrReadOnly) {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", err.Error())
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", err.Error())
 	} else if refused := s.space.Refused(); store.IsFull(refused) {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; dlo then continues automatically.")
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; dlo then continues automatically.")
 	} else if refused != nil {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "Nothing is taken in", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Check whether its file system is read-only or its disk is failing; dlo then continues automatically.")
+		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Check whether its file system is read-only or its disk is failing; dlo then continues automatically.")
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}

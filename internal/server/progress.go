@@ -64,7 +64,7 @@ func (s *Server) storeProblems() []deadletter.Problem {
 			Kind: deadletter.ProblemStoreOther, Severity: deadletter.SeverityNotify,
 			Title: "Another store was in this place before.",
 			Text:  "The file " + deadletter.Visible(filepath.Base(file)) + " beside the store was written for another store. If this store was not put there on purpose, the letters are in the other one.",
-			Cure:  "If it was, remove that file: rm " + strconv.Quote(file),
+			Cure:  "If this store was put there on purpose, remove that file: rm " + strconv.Quote(file),
 		})
 	}
 	return list
@@ -83,7 +83,7 @@ func damagedProblem(err error, path string) deadletter.Problem {
 func restoredProblem(r *deadletter.Restore) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemStoreRestored, Severity: deadletter.SeverityNotify, Since: r.At,
-		Title: "This store is a copy of an earlier moment.",
+		Title: "This store is a copy from an earlier time.",
 		Text:  r.Lost(),
 		Cure:  "Operations leave out letters that may have been sent since then, unless you include them. Find them with doubt:restored.",
 	}

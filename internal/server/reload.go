@@ -46,12 +46,12 @@ func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)
 	if err != nil {
-		s.log.Error("the configuration is not loaded again; the rules stay as they are", "err", err)
+		s.log.Error("the configuration could not be reloaded; the present rules stay in use", "err", err)
 		return
 	}
 	channels, err := channelsOf(cfg.Channels)
 	if err != nil {
-		s.log.Error("the configuration is not loaded again; the rules stay as they are", "err", err)
+		s.log.Error("the configuration could not be reloaded; the present rules stay in use", "err", err)
 		return
 	}
 	set := cfg.Rules

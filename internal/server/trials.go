@@ -25,7 +25,7 @@ func noTrial(b *config.Broker) string {
 	case b.Exchange == "":
 		return "broker " + name + " has no dead-letter exchange in the configuration, and the test letter needs one"
 	case b.Origins[b.Inboxes[0]] != "":
-		return "all letters of inbox " + deadletter.Visible(b.Inboxes[0]) + " are of queue " + deadletter.Visible(b.Origins[b.Inboxes[0]]) + " by the configuration, so a test letter could not be told from them"
+		return "all letters of inbox " + deadletter.Visible(b.Inboxes[0]) + " are of queue " + deadletter.Visible(b.Origins[b.Inboxes[0]]) + " by the configuration, so dlo could not tell a test letter from them"
 	}
 	return ""
 }

@@ -225,7 +225,7 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 // explainLate makes an annotation the failure of a letter that was classified without the
 // annotation. The letter is then read again.
 func (t *tx) explainLate(letter, annotation int64) error {
-	if err := t.explained(letter, annotation); err != nil {
+	if err := t.setFailure(letter, annotation); err != nil {
 		return err
 	}
 	// A reading that has already started does not include the annotation. The new changed_at makes
@@ -245,8 +245,8 @@ func (t *tx) explainLate(letter, annotation int64) error {
 
 const becauseAnnotated = "annotations of consumers"
 
-// explained records an annotation as the failure of a letter.
-func (t *tx) explained(letter, annotation int64) error {
+// setFailure records an annotation as the failure of a letter.
+func (t *tx) setFailure(letter, annotation int64) error {
 	var by string
 	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
 	if errors.Is(err, sql.ErrNoRows) { // the annotation's window ended at the same moment
@@ -288,11 +288,11 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// explains records which annotation gives the reason for a death, or records that no annotation
-// does. It also joins an annotation that arrived while the verdict was being made.
-func (t *tx) explains(c *deadletter.Classified, letter int64, recent bool) error {
+// recordExplanation records which annotation gives the reason for a death, or records that no
+// annotation does. It also joins an annotation that arrived while the verdict was being made.
+func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
-		return t.explained(letter, c.Annotation)
+		return t.setFailure(letter, c.Annotation)
 	}
 	if c.Unexplained.Body == nil {
 		return nil
@@ -321,10 +321,10 @@ func (t *tx) recent() (yes bool, err error) {
 	return yes, err
 }
 
-// waits stores, in one statement, the letters for which explains found no annotation. One statement
-// per key took three times as long as the verdict itself. The single statement takes a third of the
-// time of the verdict.
-func (t *tx) waits() error {
+// storeUnexplainedKeys stores, in one statement, the letters for which recordExplanation found no
+// annotation. One statement per key took three times as long as the verdict itself. The single
+// statement takes a third of the time of the verdict.
+func (t *tx) storeUnexplainedKeys() error {
 	if len(t.wait) == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
 	}
-	where, err := acts(q)
+	where, err := actsCondition(q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -124,12 +124,12 @@ func (s *Store) targets(ctx context.Context, list []deadletter.Act) error {
 	})
 }
 
-// acts builds the SQL condition for a query on events e and their operations o. The error wraps
-// ErrInvalid.
-func acts(q query.Query) (clause, error) {
+// actsCondition builds the SQL condition for a query on events e and their operations o. The error
+// wraps ErrInvalid.
+func actsCondition(q query.Query) (clause, error) {
 	all := []clause{{text: "e.letter IS NULL"}}
 	for _, t := range q.Terms {
-		c, err := act(t)
+		c, err := actTermCondition(t)
 		if err != nil {
 			return clause{}, err
 		}
@@ -141,8 +141,8 @@ func acts(q query.Query) (clause, error) {
 	return every(all...), nil
 }
 
-// act builds the SQL condition for one term, without its negation.
-func act(t query.Term) (clause, error) {
+// actTermCondition builds the SQL condition for one term, without its negation.
+func actTermCondition(t query.Term) (clause, error) {
 	switch t.Field {
 	case query.Who:
 		return text("e.actor", t.Values), nil

@@ -54,7 +54,7 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := deadletter.Operation{Action: deadletter.VerbDiscard, By: "ann", Through: deadletter.WayCLI, Reason: "noise", Query: "state:dead"}
-	if err := s.Freeze(cli, &first, query.Selection{Query: &q}, 0); err != nil {
+	if err := s.Freeze(cli, &first, query.Selection{Query: &q}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(t.Context(), first.ID, 10, nil); err != nil {
@@ -62,7 +62,7 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	}
 	c.at = c.at.Add(time.Hour)
 	second := deadletter.Operation{Action: deadletter.VerbRestore, By: "bob", Through: deadletter.WayPage}
-	if err := s.Freeze(page, &second, query.Selection{IDs: ids}, 0); err != nil {
+	if err := s.Freeze(page, &second, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.CancelOperation(cli, second.ID, "ann"); err != nil {
@@ -114,14 +114,14 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 30)).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	holds := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Through: deadletter.WayPage}
-	if err := s.Freeze(t.Context(), &holds, query.Selection{IDs: ids[:21]}, 0); err != nil {
+	if err := s.Freeze(t.Context(), &holds, query.Selection{IDs: ids[:21]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.StopOperation(t.Context(), holds.ID, "too many came back"); err != nil {
 		t.Fatal(err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "bob", Through: deadletter.WayAPI}
-	if err := s.Freeze(deadletter.Through(t.Context(), deadletter.WayAPI), &op, query.Selection{IDs: ids}, 0); err != nil {
+	if err := s.Freeze(deadletter.Through(t.Context(), deadletter.WayAPI), &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if acts := audited(t, s, "action:discard", c.now()); acts[0].Asked != 30 || acts[0].Done != 0 {

@@ -31,7 +31,7 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.these(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, s.read, serials)
 }
 
 // maxRead limits the total size of the bodies in one batch, in bytes. A single larger body is read
@@ -80,7 +80,7 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 				return err
 			}
 		}
-		return t.waits()
+		return t.storeUnexplainedKeys()
 	})
 	if err != nil {
 		return fmt.Errorf("record %d verdicts: %w", len(verdicts), err)
@@ -159,7 +159,7 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	if err := t.event(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
 		return err
 	}
-	return t.explains(c, serial, recent)
+	return t.recordExplanation(c, serial, recent)
 }
 
 // diedAt returns the time at which a letter died. ok is false for an imported letter. It is also
@@ -218,7 +218,7 @@ func (t *tx) growGroup(g *grouped) error {
 	if err := t.beat(g); err != nil {
 		return err
 	}
-	return t.died(g.id, g.deaths)
+	return t.recordDeaths(g.id, g.deaths)
 }
 
 // groupID finds or creates the group for a verdict's key.

@@ -92,7 +92,7 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 			}
 
 			op := deadletter.Operation{Action: verb, By: "local", Through: "api"}
-			if err := s.Freeze(ctx, &op, query.Selection{Query: &cutOff}, 0); err != nil {
+			if err := s.Freeze(ctx, &op, query.Selection{Query: &cutOff}, 0, anyPlace); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.LayOut(ctx, op.ID); err != nil {

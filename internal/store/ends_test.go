@@ -109,7 +109,7 @@ func TestALetterWithoutOriginIsReleased(t *testing.T) {
 	id := receive(t, s, w).New[0]
 	classify(t, s, deadletter.ClassifiedHold, time.Time{})
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", To: "spare"}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, op.ID, 1, nil); err != nil {
@@ -134,7 +134,7 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	purge := deadletter.Operation{Action: deadletter.VerbPurge, By: "local", Pace: deadletter.Pace{Hold: 10 * time.Second}}
 	q := parse(t, "state:requeued")
-	if err := s.Freeze(ctx, &purge, query.Selection{Query: &q}, 0); err != nil {
+	if err := s.Freeze(ctx, &purge, query.Selection{Query: &q}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	c.at = c.at.Add(time.Second)
@@ -265,7 +265,7 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 		t.Fatal(due, err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbHold, By: "local"}
-	if err := s.Freeze(ctx, &op, query.Selection{Query: &q, Until: until}, 0); !errors.Is(err, deadletter.ErrInvalid) {
+	if err := s.Freeze(ctx, &op, query.Selection{Query: &q, Until: until}, 0, anyPlace); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Errorf("it takes %d letters where none was shown (%v)", op.Total, err)
 	}
 	if at := s.AsOf(c.now()); !at.Equal(c.now()) {

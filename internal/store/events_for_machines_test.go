@@ -17,25 +17,25 @@ func TestMachinesAreTold(t *testing.T) {
 	g := withGroups(t)
 	letters := g.die("sms", 1, 2)
 	operate(t, g.Store, deadletter.VerbHold, letters[0])
-	g.hears("hook") // no notices yet
+	g.expectDeliveries("hook") // no notices yet
 	g.Machines("hook")
 	g.die("sms", 2, 1)
 	g.die("email", 3, 1, severity(deadletter.SeverityDigest)) // no notice is sent for this group
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
-	g.hears("hook")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
+	g.expectDeliveries("hook")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("hook", "group.resolved G-2 page: G-2")
+	g.expectDeliveries("hook", "group.resolved G-2 page: G-2")
 	g.pass(10 * time.Minute)
 	g.tend()
-	g.hears("oncall", "quiet G-1/1 page: G-1 G-2")
-	g.hears("hook", "group.quiet G-1 page: G-1")
+	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1 G-2")
+	g.expectDeliveries("hook", "group.quiet G-1 page: G-1")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
 	g.tend()
-	g.hears("hook", "operation.finished O-2 digest: ", "group.resolved G-1 page: G-1")
+	g.expectDeliveries("hook", "operation.finished O-2 digest: ", "group.resolved G-1 page: G-1")
 	op := deadletter.Operation{Action: deadletter.VerbRestore, By: "ana", Pace: deadletter.Pace{}}
-	if err := g.Freeze(t.Context(), &op, query.Selection{IDs: letters}, 0); err != nil {
+	if err := g.Freeze(t.Context(), &op, query.Selection{IDs: letters}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.CancelOperation(t.Context(), op.ID, "ana"); err != nil {
@@ -45,8 +45,8 @@ func TestMachinesAreTold(t *testing.T) {
 	if err != nil || len(due) != 1 || due[0].Operation == nil || due[0].Operation.State != deadletter.OperationCancelled || due[0].Operation.Total != 2 {
 		t.Fatalf("%+v, %v", due, err)
 	}
-	g.hears("hook", "operation.finished O-3 digest: ")
-	g.hears("oncall")
+	g.expectDeliveries("hook", "operation.finished O-3 digest: ")
+	g.expectDeliveries("oncall")
 }
 
 // A notice to people does not wait for machine notices on the same channel, however many are
@@ -85,9 +85,9 @@ func TestMachinesAreToldInOrder(t *testing.T) {
 	g.pass(10 * time.Minute)
 	g.tend()
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall")
+	g.expectDeliveries("oncall")
 	g.pass(2 * time.Hour)
-	got := g.says("oncall")
+	got := g.deliverDue("oncall")
 	if i := slices.Index(got, "group.resolved G-2 page: G-2"); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
 		t.Error(got)
 	}

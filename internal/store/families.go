@@ -38,8 +38,8 @@ func (f *families) load(ctx context.Context, db reader) error {
 	return nil
 }
 
-// of returns a group and all groups merged into it.
-func (f *families) of(id int64) []int64 {
+// membersOf returns a group and all groups merged into it.
+func (f *families) membersOf(id int64) []int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return append([]int64{id}, f.members[id]...)
@@ -48,7 +48,7 @@ func (f *families) of(id int64) []int64 {
 // family returns a group and all groups merged into it, within the scope of the request.
 func (s *Store) family(ctx context.Context, id int64) ([]int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
-		return s.families.of(id), nil
+		return s.families.membersOf(id), nil
 	}
 	rows, err := s.ask(ctx, `SELECT id FROM groups WHERE id = $1 OR head = $1`, id)
 	if err != nil {

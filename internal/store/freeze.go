@@ -23,15 +23,19 @@ const (
 // first > 0, it takes at most that many letters, in the order of sending. It never creates a second
 // operation with the same principal and key. If such an operation exists, Freeze sets op.ID to its
 // id. If that operation came from a different request, Freeze returns ErrConflict instead.
-func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
-	err := s.freeze(ctx, op, sel, first)
+//
+// Freeze calls allow for each place whose letters it froze, and stores nothing if allow returns an
+// error. A letter may have died after the caller looked at the selection, so an earlier check of
+// the caller is not enough.
+func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error {
+	err := s.freeze(ctx, op, sel, first, allow)
 	if err != nil {
 		return fmt.Errorf("freeze the selection of a %s: %w", op.Action, err)
 	}
 	return nil
 }
 
-func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int) error {
+func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error {
 	if known, err := sameRequest(op, func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }); known || err != nil {
 		return err
 	}
@@ -44,7 +48,10 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		return fmt.Errorf("%w: no letter is selected%s", deadletter.ErrInvalid, changedSince(changed))
 	}
 	if op.Expect > 0 && len(list) > op.Expect {
-		return fmt.Errorf("%w: %d letters match where %d were shown; look at them again", deadletter.ErrConflict, len(list), op.Expect)
+		return fmt.Errorf("%w: %d letters match now, but %d were shown; look at them again", deadletter.ErrConflict, len(list), op.Expect)
+	}
+	if err := s.eachPlace(list, allow); err != nil {
+		return err
 	}
 	if !sel.Until.IsZero() {
 		until = sel.Until
@@ -117,6 +124,28 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 		return nil
 	})
+}
+
+// eachPlace calls fn once for each place of the letters, until fn returns an error. The place of a
+// letter is described at deadletter.Letter.Place.
+func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error {
+	type ids struct{ origin, inbox int64 }
+	done := map[ids]bool{}
+	for _, l := range list {
+		at := ids{l.origin, l.inbox}
+		if done[at] {
+			continue
+		}
+		done[at] = true
+		p := s.names.origin(l.origin)
+		if l.origin == 0 {
+			p = s.names.inbox(l.inbox)
+		}
+		if err := fn(p.named()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func changedSince(n int) string {

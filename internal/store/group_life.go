@@ -35,9 +35,9 @@ func (t *tx) keep(g *deadletter.GroupLife) error {
 	return err
 }
 
-// died records deaths of letters in a group and writes the notices for people. If the group is
-// merged, it records the deaths in the head of the group.
-func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
+// recordDeaths records deaths of letters in a group and writes the notices for people. If the group
+// is merged, it records the deaths in the head of the group.
+func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 || group == 0 { // no notices for trials
 		return nil
 	}
@@ -53,7 +53,7 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if err != nil {
 		return err
 	}
-	if err := t.caused(origin, cause); err != nil {
+	if err := t.endSnoozesByCause(origin, cause); err != nil {
 		return err
 	}
 	was, told := g.Status, g.Told > 0
@@ -65,15 +65,15 @@ func (t *tx) died(group int64, deaths []deadletter.GroupDeath) error {
 	if err := t.gather(g, notice, origin, told); err != nil {
 		return err
 	}
-	if err := t.became(g, was); err != nil {
+	if err := t.saveGroup(g, was); err != nil {
 		return err
 	}
 	return t.notice(notice, 0)
 }
 
-// became saves a group. If its status changed automatically, it adds an entry to the group's
+// saveGroup saves a group. If its status changed automatically, it adds an entry to the group's
 // history.
-func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
+func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	if g.Status != was {
 		detail := ""
 		switch {
@@ -93,9 +93,9 @@ func (t *tx) became(g *deadletter.GroupLife, was deadletter.GroupStatus) error {
 	return t.keep(g)
 }
 
-// caused ends snoozes that last until the same error appears in another queue. For a snoozed group
-// with merged groups, the errors of the merged groups count too.
-func (t *tx) caused(origin int64, cause []byte) error {
+// endSnoozesByCause ends snoozes that last until the same error appears in another queue. For a
+// snoozed group with merged groups, the errors of the merged groups count too.
+func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (t *tx) caused(origin int64, cause []byte) error {
 			return err
 		}
 		g.Wake()
-		if err := t.became(g, deadletter.GroupSnoozed); err != nil {
+		if err := t.saveGroup(g, deadletter.GroupSnoozed); err != nil {
 			return err
 		}
 	}

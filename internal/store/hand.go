@@ -44,15 +44,16 @@ func openHand(path string) (hand, []int64, error) {
 		if serial := int64(binary.BigEndian.Uint64(noted[at*noteSize:])); serial != 0 {
 			serials = append(serials, serial)
 		}
-		if err := h.note(at, 0); err != nil {
+		if err := h.writeNote(at, 0); err != nil {
 			return h, nil, err
 		}
 	}
 	return h, serials, nil
 }
 
-// note writes the letter that the reader at the given position is reading into the file; 0 = none.
-func (h hand) note(at int, serial int64) error {
+// writeNote writes the letter that the reader at the given position is reading into the file; 0 =
+// none.
+func (h hand) writeNote(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
 		return fmt.Errorf("note which letter is being read: %w", err)
 	}
@@ -63,13 +64,13 @@ func (h hand) note(at int, serial int64) error {
 // process dies before the next call, the next start charges a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
-	return s.hand.note(classifier, serial)
+	return s.hand.writeNote(classifier, serial)
 }
 
 // Rereading is like Reading, but for a letter that is being read again.
 func (s *Store) Rereading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
-	return s.hand.note(rereader, serial)
+	return s.hand.writeNote(rereader, serial)
 }
 
 // charge adds a crash to each letter that was being read when the last process ended, unless the

@@ -40,7 +40,7 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 	classify(t, from, deadletter.ClassifiedDead, time.Time{})
 	for i, action := range []deadletter.Verb{deadletter.VerbDiscard, deadletter.VerbHold} {
 		op := deadletter.Operation{Action: action, By: "ann"}
-		if err := from.Freeze(ctx, &op, query.Selection{IDs: ids[i+1 : i+2]}, 0); err != nil {
+		if err := from.Freeze(ctx, &op, query.Selection{IDs: ids[i+1 : i+2]}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := from.Advance(ctx, op.ID, 1, nil); err != nil {

@@ -132,9 +132,9 @@ func (i *incident) accepts(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
-// leaves handles the notice of the end of a group whose incident continues with other groups. It
-// stores this notice without sending it, and cancels pending notices about the group.
-func (t *tx) leaves(n *deadletter.Notice) error {
+// leaveIncident handles the notice of the end of a group whose incident continues with other
+// groups. It stores this notice without sending it, and cancels pending notices about the group.
+func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// says delivers the notices that are due on a channel, together with the notices that each delivery
-// includes. It returns each delivery as "kind key severity: groups".
-func (g *groups) says(channel string) (list []string) {
+// deliverDue delivers the notices that are due on a channel, together with the notices that each
+// delivery includes. It returns each delivery as "kind key severity: groups".
+func (g *groups) deliverDue(channel string) (list []string) {
 	g.t.Helper()
 	for {
 		due, err := g.Due(g.t.Context(), channel, 1)
@@ -39,10 +39,10 @@ func (g *groups) says(channel string) (list []string) {
 	}
 }
 
-// hears fails the test unless a channel gets exactly these notices.
-func (g *groups) hears(channel string, want ...string) {
+// expectDeliveries fails the test unless a channel gets exactly these notices.
+func (g *groups) expectDeliveries(channel string, want ...string) {
 	g.t.Helper()
-	if got := g.says(channel); !slices.Equal(got, want) {
+	if got := g.deliverDue(channel); !slices.Equal(got, want) {
 		g.t.Errorf("%s is told\n%s\nand not\n%s", channel, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -70,16 +70,16 @@ func TestAFloodOfOneDeployIsOnePage(t *testing.T) {
 	}
 	g.pass(10 * time.Second)
 	const all = "G-1 G-2 G-3 G-4 G-5 G-6 G-7 G-8 G-9 G-10"
-	g.hears("oncall", "opened G-1/1 page: "+all)
+	g.expectDeliveries("oncall", "opened G-1/1 page: "+all)
 	g.pass(4 * time.Minute)
 	g.tend()
-	g.hears("oncall") // the groups are still failing
+	g.expectDeliveries("oncall") // the groups are still failing
 	g.pass(time.Minute + 10*time.Second)
 	g.tend()
-	g.hears("oncall", "quiet G-1/1 page: "+all)
+	g.expectDeliveries("oncall", "quiet G-1/1 page: "+all)
 	g.die("queue3", 4, 1)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
+	g.expectDeliveries("oncall", "opened G-4/2 page: G-4") // a later failure is a new incident
 }
 
 // A group that joins after the page was sent produces an update of the page. One update covers all
@@ -89,13 +89,13 @@ func TestACauseThatJoinsIsAnUpdate(t *testing.T) {
 	g := withGroups(t)
 	g.die("sms", 1, 3)
 	g.pass(6 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.pass(10 * time.Second)
 	g.die("sms", 2, 1)
 	g.die("sms", 3, 1)
-	g.hears("oncall") // the letters of the new groups are counted for a moment first
+	g.expectDeliveries("oncall") // the letters of the new groups are counted for a moment first
 	g.pass(6 * time.Second)
-	g.hears("oncall", "joined G-1/1 page: G-1 G-2 G-3")
+	g.expectDeliveries("oncall", "joined G-1/1 page: G-1 G-2 G-3")
 }
 
 // Each of these cases is an incident of its own.
@@ -128,7 +128,7 @@ func TestWhatPagesByItself(t *testing.T) {
 			g.pass(c.after)
 			g.die(c.queue, 2, 1, c.second...)
 			g.pass(10 * time.Second)
-			got := g.says("oncall")
+			got := g.deliverDue("oncall")
 			if len(got) != 2 || !strings.HasPrefix(got[0], "opened G-1/1 ") || !strings.HasSuffix(got[0], ": G-1") || !strings.HasPrefix(got[1], "opened G-2/1 page") || !strings.HasSuffix(got[1], ": G-2") {
 				t.Error(got)
 			}
@@ -144,11 +144,11 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	g.pass(24 * time.Hour) // the clock is wrong
 	g.die("sms", 1, 1)
 	g.pass(-24 * time.Hour)
-	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.die("sms", 2, 1)
-	g.hears("oncall") // the letters of the group are counted for a moment first
+	g.expectDeliveries("oncall") // the letters of the group are counted for a moment first
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-2/1 page: G-2")
+	g.expectDeliveries("oncall", "opened G-2/1 page: G-2")
 }
 
 // A group with a lower severity joins without lowering the severity of the page. If only some
@@ -159,14 +159,14 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.die("sms", 1, 1, channels("oncall", "team"))
 	g.die("sms", 2, 1, severity(deadletter.SeverityNotify), channels("team"))
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1")
-	g.hears("team", "opened G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
+	g.expectDeliveries("team", "opened G-1/1 page: G-1 G-2")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall")
-	g.hears("team")
+	g.expectDeliveries("oncall")
+	g.expectDeliveries("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the opening notice
-	g.hears("team", "resolved G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the opening notice
+	g.expectDeliveries("team", "resolved G-1/1 page: G-1 G-2")
 }
 
 // A group whose severity rises above that of the other groups pages separately. Two such groups
@@ -179,17 +179,17 @@ func TestARiseOfSeverityPagesByItself(t *testing.T) {
 		g.die("sms", cause+1, 1, quiet)
 	}
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
+	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1 G-2 G-3 G-4")
 	g.die("sms", 1, 1) // the group that gave the incident its key
 	g.die("sms", 3, 1)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/2 page: G-1 G-3")
+	g.expectDeliveries("oncall", "opened G-1/2 page: G-1 G-3")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1, 3}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/2 page: G-1 G-3")
+	g.expectDeliveries("oncall", "resolved G-1/2 page: G-1 G-3")
 	g.die("sms", 2, 1, quiet)
 	g.die("sms", 4, 1, quiet)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2, 4}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
+	g.expectDeliveries("oncall", "resolved G-1/1 notify: G-1 G-2 G-3 G-4")
 }
 
 // A group may rise to the severity of another group in its incident. This produces an update,
@@ -200,10 +200,10 @@ func TestARiseToWhatWasPagedIsAnUpdate(t *testing.T) {
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1, severity(deadletter.SeverityNotify))
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 	g.die("sms", 2, 1)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "updated G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "updated G-1/1 page: G-1 G-2")
 }
 
 // An incident ends when its last group is quiet or no longer needs people. Letters of its other
@@ -215,16 +215,16 @@ func TestAnIncidentEndsWithItsLast(t *testing.T) {
 	g.die("sms", 2, 2)
 	g.die("sms", 3, 2)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1 G-2 G-3")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2 G-3")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.hears("oncall")
+	g.expectDeliveries("oncall")
 	g.pass(10 * time.Minute)
 	g.tend()
-	g.hears("oncall", "quiet G-1/1 page: G-1 G-2 G-3")
+	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1 G-2 G-3")
 	g.tend()
-	g.hears("oncall")
+	g.expectDeliveries("oncall")
 }
 
 // When the resolution of a group is undone, the group rejoins its incident. The incident had
@@ -235,7 +235,7 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 	g.die("sms", 1, 1)
 	g.die("sms", 2, 1)
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 	resolve := func(id deadletter.GroupID) int64 {
 		return g.decide(deadletter.Decision{Groups: []deadletter.GroupID{id}, Resolve: &deadletter.Resolution{}}).ID
 	}
@@ -243,9 +243,9 @@ func TestAnUndoneGroupBelongsToItsIncidentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	resolve(2)
-	g.hears("oncall")
+	g.expectDeliveries("oncall")
 	resolve(1)
-	g.hears("oncall", "resolved G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1 G-2")
 }
 
 // Undoing the resolution of a quiet group pages no one, because people already know that the
@@ -265,31 +265,31 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 		}
 	}
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	g.pass(time.Second)
 	undo(resolve()) // no notice is sent
-	g.hears("oncall")
-	g.hears("hook")
+	g.expectDeliveries("oncall")
+	g.expectDeliveries("hook")
 	g.pass(time.Second)
 	first := resolve()
-	g.hears("oncall", "resolved G-1/1 page: G-1")
-	g.hears("hook", "group.resolved G-1 page: G-1")
+	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1")
+	g.expectDeliveries("hook", "group.resolved G-1 page: G-1")
 	g.pass(time.Second)
 	undo(first) // people were notified of the end, so they are notified of the group again
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/3 page: G-1")
+	g.expectDeliveries("oncall", "opened G-1/3 page: G-1")
 	g.pass(10 * time.Minute)
 	g.tend()
-	g.hears("oncall", "quiet G-1/3 page: G-1")
-	g.hears("hook", "group.quiet G-1 page: G-1")
+	g.expectDeliveries("oncall", "quiet G-1/3 page: G-1")
+	g.expectDeliveries("hook", "group.quiet G-1 page: G-1")
 	g.pass(time.Second)
 	undo(resolve())
 	g.pass(10 * time.Second)
-	g.hears("oncall")
-	g.hears("hook")
+	g.expectDeliveries("oncall")
+	g.expectDeliveries("hook")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
-	g.hears("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // sent once the group needs nobody
+	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // sent once the group needs nobody
 }
 
 // A group that is over before its first notice was sent is not on the page. The page names only the
@@ -301,7 +301,7 @@ func TestWhatIsOverBeforeItIsSaid(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-2")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-2")
 }
 
 // A notice that waits for the morning is sent in the morning, even if its group is quiet by then.
@@ -322,12 +322,12 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	g.tend()
 	g.pass(7 * time.Hour)
 	g.tend()
-	g.hears("oncall", "opened G-1/1 notify: G-1")
+	g.expectDeliveries("oncall", "opened G-1/1 notify: G-1")
 	g.tend()
-	g.hears("oncall") // people get some time to look at the group
+	g.expectDeliveries("oncall") // people get some time to look at the group
 	g.pass(6 * time.Minute)
 	g.tend()
-	g.hears("oncall", "quiet G-1/1 notify: G-1")
+	g.expectDeliveries("oncall", "quiet G-1/1 notify: G-1")
 }
 
 // A receiver that does not respond does not keep the incident open for other receivers.
@@ -336,7 +336,7 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	g := withGroups(t)
 	g.die("sms", 1, 2, channels("oncall", "broken"))
 	g.pass(10 * time.Second)
-	g.hears("oncall", "opened G-1/1 page: G-1")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1")
 	due, err := g.Due(t.Context(), "broken", 10)
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
@@ -346,9 +346,9 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	}
 	g.pass(10 * time.Minute)
 	g.tend()
-	g.hears("oncall", "quiet G-1/1 page: G-1")
+	g.expectDeliveries("oncall", "quiet G-1/1 page: G-1")
 	g.pass(time.Hour)
-	g.hears("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
+	g.expectDeliveries("broken", "opened G-1/1 page: G-1", "quiet G-1/1 page: G-1")
 }
 
 // Alerts are repeated once per incident, under the incident's first group. The alerts of groups
@@ -360,7 +360,7 @@ func TestAlertsAreRepeatedByIncident(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.die("email", 3, 1)
 	g.pass(10 * time.Second)
-	g.says("oncall")
+	g.deliverDue("oncall")
 	told := func() (list []string) {
 		t.Helper()
 		ds, err := g.Told(t.Context(), "oncall")
@@ -421,5 +421,5 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	if err != nil || len(again) != 1 || again[0].Notice.ID != due[0].Notice.ID || again[0].Notice.Key != due[0].Notice.Key {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	g.hears("oncall", "opened G-1/1 page: G-1 G-2")
+	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")
 }

@@ -399,7 +399,7 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 		}
 		if len(want) > 0 && len(want) < 30 {
 			op := deadletter.Operation{Action: deadletter.VerbRestore, By: "local", Pace: deadletter.Pace{Hold: time.Hour}}
-			if err := s.Freeze(ctx, &op, query.Selection{Query: &q}, 0); err != nil || op.Total != len(want) {
+			if err := s.Freeze(ctx, &op, query.Selection{Query: &q}, 0, anyPlace); err != nil || op.Total != len(want) {
 				t.Errorf("%q: %d frozen, want %d (%v)", text, op.Total, len(want), err)
 			}
 			if err := s.CancelOperation(ctx, op.ID, "local"); err != nil {

@@ -178,7 +178,7 @@ func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Le
 		for i, id := range chunk {
 			serials[i], _, _ = id.Split()
 		}
-		part, err := s.these(ctx, s.read, serials)
+		part, err := s.lettersBySerial(ctx, s.read, serials)
 		if err != nil {
 			return nil, err
 		}
@@ -376,8 +376,8 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	return c, nil
 }
 
-// these returns the letters with the given serials, with their bodies, oldest first.
-func (s *Store) these(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
+// lettersBySerial returns the letters with the given serials, with their bodies, oldest first.
+func (s *Store) lettersBySerial(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
 	args := make([]any, len(serials))
 	for i, serial := range serials {
 		args[i] = serial

@@ -213,7 +213,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					sel.Until = m.c.now().Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "ago")) * time.Second)
 				}
 			}
-			if err := m.s.Freeze(ctx, &op, sel, rapid.IntRange(0, 3).Draw(t, "first")); errors.Is(err, deadletter.ErrInvalid) {
+			if err := m.s.Freeze(ctx, &op, sel, rapid.IntRange(0, 3).Draw(t, "first"), anyPlace); errors.Is(err, deadletter.ErrInvalid) {
 				return // nothing was selected
 			} else {
 				fail(t, err)
@@ -414,7 +414,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if len(ids) == 0 {
 				return
 			}
-			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
+			fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace))
 			_, err := m.s.Advance(ctx, op.ID, 10, nil)
 			fail(t, err)
 			due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, allow)
@@ -439,7 +439,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			var first []deadletter.Due
 			for range 2 {
 				op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local"}
-				fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0))
+				fail(t, m.s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace))
 				_, err := m.s.Advance(ctx, op.ID, 10, nil)
 				fail(t, err)
 				due, err := m.s.ClaimDue(ctx, "main", m.c.now(), 10, allow)

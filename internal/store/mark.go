@@ -130,7 +130,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		}
 	}
 	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people like a dead letter; if an operation sent it, people see it in the operation
-		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
+		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	if err != nil {
 		return nil, err
 	}
-	letters, err := s.these(ctx, db, serials)
+	letters, err := s.lettersBySerial(ctx, db, serials)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 		}
 	}
 	if to == deadletter.StateDead && r.group > 0 {
-		if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: a.Severity, Channels: a.Channels}}); err != nil {
+		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: a.Severity, Channels: a.Channels}}); err != nil {
 			return false, err
 		}
 	}

@@ -98,7 +98,7 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbReschedule, By: "ada", DueAt: c.now().Add(48 * time.Hour)}
-	if err := s.Freeze(context.Background(), &op, query.Selection{IDs: []deadletter.ID{list[0].ID}}, 0); err != nil {
+	if err := s.Freeze(context.Background(), &op, query.Selection{IDs: []deadletter.ID{list[0].ID}}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(context.Background(), op.ID, 10, nil); err != nil {

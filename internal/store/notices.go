@@ -43,7 +43,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 			return err
 		}
 		if others {
-			return t.leaves(n)
+			return t.leaveIncident(n)
 		}
 	}
 	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // problems are always sent, and so is their end

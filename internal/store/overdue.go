@@ -97,7 +97,7 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 			}
 		}
 		for group, deaths := range groups {
-			if err := t.died(group, deaths); err != nil {
+			if err := t.recordDeaths(group, deaths); err != nil {
 				return err
 			}
 		}

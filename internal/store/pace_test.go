@@ -175,7 +175,7 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
 	operate(t, s, deadletter.VerbRetryNow, ids[0])
 	later := deadletter.Operation{Action: deadletter.VerbReschedule, By: "ada", Reason: "seven", DueAt: c.now().Add(48 * time.Hour)}
-	if err := s.Freeze(ctx, &later, query.Selection{IDs: ids[1:2]}, 0); err != nil {
+	if err := s.Freeze(ctx, &later, query.Selection{IDs: ids[1:2]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, later.ID, 10, nil); err != nil {
@@ -238,7 +238,7 @@ func TestRetriesBeginAgainWhenAPersonSaysSo(t *testing.T) {
 		receive(t, s, back(t, 2, due[0], "sms", letter(t, s, id).Body))
 		classify(t, s, deadletter.ClassifiedDead, time.Time{})
 		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ada", Reset: reset}
-		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Advance(ctx, op.ID, 1, nil); err != nil {

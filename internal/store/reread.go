@@ -104,7 +104,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 		groups := map[[32]byte]*grouped{}
 		changed := 0
 		for i := range list {
-			is, err := t.reads(&list[i], groups)
+			is, err := t.recordReread(&list[i], groups)
 			if err != nil {
 				return err
 			}
@@ -131,8 +131,9 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	return nil
 }
 
-// reads stores the result of reading one letter, and returns whether the letter's type changed.
-func (t *tx) reads(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
+// recordReread stores the result of reading one letter, and returns whether the letter's type
+// changed.
+func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (bool, error) {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
 	if err != nil {

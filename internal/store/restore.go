@@ -84,7 +84,7 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
 		return err
 	}
-	if err := t.audit(deadletter.Once(deadletter.ActStoreRestored, by, "this store is a copy of an earlier moment. "+lost.Lost(), deadletter.Target{Kind: deadletter.TargetStore})); err != nil {
+	if err := t.audit(deadletter.Once(deadletter.ActStoreRestored, by, "this store is a copy from an earlier time. "+lost.Lost(), deadletter.Target{Kind: deadletter.TargetStore})); err != nil {
 		return err
 	}
 	return t.stopSending(whyRestored)

@@ -68,7 +68,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	operate(t, s, deadletter.VerbHold, ids[3])
 	op := operate(t, s, deadletter.VerbRequeue, ids[4])
 	waiting := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann"}
-	if err := s.Freeze(ctx, &waiting, query.Selection{IDs: ids[5:6]}, 0); err != nil {
+	if err := s.Freeze(ctx, &waiting, query.Selection{IDs: ids[5:6]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	received := receive(t, s, window(t, 3, "sms", 1)).New[0]
@@ -130,7 +130,7 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 		t.Errorf("held by a person: %s, doubt %q", l.State, l.Doubt)
 	}
 	including := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
-	if err := s.Freeze(ctx, &including, query.Selection{IDs: []deadletter.ID{ids[6], publishing.Letter.ID}}, 0); err != nil {
+	if err := s.Freeze(ctx, &including, query.Selection{IDs: []deadletter.ID{ids[6], publishing.Letter.ID}}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, including.ID, 10, nil); err != nil {
@@ -168,7 +168,7 @@ func TestAnotherBrokerTellsMoreOfARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {
@@ -285,7 +285,7 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
-		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Advance(ctx, op.ID, 10, nil); err != nil {

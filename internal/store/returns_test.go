@@ -22,7 +22,7 @@ func requeue(t testing.TB, s *store.Store, c *clock, ids ...deadletter.ID) (dead
 func operate(t testing.TB, s *store.Store, verb deadletter.Verb, ids ...deadletter.ID) deadletter.OperationID {
 	t.Helper()
 	op := deadletter.Operation{Action: verb, By: "local", Through: "api"}
-	if err := s.Freeze(context.Background(), &op, query.Selection{IDs: ids}, 0); err != nil {
+	if err := s.Freeze(context.Background(), &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(context.Background(), op.ID, len(ids), nil); err != nil {

@@ -193,5 +193,5 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.these(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, s.read, serials)
 }

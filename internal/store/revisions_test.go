@@ -155,7 +155,7 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 		}
 	}
 	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte(`[]`), Pace: deadletter.Pace{Rate: 10}}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.LayOut(ctx, op.ID); err != nil {
@@ -183,7 +183,7 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "template is gone", Patch: []byte(`[{"op":"remove","path":"/a"}]`), Pace: deadletter.Pace{Rate: 10}}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.LayOut(ctx, op.ID); err != nil {

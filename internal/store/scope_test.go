@@ -265,7 +265,7 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	b, a := g.die("b.one", 1, 3), g.die("a.one", 2, 4)
 	operate := func(ids ...deadletter.ID) deadletter.OperationID {
 		op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "admin", Through: deadletter.WayAPI, Reason: "why"}
-		if err := g.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0); err != nil {
+		if err := g.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := g.Advance(t.Context(), op.ID, len(ids), nil); err != nil {

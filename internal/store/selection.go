@@ -212,8 +212,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 // selection is frozen.
 const MaxSelection = 2_000_000
 
-// picked is a letter of a frozen selection.
-type picked struct{ serial, origin, group int64 }
+// picked is a letter of a frozen selection. inbox is set only if the letter's origin is unknown.
+type picked struct{ serial, origin, group, inbox int64 }
 
 // pick reads a selection from one snapshot, in the order of the serials.
 func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest bool) (list []picked, changed int, err error) {
@@ -223,10 +223,10 @@ func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest
 			return err
 		}
 		for _, c := range parts {
-			if err := c.each(ctx, db, `l.id, l.origin, l.grp, l.changed_at`, ``, ``, clause{}, func(rows *sql.Rows) error {
+			if err := c.each(ctx, db, `l.id, l.origin, l.grp, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.changed_at`, ``, ``, clause{}, func(rows *sql.Rows) error {
 				var p picked
 				var at int64
-				if err := rows.Scan(&p.serial, &p.origin, &p.group, &at); err != nil {
+				if err := rows.Scan(&p.serial, &p.origin, &p.group, &p.inbox, &at); err != nil {
 					return err
 				}
 				switch {

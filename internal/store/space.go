@@ -66,7 +66,7 @@ func (s *Space) Room() error {
 	}
 	free, total := int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)
 	if bound := max(s.bytes, total/100*int64(s.percent)); free < bound {
-		s.room = fmt.Errorf("%w; %d MiB are free on %s and %d MiB must be (disk.stop_below, disk.stop_below_percent)", ErrNoRoom, free>>20, s.dir, bound>>20)
+		s.room = fmt.Errorf("%w; %d MiB are free on %s, and at least %d MiB must be free (disk.stop_below, disk.stop_below_percent)", ErrNoRoom, free>>20, s.dir, bound>>20)
 		return s.room
 	}
 	s.keep(free)

@@ -128,7 +128,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if unguarded != nil {
-		s.log.Warn("this file system cannot lock the file of the store itself: never open it under another name as well", "store", s.path, "err", unguarded)
+		s.log.Warn("this file system cannot lock the file of the store: never open the file under a second name", "store", s.path, "err", unguarded)
 	}
 	if err := s.check(ctx); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s *Store) readBack(ctx context.Context) error {
 			return fmt.Errorf("pragma %s: %w", p.name, err)
 		}
 		if got != p.reads {
-			return fmt.Errorf("pragma %s is %s where %s was asked for; is the file on a file system without shared memory?", p.name, got, p.reads)
+			return fmt.Errorf("pragma %s is %s where %s was asked for; check whether the file is on a file system without shared memory", p.name, got, p.reads)
 		}
 	}
 	return nil

@@ -125,15 +125,15 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 		t.Fatal(n)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k"}
-	if err := s.Freeze(ctx, &op, query.Selection{IDs: r.New[:2]}, 0); err != nil {
+	if err := s.Freeze(ctx, &op, query.Selection{IDs: r.New[:2]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	again := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k", Request: [32]byte{1}}
-	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}, 0); !errors.Is(err, deadletter.ErrConflict) {
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}, 0, anyPlace); !errors.Is(err, deadletter.ErrConflict) {
 		t.Fatal(again, err)
 	}
 	again.Request = op.Request
-	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New[:2]}, 0); err != nil || again.ID != op.ID {
+	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New[:2]}, 0, anyPlace); err != nil || again.ID != op.ID {
 		t.Fatal(again, err)
 	}
 	if _, err := s.Advance(ctx, op.ID, 100, nil); err != nil {

@@ -295,7 +295,7 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	}
 	r.readAgain(unread(t, r.Store, 100))
 	op := deadletter.Operation{Action: deadletter.VerbHold, By: "ann", Through: "api"}
-	if err := r.Freeze(ctx, &op, query.Selection{IDs: young}, 0); err != nil {
+	if err := r.Freeze(ctx, &op, query.Selection{IDs: young}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	group := letter(t, r.Store, old[0]).Group

@@ -61,7 +61,7 @@ func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*
 		}
 		was := g.Status
 		told := fn(g)
-		if err := t.became(g, was); err != nil {
+		if err := t.saveGroup(g, was); err != nil {
 			return 0, err
 		}
 		if err := t.notices(told); err != nil {

@@ -104,7 +104,7 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 			return err
 		}
 		if r.group > 0 {
-			if err := t.died(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: l.Channels}}); err != nil {
+			if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: l.Channels}}); err != nil {
 				return err
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// behind stores letters of a queue that are to wait in the given broker waiter. Their retry is due
-// after the duration delay.
-func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
+// storeWaiting stores letters of a queue that are to wait in the given broker waiter. Their retry
+// is due after the duration delay.
+func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time.Duration) {
 	t.Helper()
 	receive(t, s, window(t, 1, "sms", n))
 	letters, err := s.NextReceived(t.Context(), n)
@@ -31,8 +31,8 @@ func behind(t *testing.T, s *store.Store, n int, waiter string, delay time.Durat
 	}
 }
 
-// early makes a claim of due letters and of letters that are to wait in the broker.
-func early(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
+// claimEarly makes a claim of due letters and of letters that are to wait in the broker.
+func claimEarly(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
 	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
 	if err != nil {
@@ -47,11 +47,11 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	ctx := t.Context()
-	behind(t, s, 3, "message-ttl", 10*time.Second)
-	if due := early(t, s, c.now()); len(due) != 0 {
+	storeWaiting(t, s, 3, "message-ttl", 10*time.Second)
+	if due := claimEarly(t, s, c.now()); len(due) != 0 {
 		t.Fatal("claimed although the broker has no waiter", due)
 	}
-	due := early(t, s, c.now(), "message-ttl")
+	due := claimEarly(t, s, c.now(), "message-ttl")
 	if len(due) != 3 || due[0].Waiter != "message-ttl" || due[0].Wait != 10*time.Second || !due[0].Letter.DueAt.Equal(began.Add(10*time.Second)) {
 		t.Fatalf("%+v", due)
 	}
@@ -74,7 +74,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 	// No action can be applied to the letter while it waits in the broker.
 	for _, verb := range deadletter.Actions {
 		op := deadletter.Operation{Action: verb, By: "local"}
-		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0); err != nil {
+		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id}}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.LayOut(ctx, op.ID); err != nil {
@@ -103,7 +103,7 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	c.at = c.at.Add(11 * time.Second)
-	if due := early(t, s, c.now(), "message-ttl"); len(due) != 1 || due[0].Waiter != "" {
+	if due := claimEarly(t, s, c.now(), "message-ttl"); len(due) != 1 || due[0].Waiter != "" {
 		t.Fatalf("due in the store is one, which goes to its queue: %+v", due)
 	}
 	list, err := s.Waited(ctx, "main", c.now(), 10)
@@ -134,8 +134,8 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
 	ctx := t.Context()
-	behind(t, s, 1, "message-ttl", time.Second)
-	due := early(t, s, c.now(), "message-ttl")[0]
+	storeWaiting(t, s, 1, "message-ttl", time.Second)
+	due := claimEarly(t, s, c.now(), "message-ttl")[0]
 	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,25 +160,25 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 func TestWhatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	behind(t, s, 1, "wait-queue", time.Minute)
+	storeWaiting(t, s, 1, "wait-queue", time.Minute)
 	if _, err := s.Pause(t.Context(), ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}
-	if due := early(t, s, c.now(), "wait-queue"); len(due) != 0 {
+	if due := claimEarly(t, s, c.now(), "wait-queue"); len(due) != 0 {
 		t.Error("handed over although its queue is paused", due)
 	}
 	if err := s.Resume(t.Context(), ofQueue("sms", "", "ann")); err != nil {
 		t.Fatal(err)
 	}
-	if due := early(t, s, began.Add(5*time.Second), "wait-queue"); len(due) != 1 || due[0].Waiter != "wait-queue" {
+	if due := claimEarly(t, s, began.Add(5*time.Second), "wait-queue"); len(due) != 1 || due[0].Waiter != "wait-queue" {
 		t.Errorf("%+v", due)
 	}
 	s, _ = open(t)
-	behind(t, s, 1, "wait-queue", time.Minute)
-	if due := early(t, s, began.Add(10*time.Second), "wait-queue", "message-ttl"); len(due) != 0 {
+	storeWaiting(t, s, 1, "wait-queue", time.Minute)
+	if due := claimEarly(t, s, began.Add(10*time.Second), "wait-queue", "message-ttl"); len(due) != 0 {
 		t.Error("handed over with 50 of 60 seconds left", due)
 	}
-	if due := early(t, s, began.Add(61*time.Second), "wait-queue"); len(due) != 1 || due[0].Waiter != "" {
+	if due := claimEarly(t, s, began.Add(61*time.Second), "wait-queue"); len(due) != 1 || due[0].Waiter != "" {
 		t.Errorf("due in the store: %+v", due)
 	}
 }
@@ -194,8 +194,8 @@ func TestADoubtfulHandOver(t *testing.T) {
 		none   bool
 	}{{"message-ttl", 30 * time.Second, "message-ttl", false}, {"message-ttl", 2 * time.Minute, "", false}, {"wait-queue", time.Second, "wait-queue", false}, {"wait-queue", 30 * time.Second, "", true}} {
 		s, clock := open(t)
-		behind(t, s, 1, c.to, time.Minute)
-		first := early(t, s, clock.now(), c.to)[0]
+		storeWaiting(t, s, 1, c.to, time.Minute)
+		first := claimEarly(t, s, clock.now(), c.to)[0]
 		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
@@ -213,11 +213,11 @@ func TestADoubtfulHandOver(t *testing.T) {
 	}
 }
 
-// handed makes a claim of letters that are to wait in dlo.wait.ttl, and marks the letters as
+// handOver makes a claim of letters that are to wait in dlo.wait.ttl, and marks the letters as
 // waiting in that queue.
-func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
+func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
-	list := early(t, s, c.now(), "message-ttl")
+	list := claimEarly(t, s, c.now(), "message-ttl")
 	for _, d := range list {
 		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt}}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
@@ -231,10 +231,10 @@ func handed(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 func TestALetterBehindOneThatWaitsLonger(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	behind(t, s, 1, "message-ttl", time.Hour)
-	handed(t, s, c)
-	behind(t, s, 1, "message-ttl", time.Minute)
-	short := handed(t, s, c)[0]
+	storeWaiting(t, s, 1, "message-ttl", time.Hour)
+	handOver(t, s, c)
+	storeWaiting(t, s, 1, "message-ttl", time.Minute)
+	short := handOver(t, s, c)[0]
 	if l := letter(t, s, short.Letter.ID); !l.DueAt.Equal(began.Add(time.Hour)) {
 		t.Errorf("due at %s, behind one that is due in an hour", l.DueAt)
 	}
@@ -246,7 +246,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	s, c := open(t)
 	receive(t, s, window(t, 1, "sms", 1))
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	first := early(t, s, c.now())[0]
+	first := claimEarly(t, s, c.now())[0]
 	mark(t, s, c, deadletter.OutcomeInDoubt, first)
 	_, sent := requeue(t, s, c, first.Letter.ID) // requeued by a person, because the first attempt may be lost
 	second := sent[0]
@@ -258,7 +258,7 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	if err := s.Classify(t.Context(), []deadletter.Classified{verdict}); err != nil {
 		t.Fatal(err)
 	}
-	handed(t, s, c)
+	handOver(t, s, c)
 	receive(t, s, back(t, 3, first, "sms", first.Letter.Body))
 	if l := letter(t, s, first.Letter.ID); l.State != deadletter.StateScheduled || l.WaitsIn != deadletter.WaitTTL {
 		t.Errorf("%s, waits in %q", l.State, l.WaitsIn)
@@ -269,8 +269,8 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 func TestALetterThatNobodyMovesOn(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	behind(t, s, 1, "message-ttl", time.Minute)
-	id := handed(t, s, c)[0].Letter.ID
+	storeWaiting(t, s, 1, "message-ttl", time.Minute)
+	id := handOver(t, s, c)[0].Letter.ID
 	c.at = c.at.Add(90 * time.Second)
 	operate(t, s, deadletter.VerbDiscard, id)
 	if l := letter(t, s, id); l.State != deadletter.StateScheduled {
@@ -287,8 +287,8 @@ func TestALetterThatNobodyMovesOn(t *testing.T) {
 func TestAClockThatWasAheadOfTheBroker(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)
-	behind(t, s, 1, "message-ttl", time.Minute)
-	id := handed(t, s, c)[0].Letter.ID
+	storeWaiting(t, s, 1, "message-ttl", time.Minute)
+	id := handOver(t, s, c)[0].Letter.ID
 	c.at = c.at.AddDate(-1, 0, 0)
 	if n, err := s.DrawNear(t.Context(), c.now().Add(time.Minute)); err != nil || n != 1 {
 		t.Fatal(n, err)

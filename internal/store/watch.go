@@ -89,7 +89,7 @@ func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time
 			}
 		}
 		for group, deaths := range groups {
-			if err := t.died(group, deaths); err != nil {
+			if err := t.recordDeaths(group, deaths); err != nil {
 				return err
 			}
 		}

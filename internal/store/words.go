@@ -116,7 +116,7 @@ func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, 
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.these(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, s.read, serials)
 }
 
 // maxIndexed is the maximum size in bytes of the text indexed in one transaction, because ingest

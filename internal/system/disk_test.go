@@ -68,7 +68,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Errorf("%d letters are stored on a disk that holds some of them", n)
 	}
 	eventually(t, "/readyz says it", func() bool { _, body := p.get("/readyz"); return strings.Contains(body, `"kind":"disk"`) })
-	if _, page := p.get("/"); !strings.Contains(page, "Nothing is taken in") || strings.Contains(page, "Nothing needs a person") {
+	if _, page := p.get("/"); !strings.Contains(page, "dlo takes in no letters") || strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say that nothing is taken in")
 	}
 	grow()
@@ -105,7 +105,7 @@ func TestANearlyFullDisk(t *testing.T) {
 	a.publish(30, func(i int) (string, string) { return fmt.Sprint(i), fmt.Sprint(i) })
 	eventually(t, "the letters in the broker", func() bool { return ready(t, a.conn, "dlo.letters") == 30 })
 	for _, path := range []string{"/letters?q=", "/operations"} {
-		if _, page := p.get(path); !strings.Contains(page, "Nothing is taken in") {
+		if _, page := p.get(path); !strings.Contains(page, "dlo takes in no letters") {
 			t.Errorf("%s does not say that nothing is taken in", path)
 		}
 	}

@@ -103,7 +103,7 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 				"missing":     {false, "there is no queue missing; declare it, or take it out of inboxes"},
 				"stream":      {false, "stream is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes"},
 				"single":      {true, "single has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer, or take the queue out of inboxes"},
-				"shared":      {true, "another consumer reads from shared: dlo never sees what it takes. Stop it, or take the queue out of inboxes"},
+				"shared":      {true, "another consumer reads from shared: dlo never sees the letters that it takes. Stop that consumer, or take the queue out of inboxes"},
 				"exclusive":   {false, "another consumer has it for itself (exclusive); stop that one"},
 			} {
 				eventually(t, queue+": "+want.reason, func() bool {

@@ -84,7 +84,7 @@ func TestDloLeaves(t *testing.T) {
 		q, err := a.ch.QueueDeclarePassive("dlo.letters", true, false, false, false, nil)
 		return err == nil && q.Messages == 1
 	})
-	if out, errs := p.leave(3, "--keep-letters", "--yes"); !strings.Contains(out, "stays: queue dlo.letters: ") || !strings.Contains(errs, "1 things stay") {
+	if out, errs := p.leave(3, "--keep-letters", "--yes"); !strings.Contains(out, "not removed: queue dlo.letters: ") || !strings.Contains(errs, "1 things could not be removed") {
 		t.Errorf("%s%s", out, errs)
 	}
 	if _, err := a.ch.QueuePurge("dlo.letters", false); err != nil {

@@ -226,7 +226,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 	run(0, admin, "token", "revoke", "ci")
 	run(1, ci, "letters", "list")
-	if out, _ := run(0, admin, "user", "add", "lena", "--role", "operator"); !strings.HasPrefix(out, "lena chooses a password at this link, once and within 72 hours: "+p.url+"/welcome?code=dlo_") {
+	if out, _ := run(0, admin, "user", "add", "lena", "--role", "operator"); !strings.HasPrefix(out, "lena can choose a password at this link, which works once and for 72 hours: "+p.url+"/welcome?code=dlo_") {
 		t.Error(out)
 	}
 	run(1, admin, "user", "add", "Lena", "--role", "operator")

@@ -305,7 +305,7 @@ func TestAReloadIsWhole(t *testing.T) {
 	one("two", 1)
 	p.Configure("rules: [{name: three, match: {queue: work}, retry: {delays: []}}, {name: three}]\n")
 	p.Hangup()
-	eventually(t, "the mistake is said", func() bool { return strings.Contains(p.Log(), "the configuration is not loaded again") })
+	eventually(t, "the mistake is said", func() bool { return strings.Contains(p.Log(), "the configuration could not be reloaded") })
 	one("two", 2)
 	if n := p.events("rules loaded"); n != 1 {
 		t.Errorf("%d entries in the audit", n)

@@ -94,11 +94,11 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	letter := func(args ...string) []string { return append([]string{"letters", "type", listed[0].ID}, args...) }
 	run(0, "", types("bindings"), "there are no bindings")
 	run(2, "", types("bind", "orders", "shop.v1.Gone"), "is not registered")
-	run(0, "", types("bind", "--key", "k", "--reason", "they said so", "orders", "shop.v1.Address"), "binding 1: queue orders with key k is read as shop.v1.Address")
+	run(0, "", types("bind", "--key", "k", "--reason", "they said so", "orders", "shop.v1.Address"), "binding 1: queue orders with key k is decoded as shop.v1.Address")
 	eventually(t, "the letter is read by the binding", func() bool {
 		return run(0, "", []string{"letters", "count", "-q", "read:binding"}) == "1\n" || run(0, "", []string{"letters", "count", "-q", "type:shop.v1.OrderPlaced"}) == "0\n"
 	})
-	run(0, "", letter("shop.v1.OrderPlaced", "--for", "group", "--reason", "a try"), "binding 2: group G-", "is read as shop.v1.OrderPlaced")
+	run(0, "", letter("shop.v1.OrderPlaced", "--for", "group", "--reason", "a try"), "binding 2: group G-", "is decoded as shop.v1.OrderPlaced")
 	run(0, "", letter("-o", "jsonl", "shop.v1.OrderPlaced"), `"for":"letter"`)
 	run(2, "", letter("shop.v1.OrderPlaced", "--for", "all"), "--for")
 	run(2, "", []string{"letters", "type", "nonsense", "shop.v1.OrderPlaced"}, "")
@@ -124,7 +124,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", types("match", body), "matched, of 2 types", "0.89", "shop.v1.OrderPlaced")
 	run(0, ordersBody, types("decode", "-"), `"orderId": "order-48213"`, `"city": "Berlin"`, "shop.v1.OrderPlaced by matching")
 	run(0, "hello", types("decode", "-"), "hello")
-	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it is not read as OrderPlaced")
+	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it cannot be decoded as OrderPlaced")
 	run(2, "", types("match", filepath.Join(dir, "gone")), "no such file")
 
 	// The directory contains an invalid set and a valid one.

@@ -54,7 +54,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	if _, page := p.get("/"); !strings.Contains(page, "The store cannot be written") || strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
-	pager.rings(t, "Nothing is taken in")
+	pager.rings(t, "dlo takes in no letters")
 	if n := p.letters(); n != 20 {
 		t.Errorf("%d letters are stored", n)
 	}

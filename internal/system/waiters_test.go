@@ -241,7 +241,7 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	p.Draining()
 	eventually(t, "it is said at the start", func() bool { return strings.Contains(p.Log(), "the broker has no exchange of type x-delayed-message") })
 	if _, page := p.get("/"); !strings.Contains(page, "rabbitmq_delayed_message_exchange") {
-		t.Error("the page Overview does not say it")
+		t.Error("the Overview page does not say it")
 	}
 	a.work()
 	a.publish(5, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })

@@ -30,14 +30,14 @@ func (p *Plan) Differences(now *Plan) []string {
 		fresh := &now.Policies[j]
 		switch {
 		case !old.Same(&fresh.Policy):
-			list = append(list, fmt.Sprintf("policy %s is now planned with %s, and was with %s", old.Name, fresh.Words(), old.Words()))
+			list = append(list, fmt.Sprintf("policy %s is now planned with %s; before, it was planned with %s", old.Name, fresh.Words(), old.Words()))
 		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) || !slices.Equal(old.Queues, fresh.Queues):
 			list = append(list, fmt.Sprintf("policy %s now changes other keys, applies to other queues, or hides another policy", old.Name))
 		}
 	}
 	for i := range now.Policies {
 		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == now.Policies[i].Name }) {
-			list = append(list, fmt.Sprintf("policy %s for %s is planned now, and was not", now.Policies[i].Name, names(now.Policies[i].Queues)))
+			list = append(list, fmt.Sprintf("policy %s for %s is planned now, but was not planned before", now.Policies[i].Name, names(now.Policies[i].Queues)))
 		}
 	}
 	return list

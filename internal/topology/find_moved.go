@@ -44,7 +44,7 @@ func (in *inspector) moved(v *view) {
 			Title: fmt.Sprintf("Policy %s federates %s", named(p.Name), named(v.Name)),
 			Loses: "nothing that dlo can see",
 			Why:   "A federated queue gets messages of other brokers while it has consumers. A message that is rejected here dies here.",
-			Cure:  "None is needed. Adopt the queue on the other brokers as well.",
+			Cure:  "Nothing has to change here. Adopt the queue on the other brokers as well.",
 		})
 	}
 }

@@ -165,9 +165,9 @@ func (p *planner) accept(name string) (*view, string) {
 	case p.net.queues[name+"\n"] != nil:
 		return nil, "another queue has the same name with a line feed at the end, and the pattern would match that queue too"
 	case intentFor(p.w.Intents, name) == IntentNever:
-		return nil, "intents in the configuration says that nothing of it is kept"
+		return nil, "the setting intents in the configuration says that none of its messages are kept"
 	case !q.lasts():
-		return nil, fmt.Sprintf("it is a queue of the type %s that does not dead-letter, or that is deleted with its connection", q.Kind())
+		return nil, fmt.Sprintf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
 	e := p.s.effect(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e)}

@@ -83,7 +83,7 @@ func Account(p AccountPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.ViewAs != nil {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<section class=\"panel\" aria-labelledby=\"as-h\"><div class=\"panel-head\"><h2 id=\"as-h\">View as</h2></div><div class=\"panel-body\"><form class=\"stack\" method=\"post\" action=\"/view-as\"><p class=\"small\">See every page as somebody with another grant sees it. You keep your name, and it ends after an hour.</p><div class=\"row\"><div class=\"field\"><label for=\"as-role\">Role</label> <select class=\"input\" id=\"as-role\" name=\"role\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<section class=\"panel\" aria-labelledby=\"as-h\"><div class=\"panel-head\"><h2 id=\"as-h\">View as</h2></div><div class=\"panel-body\"><form class=\"stack\" method=\"post\" action=\"/view-as\"><p class=\"small\">See every page as somebody with another grant sees it. You keep your name, and the view ends after an hour.</p><div class=\"row\"><div class=\"field\"><label for=\"as-role\">Role</label> <select class=\"input\" id=\"as-role\" name=\"role\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -77,7 +77,7 @@ func JSONCopy(letter any) (Copy, error) {
 	case err != nil:
 		return Copy{}, err
 	case len(text) > maxCopied:
-		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and " + Size(maxCopied) + " can be copied here. Get it from the API, or with dlo letters show -o json."}, nil
+		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and at most " + Size(maxCopied) + " can be copied here. Get it from the API, or with dlo letters show -o json."}, nil
 	}
 	return Copy{Text: text}, nil
 }

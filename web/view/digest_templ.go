@@ -91,7 +91,7 @@ func digestView(p TriagePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</span></p><p class=\"small dim\">The digest covers this period: every group whose letters died in it, whatever its severity, with what was decided on it before.</p><div class=\"tiles\" role=\"group\" aria-label=\"Digest summary\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</span></p><p class=\"small dim\">The digest covers this period. It lists every group, of any severity, whose letters died in it, and earlier decisions on the group.</p><div class=\"tiles\" role=\"group\" aria-label=\"Digest summary\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

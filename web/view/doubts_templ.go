@@ -249,7 +249,7 @@ func maybeCopies() templ.Component {
 			templ_7745c5c3_Var12 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"strong\">These letters may be copies of letters that are stored already.</p><p>After a restart RabbitMQ delivers some letters again that dlo had acknowledged. After a crash of dlo, RabbitMQ may do the same, or may deliver other letters that are equal byte for byte. These letters have the same content as a stored letter, and no message id that tells the two apart. They are held, so that none is lost and none is sent twice.</p><p>Each names the stored letter that it may be a copy of; that one is handled as usual. Discard them if the publisher never sends the same content twice; they can be restored until their retention ends. Release them if it may, and if it does no harm that a consumer gets the same content again.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"strong\">These letters may be copies of letters that are stored already.</p><p>After a restart RabbitMQ delivers some letters again that dlo had acknowledged. After a crash of dlo, RabbitMQ may do the same, or may deliver other letters that are equal byte for byte. These letters have the same content as a stored letter, and no message id that tells the two apart. They are held, so that none is lost and none is sent twice.</p><p>Each names the stored letter of which it may be a copy. The stored letter is handled as usual. Discard them if the publisher never sends the same content twice; they can be restored until their retention ends. Release them if the publisher may do so, and a consumer can get the same content again without harm.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -425,7 +425,7 @@ func twin(l deadletter.Letter) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</a>: it has the same content, or carries a token that dlo gave to that one.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</a>: it has the same content, or carries a token that dlo gave to that letter.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

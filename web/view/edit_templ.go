@@ -292,7 +292,7 @@ func Edit(p EditPage) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "The broker's answer to the last attempt was lost. That copy may already be in its queue; then both arrive.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "The broker's answer to the last attempt was lost. That copy may already be in its queue. If so, both arrive.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

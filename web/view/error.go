@@ -14,7 +14,7 @@ type ErrorPage struct {
 var errorWords = map[int]struct{ title, text string }{
 	400: {"Bad request", "Nothing was changed."},
 	403: {"Not allowed", "You do not have permission for this, or the request came from another site. Nothing was changed."},
-	404: {"Not found", "Retention may have purged a letter; its page then stays, without its content."},
+	404: {"Not found", "Check the address. If retention purged a letter, its page stays, but without its content."},
 	405: {"Method not allowed", "This address does not accept that kind of request. Nothing was changed."},
 	409: {"The state has changed", "The state has changed since you opened the page, and no longer allows this action. Nothing was changed."},
 	413: {"Too large", "The request is larger than this address accepts. Nothing was changed."},

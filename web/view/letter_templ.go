@@ -484,7 +484,7 @@ func Letter(p LetterPage) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<b>You may see that this letter failed, and not what it contains.</b> Its body, headers and properties need the role reader for this queue.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<b>You may see that this letter failed, but not its content.</b> Its body, headers and properties need the role reader for this queue.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -271,7 +271,7 @@ func pickOf(p LetterPage, k deadletter.Pick, counts bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !counts {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"sub\">It does not count for this letter.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"sub\">It has no effect on this letter.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -105,8 +105,8 @@ func retried(r deadletter.Result) bool {
 	return false
 }
 
-// then describes the fate of a letter that the operation could not process.
-func (p OperationPage) then(l deadletter.OperationLetter) string {
+// fateOf describes the fate of a letter that the operation could not process.
+func (p OperationPage) fateOf(l deadletter.OperationLetter) string {
 	switch l.Result {
 	case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 		return "held, a person decides"

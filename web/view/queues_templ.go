@@ -141,7 +141,7 @@ func Queues(p QueuesPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Asked {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "Depth and consumers come from the management API of the broker, a few seconds old. Where it has no answer, they are unknown. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "Depth and consumers come from the management API of the broker and are a few seconds old. Where the API gives no answer, they are unknown. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -110,8 +110,8 @@ func (m RuleMistake) place() string {
 	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": "
 }
 
-// use returns an explanation of how to put rules into use.
-func (p RulesPage) use() []Span {
+// howToUse returns an explanation of how to put rules into use.
+func (p RulesPage) howToUse() []Span {
 	if p.File == "" {
 		return []Span{{Text: "To use rules, put them into a configuration file and start dlo with it: "}, {Text: "dlo serve dlo.yaml", Code: true}, {Text: ". New rules affect new deaths only. "}}
 	}
@@ -124,9 +124,9 @@ func (p RulesPage) use() []Span {
 	}
 }
 
-// does returns the counts of letters by the outcome that rules would have, for example "3 retried,
-// 2 dead".
-func does(become map[deadletter.RuleOutcome]int) string {
+// outcomeCounts returns the counts of letters by the outcome that rules would have, for example "3
+// retried, 2 dead".
+func outcomeCounts(become map[deadletter.RuleOutcome]int) string {
 	var parts []string
 	for _, o := range deadletter.RuleOutcomes {
 		if n := become[o]; n > 0 {
@@ -206,7 +206,7 @@ func (d Decided) words() string {
 	if d.Rule == "" || d.State == deadletter.StateHeld {
 		return text
 	}
-	return text + by(d)
+	return text + ruleAndSeverity(d)
 }
 
 // delays returns the delays of the rule.
@@ -219,7 +219,7 @@ func (d Decided) delays() string {
 
 // would returns a description of the outcome that letters would have had.
 func (f Fate) would() string {
-	text := f.Would.Outcome.Past() + by(f.Would)
+	text := f.Would.Outcome.Past() + ruleAndSeverity(f.Would)
 	if f.Was.State == deadletter.StateHeld {
 		return "Held; once released, " + text
 	}
@@ -229,8 +229,9 @@ func (f Fate) would() string {
 	return upperFirst(text)
 }
 
-// by returns words with the name of the rule that made a decision, and with the severity.
-func by(d Decided) string {
+// ruleAndSeverity returns words with the name of the rule that made a decision, and with the
+// severity.
+func ruleAndSeverity(d Decided) string {
 	text := ": rule " + Rule{Name: d.Rule}.label()
 	if word, bars := severityMark(d.Severity); bars > 0 {
 		text += ", severity " + strings.ToLower(word)

@@ -73,7 +73,7 @@ func (p SchemaUploadPage) compared() string {
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
 		p.added() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
-		Number(p.Letters, "stored letter has", "stored letters have") + " a type that it would decode, or decode differently.",
+		Number(p.Letters, "stored letter has", "stored letters have") + " a type that the new version would decode, or would decode differently.",
 	}
 	if p.Sampled > 0 {
 		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema can decode now would decode"+sampledNote(p.Sampled)+".")

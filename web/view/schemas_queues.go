@@ -65,8 +65,8 @@ func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknow
 
 func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
 
-// of returns the words for the total to which the decoded share refers.
-func (c Coverage) of() string {
+// ofTotal returns the words for the total to which the decoded share refers.
+func (c Coverage) ofTotal() string {
 	if c.Unread > 0 {
 		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"
 	}
@@ -79,7 +79,7 @@ func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
 	}
-	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet; how they decode is unknown."
+	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet, so it is unknown how they decode."
 }
 
 // coverageShare is one segment of the bar.
@@ -139,8 +139,8 @@ func (u UnmatchedQueue) size() string {
 	return text
 }
 
-// looks returns a description of the newest letter if the letter has no protobuf shape.
-func (u UnmatchedQueue) looks() string {
+// bodyWords returns a description of the newest letter if the letter has no protobuf shape.
+func (u UnmatchedQueue) bodyWords() string {
 	switch {
 	case u.Late:
 		return "not looked at now: time ran out"

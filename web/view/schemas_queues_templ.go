@@ -151,7 +151,7 @@ func added(p SchemasPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Added) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<section class=\"panel\" aria-labelledby=\"h-added\"><div class=\"panel-head\"><h2 id=\"h-added\">Newer than the schema</h2><span class=\"small dim\">A producer sends fields that its type does not have. Upload the newer set.</span></div><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Newer than the schema, table\"><table><caption class=\"sr\">Newer than the schema</caption> <thead><tr><th scope=\"col\">Field</th><th scope=\"col\">Queue</th><th scope=\"col\">New since</th><th scope=\"col\" class=\"num\">Letters</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<section class=\"panel\" aria-labelledby=\"h-added\"><div class=\"panel-head\"><h2 id=\"h-added\">Newer than the schema</h2><span class=\"small dim\">A producer sends fields that the type does not have. Upload the newer set.</span></div><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Newer than the schema, table\"><table><caption class=\"sr\">Newer than the schema</caption> <thead><tr><th scope=\"col\">Field</th><th scope=\"col\">Queue</th><th scope=\"col\">New since</th><th scope=\"col\" class=\"num\">Letters</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -388,9 +388,9 @@ func unmatchedRow(p SchemasPage, u UnmatchedQueue) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var17 string
-			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(u.looks())
+			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(u.bodyWords())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_queues.templ`, Line: 122, Col: 35}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/schemas_queues.templ`, Line: 122, Col: 39}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {
@@ -557,7 +557,7 @@ func typedQueues(p SchemasPage) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<p>Once letters of a queue are stored, it appears here with the type that they were read as.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<p>Once letters of a queue are stored, the queue appears here with the type that they were decoded as.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -121,8 +121,8 @@ func typeTitle(name string) string {
 	return cmp.Or(last, "Type")
 }
 
-// is returns a description of a hit: the field that matches, or the set that contains the type.
-func (h TypeHit) is() string {
+// place returns a description of a hit: the field that matches, or the set that contains the type.
+func (h TypeHit) place() string {
 	if h.Field == "" {
 		return "set " + line(h.Set, 60)
 	}

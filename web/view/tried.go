@@ -67,9 +67,9 @@ func (p OperationPage) answered(a deadletter.Attempt) []happening {
 	}
 	text := []Span{{Text: line(p.Tried.Letter.Error, 300)}}
 	if same, known := p.Tried.Letter.SameError(); known && same {
-		text = append(text, Span{Text: " It is the error that it had before."})
+		text = append(text, Span{Text: " The error is the same as before."})
 	} else if known {
-		text = append(text, Span{Text: " It is another error than before."})
+		text = append(text, Span{Text: " The error is not the same as before."})
 	}
 	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
 }
@@ -80,7 +80,7 @@ func taken(f deadletter.QueueFacts, queue string) happening {
 	name := Span{Text: queueName(queue), Code: true}
 	switch {
 	case !f.Known || f.Ready < 0:
-		return happening{Tone: "wait", Title: "Not known whether a consumer has it", Text: []Span{{Text: "The broker tells that through its management API alone."}}}
+		return happening{Tone: "wait", Title: "Not known whether a consumer has it", Text: []Span{{Text: "Only the management API of the broker shows this."}}}
 	case f.Consumers == 0:
 		return happening{Tone: "wait", Title: "Nobody takes it", Text: []Span{{Text: "No consumer is on "}, name, {Text: "."}}}
 	case f.Ready > 0:
