@@ -13,6 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
 
 // A requeue is held for a moment. It sends its canary, watches the canary, and sends the other
@@ -268,5 +269,64 @@ func TestADiscardThatWasTakenBackIsNoEvidence(t *testing.T) {
 	o.pass(time.Second)
 	if text := suggested(); text != "" {
 		t.Errorf("after it was taken back: %q", text)
+	}
+}
+
+// surveyed calls then after the last of a number of surveys.
+type surveyed struct {
+	*store.Store
+	surveys int
+	then    func()
+}
+
+func (s *surveyed) Survey(ctx context.Context, sel query.Selection, maxBody int) ([]deadletter.Share, int, error) {
+	shares, changed, err := s.Store.Survey(ctx, sel, maxBody)
+	if s.surveys--; s.surveys == 0 {
+		s.then()
+	}
+	return shares, changed, err
+}
+
+// The rights are checked again for the letters that an operation freezes, because letters may
+// arrive after the first check.
+func TestRightsOnLettersThatArriveDuringTheCheck(t *testing.T) {
+	t.Parallel()
+	viewer := deadletter.Grant{Role: deadletter.RoleViewer}
+	of := func(queue string) deadletter.Grant {
+		return deadletter.Grant{Role: deadletter.RoleEditor, Places: deadletter.Places{Queues: []string{queue}}}
+	}
+	sms, reveal := of("sms"), of("sms")
+	reveal.Reveal = true
+	targets := &rules.Targets{}
+	targets.Add("main", "/", []string{"sms", "email"}, []string{"dlo.letters"})
+	unknown := func(o *office) {
+		o.receive(deadletter.Arrival{Exchange: "", RoutingKey: "dlo.letters", Tag: 1, Body: []byte("x")})
+	}
+	email := func(o *office) { o.arrive("email", 1) }
+	for _, c := range []struct {
+		name    string
+		grants  []deadletter.Grant
+		r       operation.Request
+		surveys int
+		then    func(o *office)
+	}{
+		{"another queue", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbDiscard}, 1, email},
+		{"a redirect", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbRequeue, To: "sms"}, 1, email},
+		{"an unknown origin", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbDiscard}, 1, unknown},
+		{"masked values", []deadletter.Grant{of("email"), reveal}, operation.Request{Action: deadletter.VerbEdit, Reason: "r", Patch: []byte("+x")}, 2, email},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := open(t)
+			o.arrive("sms", 1)
+			desk := operation.New(&surveyed{o.store, c.surveys, func() { c.then(o) }}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: targets, MaxBody: 1000, Edit: patched})
+			c.r.Selection = selection(t, "state:dead,held")
+			if _, err := desk.Start(t.Context(), deadletter.Principal{Name: "ann", Grants: c.grants}, c.r); !errors.Is(err, deadletter.ErrForbidden) {
+				t.Errorf("started: %v", err)
+			}
+			if list, err := o.store.Operations(t.Context(), 0, 10); err != nil || len(list) != 0 {
+				t.Errorf("%d operations, %v", len(list), err)
+			}
+		})
 	}
 }
