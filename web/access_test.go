@@ -276,3 +276,11 @@ func TestAConfiguredNameIsNoWayUp(t *testing.T) {
 		h.postJSON(path, `{"name":"other","role":"reader"}`).want(t, 201)
 	}
 }
+
+// TestMe checks that a grant with bounds from RabbitMQ does not look like a grant for all queues.
+func TestMe(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true, Written: []deadletter.Written{{Broker: "main", VHost: "/", Name: "own"}}}}}}
+	h := open(t, knownAs(&who))
+	h.get("/api/v1/me").want(t, 200, `"queues":[],"vhosts":[],"brokers":[],"from_rabbitmq":true`)
+}

@@ -188,6 +188,12 @@ func TestSessionsEnd(t *testing.T) {
 	g.ask("GET", "/account", nil).want(t, 303)
 
 	g.signIn("lena", passphrase)
+	replaced := g.cookies
+	g.ask("POST", "/signin", url.Values{"name": {"root"}, "password": {passphrase}}).want(t, 303)
+	g.cookies = replaced // the session whose cookie was replaced
+	g.ask("GET", "/account", nil).want(t, 303)
+
+	g.signIn("lena", passphrase)
 	other := g.cookies
 	g.signIn("lena", passphrase)
 	page := g.ask("GET", "/account", nil).want(t, 200)
@@ -230,8 +236,12 @@ func TestThePasswordIsAskedAgain(t *testing.T) {
 	g.ask("POST", "/signin/again", url.Values{"password": {"wrong"}}).want(t, 401, "4 tries left")
 	g.ask("POST", "/signin/again", url.Values{"password": {passphrase}, "next": {"/letters/" + id}}).want(t, 303).to(t, "/letters/"+id)
 	g.ask("POST", "/letters/confirm", purge).want(t, 200)
+	renewed := g.cookies
 	g.cookies = before
 	g.ask("GET", "/account", nil).want(t, 303)
+	g.cookies = renewed
+	g.late.Store(-int64(24 * time.Hour)) // the clock is set back
+	g.ask("POST", "/letters/confirm", purge).want(t, 303).to(t, "/signin/again?next=%2F")
 }
 
 // TestInvitations checks the links with which people choose a password.

@@ -25,6 +25,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			if many := w.tooManyFrom(rw, r); many != nil {
 				err = many
 			}
+			w.deniedUnknown(r, p.Name, err)
 			w.unknown(rw, r, err)
 			return
 		}

@@ -37,7 +37,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 			return out, err
 		}
 		out.Masked = w.hide(&l)
-		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbView, l.Place()) != nil
+		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbRead, l.Place()) != nil
 	}
 	out.Error, out.Properties, out.Headers = l.Error, propertiesOf(l.Properties), typed(l.Properties.Headers)
 	if out.Masked || l.State == deadletter.StatePurged {

@@ -58,9 +58,6 @@ func (w *Web) bindingsUnchanged(r *http.Request) error {
 
 // apiAddBinding handles POST /bindings {queue, key, type, reason}.
 func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
-	if err := w.bindingsUnchanged(r); err != nil {
-		return nil, err
-	}
 	return w.createPick(r, nil, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
 }
 
@@ -129,12 +126,21 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type))
 	}
 	by := principal(r)
-	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
+	at := deadletter.Origin{} // a binding applies to queues of that name in all vhosts
+	if l != nil && p.Queue == "" {
+		at = l.Place()
+	}
+	if err := deadletter.Allow(by, deadletter.VerbTypes, at); err != nil {
 		return p, err
 	}
 	p.By = by.Name
 	var err error
 	if p.Reveals, err = w.pickReveals(r.Context(), by, l, p); err != nil {
+		return p, err
+	}
+	w.picking.Lock()
+	defer w.picking.Unlock()
+	if err := w.bindingsUnchanged(r); err != nil {
 		return p, err
 	}
 	return w.Picker.AddPick(r.Context(), p)
@@ -195,9 +201,6 @@ func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.bindingsUnchanged(r); err != nil {
-		return nil, err
-	}
 	return gone{}, w.unpick(r, id)
 }
 
@@ -210,6 +213,11 @@ func (w *Web) unpick(r *http.Request, id int64) error {
 		return errStopping
 	case w.Picker == nil:
 		return deadletter.ErrNotFound
+	}
+	w.picking.Lock()
+	defer w.picking.Unlock()
+	if err := w.bindingsUnchanged(r); err != nil {
+		return err
 	}
 	return w.Picker.RemovePick(r.Context(), id, by.Name)
 }

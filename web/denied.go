@@ -3,12 +3,15 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
 const (
@@ -43,10 +46,29 @@ func (w *Web) denied(r *http.Request, err error) {
 	if p.Name == "" || !w.denials.due(p.Name+" "+route, w.Now()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 5*time.Second)
+	w.recordDenied(r.Context(), p.Name, err, deadletter.Target{Kind: deadletter.TargetRoute, Name: route})
+}
+
+// deniedUnknown records a request of somebody without any grant, or of somebody whose token or name
+// dlo does not accept. The record has the address, but no part of the request, because anybody can
+// send such requests. Nothing is recorded for requests without a token or a name.
+func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
+	if name == "" && !errors.Is(err, deadletter.ErrCredentials) || name != "" && !errors.Is(err, deadletter.ErrForbidden) {
+		return
+	}
+	name = cmp.Or(name, deadletter.Unknown)
+	address := w.Address(r)
+	if !w.denials.due(name+" from "+identity.Network(address), w.Now()) {
+		return
+	}
+	w.recordDenied(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), address), name, err)
+}
+
+func (w *Web) recordDenied(ctx context.Context, name string, err error, targets ...deadletter.Target) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	act := deadletter.Act{Kind: deadletter.ActDenied, Actor: p.Name, Detail: deadletter.Cut(sentence(err, http.StatusForbidden), 300), Targets: []deadletter.Target{{Kind: deadletter.TargetRoute, Name: route}}, Asked: 1}
+	act := deadletter.Act{Kind: deadletter.ActDenied, Actor: name, Detail: deadletter.Cut(sentence(err, http.StatusForbidden), 300), Targets: targets, Asked: 1}
 	if err := w.Store.Record(ctx, act); err != nil {
-		w.Log.Warn("a denied request was not recorded", "who", p.Name, "route", route, "err", err)
+		w.Log.Warn("a denied request was not recorded", "who", deadletter.Visible(name), "targets", targets, "err", err)
 	}
 }

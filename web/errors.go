@@ -102,7 +102,8 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		w.Log.Debug("request refused", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code, "err", err)
 		name = ""
 	}
-	if errors.Is(err, deadletter.ErrDenied) {
+	asksAgain := errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" && r.Header.Get("Sec-Fetch-Dest") != "empty"
+	if errors.Is(err, deadletter.ErrDenied) || errors.Is(err, deadletter.ErrAgain) && !asksAgain {
 		w.denied(r, err)
 	}
 	if code == http.StatusServiceUnavailable {
@@ -112,7 +113,7 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		writeProblem(rw, code, err, name)
 		return
 	}
-	if errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" && r.Header.Get("Sec-Fetch-Dest") != "empty" {
+	if asksAgain {
 		redirect(rw, "/signin/again?next="+url.QueryEscape(cameFrom(r)))
 		return
 	}

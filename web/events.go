@@ -30,13 +30,15 @@ const eventsPath = "/events"
 // An event's id is the store's position. The parameter since gives the position that the page has
 // seen. After a reconnect, the header Last-Event-ID gives that position.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
-	select {
-	case w.streams <- struct{}{}:
-		defer func() { <-w.streams }()
-	default:
+	name := principal(r).Name
+	if w.open { // everybody has the same name
+		name = ""
+	}
+	if !w.streams.enter(name) {
 		w.fail(rw, r, deadletter.ErrUnavailable)
 		return
 	}
+	defer w.streams.leave(name)
 	since := r.Header.Get("Last-Event-ID")
 	if since == "" {
 		since = r.URL.Query().Get("since")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -84,8 +85,18 @@ func (w *Web) signIn(rw http.ResponseWriter, r *http.Request) {
 		w.fail(rw, r, err)
 		return
 	}
+	w.endReplaced(ctx, r)
 	w.keep(rw, secret)
 	redirect(rw, p.Next)
+}
+
+// endReplaced ends the session whose cookie a new session replaces.
+func (w *Web) endReplaced(ctx context.Context, r *http.Request) {
+	if old := identity.Secret(r, w.Secure); old != "" {
+		if err := w.Users.SignOut(ctx, old); err != nil {
+			w.Log.Warn("the replaced session could not be ended", "err", err)
+		}
+	}
 }
 
 // refusedSignIn fills in the reason why a password was refused, and returns the status of the
@@ -144,6 +155,7 @@ func (w *Web) welcome(rw http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		w.fail(rw, r, err)
 	default:
+		w.endReplaced(ctx, r)
 		w.keep(rw, secret)
 		redirect(rw, "/")
 	}

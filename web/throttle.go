@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
 const (
@@ -38,7 +39,13 @@ func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Durat
 				}
 			}
 		}
-		if l.known == nil || len(l.known) >= maxLimited {
+		for k := range l.known { // in random order
+			if len(l.known) < maxLimited {
+				break
+			}
+			delete(l.known, k)
+		}
+		if l.known == nil {
 			l.known = map[string]*rate.Limiter{}
 		}
 		limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond*burstSeconds)))
@@ -69,5 +76,5 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 
 // tooManyFrom is tooMany for an address from which nobody known makes a request.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
-	return w.tooMany(rw, "address "+w.Address(r), unknownASec)
+	return w.tooMany(rw, "address "+identity.Network(w.Address(r)), unknownASec)
 }

@@ -457,6 +457,8 @@ func TestViewersReadNothing(t *testing.T) {
 		for _, line := range lines {
 			if readable := strings.Contains(line, `"queue":"own"`); strings.Contains(line, "kanarie") != readable {
 				t.Errorf("exported: %s", line)
+			} else if !readable && !(strings.Contains(line, `"masked":true`) && strings.Contains(line, `"body":null`)) {
+				t.Errorf("exported as a letter without a body: %s", line)
 			}
 		}
 	}

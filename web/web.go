@@ -114,9 +114,10 @@ type Web struct {
 	open     bool   // everybody is local
 	heavy    places // limits how many bodies are decoded at a time
 	lists    lists
-	loading  places        // limits schema uploads
-	looks    places        // limits searches through letters
-	streams  chan struct{} // one place per open event stream
+	loading  places // limits schema uploads
+	looks    places // limits searches through letters
+	streams  streams
+	picking  sync.Mutex // held from the check of If-Match to the change of the bindings
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
 	pinger   pinger
@@ -129,9 +130,8 @@ type Web struct {
 }
 
 const (
-	maxHeavy   = 4   // memory is limited per body; pages use at most this many times that limit
-	maxLoading = 1   // schema uploads are compiled one at a time, and no page waits for them
-	maxStreams = 128 // maximum number of open event streams
+	maxHeavy   = 4 // memory is limited per body; pages use at most this many times that limit
+	maxLoading = 1 // schema uploads are compiled one at a time, and no page waits for them
 )
 
 // New returns a Web that serves requests with the options o.
@@ -162,7 +162,7 @@ func New(o Options) *Web {
 	if open {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return deadletter.Local, nil }
 	}
-	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: lists{places: make(places, maxLists), own: map[string]*ownLists{}}, loading: make(places, maxLoading), looks: make(places, 1), streams: make(chan struct{}, maxStreams), drained: make(chan struct{})}
+	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: lists{places: make(places, maxLists), own: map[string]*ownLists{}}, loading: make(places, maxLoading), looks: make(places, 1), drained: make(chan struct{})}
 	w.router = w.routes()
 	return w
 }

@@ -14,11 +14,14 @@ type Grant struct {
 	Queues  []string `json:"queues"` // globs; empty = all
 	VHosts  []string `json:"vhosts"`
 	Brokers []string `json:"brokers"`
+
+	// FromRabbitMQ limits the grant further, to the queues that the person may write to in RabbitMQ.
+	FromRabbitMQ bool `json:"from_rabbitmq"`
 }
 
 // NewGrant returns a grant of the domain as JSON.
 func NewGrant(g deadletter.Grant) Grant {
-	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers)}
+	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers), FromRabbitMQ: g.FromRabbitMQ}
 }
 
 // GrantRequest is the part of a request that sets the rights of a new user or token.

@@ -45,6 +45,9 @@ func grantWords(g api.Grant) string {
 			text += ", " + part.name + " " + deadletter.Visible(strings.Join(part.globs, " "))
 		}
 	}
+	if g.FromRabbitMQ {
+		text += ", queues that RabbitMQ lets you write to"
+	}
 	return text
 }
 

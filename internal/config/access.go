@@ -219,6 +219,8 @@ func (d *decoder) checkAccess(c *Config) {
 		d.mistake(d.at["auth"], "auth.proxy names nobody, because user is empty; then auth needs users: true or tokens: true")
 	case p.Set() && p.User == "" && p.Email+p.Groups != "":
 		d.mistake(d.at["auth"], "auth.proxy.email and groups need user, the header with the person's name")
+	case p.Set() && c.Auth.Users && c.TLS.Cert == "" && !strings.HasPrefix(c.PublicURL, "https:"):
+		d.mistake(d.at["auth"], "auth.users behind a proxy needs public_url with https, so that browsers send the cookie of a session only over TLS; for example public_url: https://dlo.example.com")
 	case len(c.Grants) > 0 && !c.Auth.On():
 		d.mistake(d.at["grants"], "grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything")
 	case len(c.Grants) == 0 && c.Auth.Proxy.User != "":

@@ -329,6 +329,7 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a proxy without grants", "auth: {proxy: {from: [10.0.0.1]}}", []place{{1, 7, "auth.proxy needs grants"}}},
 		{"a proxy that names nobody", "auth: {proxy: {from: [10.0.0.1], user: ''}}", []place{{1, 7, "then auth needs users: true or tokens: true"}}},
 		{"groups of nobody", "auth: {users: true, proxy: {from: [10.0.0.1], user: '', groups: X-Groups}}", []place{{1, 7, "need user"}}},
+		{"a cookie in the clear", "auth: {users: true, proxy: {from: [10.0.0.1], user: ''}}", []place{{1, 7, "needs public_url with https"}}},
 		{"a proxy from nowhere", "{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}}},
 		{"a network that is none", "{auth: {proxy: {from: [10.0.0.0/99, rabbit]}, tokens: true}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}, {1, 24, "is not an address"}, {1, 37, "is not an address"}}},
 		{"a header that cannot be", "{auth: {proxy: {from: [10.0.0.1], user: cookie, groups: 'a b'}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 41, "cannot be a header"}, {1, 57, "cannot be a header"}}},

@@ -25,6 +25,10 @@ var (
 // ErrDenied is an ErrForbidden for a principal whose grants do not include the requested act.
 var ErrDenied = fmt.Errorf("%w", ErrForbidden)
 
+// ErrCredentials is an ErrSignIn for somebody who offers a token or a name that dlo does not
+// accept.
+var ErrCredentials = fmt.Errorf("%w", ErrSignIn)
+
 // NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".
 func NoSuch(format string, args ...any) error {
 	return fmt.Errorf("%w: there is no "+format, append([]any{ErrNotFound}, args...)...)

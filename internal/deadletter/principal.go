@@ -11,6 +11,7 @@ type Principal struct {
 	Name   string   // name as the audit shows it: ana@example.com, token:ci, local
 	Grants []Grant  // what it may do; none = nothing
 	Frozen []string // brokers that the configuration makes read-only, whoever asks
+	Fixed  bool     // the configuration makes all of dlo read-only, whoever asks
 	As     string   // description of the grant under which an admin views the pages; "" = their own grant
 }
 
@@ -115,25 +116,18 @@ var Local = Principal{Name: "local", Grants: []Grant{everything}}
 // because nobody requested them.
 var Service = Principal{Name: "dlo"}
 
-// ReadOnly returns p with grants that only permit reading.
-func (p Principal) ReadOnly() Principal {
-	grants := slices.Clone(p.Grants)
-	for i := range grants {
-		grants[i].Role, grants[i].Purge = min(grants[i].Role, RoleReader), false
-	}
-	p.Grants = grants
-	return p
-}
-
 // May reports whether p may do v somewhere.
 func (p Principal) May(v Verb) bool {
-	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
+	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) })
 }
 
 // MayEverywhere reports whether p may do v at every broker, vhost and queue.
 func (p Principal) MayEverywhere(v Verb) bool {
-	return slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
+	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
+
+// changes reports whether nothing but the grants of p can forbid v.
+func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(looking, v) }
 
 // MayToAll reports whether p may do v to everything at every broker, so that no single thing has to
 // be checked. It returns false for a person who has to confirm their password first.
@@ -177,6 +171,9 @@ func Reach(p Principal, v Verb) error {
 }
 
 func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
+	if !p.changes(v) {
+		return fmt.Errorf("%w: nobody may %s, because read_only is set", ErrDenied, verbs[v].words)
+	}
 	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(looking, v) {
 		return fmt.Errorf("%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words, Visible(o.Broker))
 	}

@@ -68,6 +68,8 @@ var verbs = map[Verb]need{
 	VerbRead:   {RoleReader, "see bodies and headers"},
 	VerbReveal: {RoleReader, "see masked data"}, // also requires Reveal in the grant
 
+	VerbOwnViews: {RoleViewer, "save views"},
+
 	VerbRequeue:    {RoleOperator, "requeue letters"},
 	VerbRetryNow:   {RoleOperator, "retry letters now"},
 	VerbReschedule: {RoleOperator, "reschedule letters"},

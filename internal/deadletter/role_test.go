@@ -91,17 +91,23 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that a principal made read-only is not allowed to change anything, and that
-// the grants of the original principal stay the same.
+// TestReadOnly checks that nobody is allowed to change anything if dlo is read-only.
 func TestReadOnly(t *testing.T) {
-	p := Local.ReadOnly()
+	p := Local
+	p.Fixed = true
 	for v := range verbs {
-		if may := p.May(v); may != (v == VerbView || v == VerbRead || v == VerbReveal) {
-			t.Errorf("%s: %t", v, may)
+		want := v == VerbView || v == VerbRead || v == VerbReveal
+		for name, err := range map[string]error{"allow": Allow(p, v, Origin{Broker: "main"}), "reach": Reach(p, v)} {
+			if (err == nil) != want || err != nil && (!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "because read_only is set")) {
+				t.Errorf("%s %s: %v", name, v, err)
+			}
+		}
+		if p.May(v) != want || p.MayEverywhere(v) != want || p.MayToAll(v) != want {
+			t.Errorf("%s: %t %t %t", v, p.May(v), p.MayEverywhere(v), p.MayToAll(v))
 		}
 	}
-	if !Local.May(VerbPurge) || (Principal{}).ReadOnly().May(VerbView) {
-		t.Error("it changed who may do what")
+	if (Principal{Fixed: true}).May(VerbView) {
+		t.Error("it gives rights")
 	}
 }
 

@@ -52,7 +52,8 @@ func NewUser(name string, g Grant, by string) (User, error) {
 	return User{Name: name, Grant: g, CreatedBy: by}, err
 }
 
-// Unknown is the actor of a sign-in with a name that nobody has.
+// Unknown is the actor of a sign-in with a name that nobody has, and of a denied request whose
+// sender is unknown.
 const Unknown = "unknown"
 
 // ReservedName reports whether a name would be mistaken for dlo itself, for local, for an unknown

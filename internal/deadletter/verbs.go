@@ -14,9 +14,10 @@ const (
 
 // These are the actions of a principal that concern neither letters nor their places.
 const (
-	VerbTriage Verb = "groups"  // decide on groups
-	VerbTell   Verb = "notices" // send the digest now
-	VerbDeploy Verb = "deploys" // mark deploys
-	VerbViews  Verb = "views"   // save and delete views of everybody
-	VerbAccess Verb = "access"  // see and change who may do what
+	VerbTriage   Verb = "groups"    // decide on groups
+	VerbTell     Verb = "notices"   // send the digest now
+	VerbDeploy   Verb = "deploys"   // mark deploys
+	VerbViews    Verb = "views"     // save and delete views of everybody
+	VerbOwnViews Verb = "own views" // save and delete views of one's own
+	VerbAccess   Verb = "access"    // see and change who may do what
 )

@@ -110,6 +110,12 @@ func TestTriesAreForgotten(t *testing.T) {
 	if len(tries.tried) > maxTries {
 		t.Errorf("%d are remembered", len(tries.tried))
 	}
+	for range triesOfName { // attempts count although no more keys are remembered
+		tries.take("lena", "203.0.113.7", now)
+	}
+	if _, ok := tries.take("lena", "203.0.113.7", now); ok {
+		t.Error("a new address can try without limit")
+	}
 	tries.take("lena", "192.0.2.1", now.Add(triesWithin))
 	if len(tries.tried) != 2 {
 		t.Errorf("%d are remembered after %s", len(tries.tried), triesWithin)

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -40,7 +41,8 @@ type Grant struct {
 	deadletter.Grant
 }
 
-// Everyone is a value for To in a grant. It means each person and token that dlo knows.
+// Everyone is a value for To in a grant. It means each person that dlo knows. A token is no person:
+// it has the grant that it was created with, and the grants that name it.
 const Everyone = "everyone"
 
 // Tokens finds tokens of the API. The error of TokenBy wraps deadletter.ErrNotFound if no token has
@@ -85,10 +87,20 @@ func Secret(r *http.Request, secure bool) string {
 }
 
 // Identity determines who makes a request. Its methods are safe for concurrent use.
-type Identity struct{ Options }
+type Identity struct {
+	Options
+	grants atomic.Pointer[[]Grant]
+}
 
 // New returns an Identity.
-func New(o Options) *Identity { return &Identity{o} }
+func New(o Options) *Identity {
+	i := &Identity{Options: o}
+	i.Replace(o.Grants)
+	return i
+}
+
+// Replace puts other grants into use. They apply from the next request on.
+func (i *Identity) Replace(grants []Grant) { i.grants.Store(&grants) }
 
 // Of returns the principal that makes a request, with its grants. The error wraps
 // deadletter.ErrSignIn if no principal can be determined, and deadletter.ErrForbidden if the
@@ -98,7 +110,7 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 	if err != nil {
 		return deadletter.Principal{}, err
 	}
-	for _, g := range i.Grants {
+	for _, g := range *i.grants.Load() {
 		if !g.covers(p.Name, groups) {
 			continue
 		}
@@ -138,7 +150,7 @@ type known struct {
 // Granted returns the grants that the configuration gives to the user or token with a name.
 func (i *Identity) Granted(name string) []deadletter.Grant {
 	var list []deadletter.Grant
-	for _, g := range i.Grants {
+	for _, g := range *i.grants.Load() {
 		if g.covers(name, nil) {
 			list = append(list, g.Grant)
 		}
@@ -152,7 +164,7 @@ func (g Grant) covers(name string, groups []string) bool {
 		if group, ok := strings.CutPrefix(to, "group:"); ok {
 			return slices.Contains(groups, group)
 		}
-		return to == Everyone || to == name && !strings.HasPrefix(name, "user:") || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
+		return to == Everyone && !strings.HasPrefix(name, deadletter.TokenName) || to == name && !strings.HasPrefix(name, "user:") || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
 	})
 }
 
@@ -181,14 +193,18 @@ func (i *Identity) who(r *http.Request) (known, []string, error) {
 			return known{}, nil, err
 		}
 	}
+	refused := deadletter.ErrSignIn
+	if i.Proxy.User != "" && r.Header.Get(i.Proxy.User) != "" {
+		refused = deadletter.ErrCredentials
+	}
 	if i.Users != nil && (i.Proxy.User == "" || !i.trusted(r)) && !strings.HasPrefix(r.URL.Path, "/api/") {
-		return known{}, nil, fmt.Errorf("%w: sign in at /signin", deadletter.ErrSignIn)
+		return known{}, nil, fmt.Errorf("%w: sign in at /signin", refused)
 	}
 	if i.Proxy.User == "" {
-		return known{}, nil, fmt.Errorf("%w: send a token of dlo in the header Authorization, as Bearer", deadletter.ErrSignIn)
+		return known{}, nil, fmt.Errorf("%w: send a token of dlo in the header Authorization, as Bearer", refused)
 	}
 	if !i.trusted(r) {
-		return known{}, nil, fmt.Errorf("%w: open dlo through the proxy that signs people in, or send a token", deadletter.ErrSignIn)
+		return known{}, nil, fmt.Errorf("%w: open dlo through the proxy that signs people in, or send a token", refused)
 	}
 	return i.Proxy.person(r.Header)
 }
@@ -206,7 +222,7 @@ func bearer(r *http.Request) (string, bool) {
 }
 
 func (i *Identity) token(ctx context.Context, secret string) (known, []string, error) {
-	invalid := fmt.Errorf("%w: the token is not valid; it may have expired or been revoked", deadletter.ErrSignIn)
+	invalid := fmt.Errorf("%w: the token is not valid; it may have expired or been revoked", deadletter.ErrCredentials)
 	if i.Tokens == nil {
 		return known{}, nil, invalid
 	}
@@ -277,7 +293,7 @@ const (
 // person returns the person whom the proxy names in the headers.
 func (p Proxy) person(h http.Header) (known, []string, error) {
 	unknown := func(format string, args ...any) (known, []string, error) {
-		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrSignIn}, args...)...)
+		return known{}, nil, fmt.Errorf("%w: "+format, append([]any{deadletter.ErrCredentials}, args...)...)
 	}
 	name, err := single(h, p.User)
 	if err != nil {

@@ -140,7 +140,8 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 }
 
 // TestNoProxy checks that headers mean nothing if no proxy is configured. It also checks that a
-// grant to everyone covers the principals that dlo knows.
+// grant to everyone adds nothing to the grant of a token, and that other grants can be put into
+// use.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
 	i := New(Options{Tokens: house().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
@@ -151,6 +152,10 @@ func TestNoProxy(t *testing.T) {
 		t.Error(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+good)
+	if p, err := i.Of(r); err != nil || len(p.Grants) != 1 || p.Grants[0].Role != deadletter.RoleOperator {
+		t.Errorf("%+v %v", p, err)
+	}
+	i.Replace([]Grant{{To: []string{deadletter.TokenName + "ci"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin}}})
 	if p, err := i.Of(r); err != nil || len(p.Grants) != 2 {
 		t.Errorf("%+v %v", p, err)
 	}

@@ -29,14 +29,20 @@ type attempts struct {
 	since time.Time
 }
 
-// keysOf returns two keys: one for the address, and one for the name from that address. A /64
-// network of IPv6 counts as one address, because one subscriber has all of it (RFC 6177).
-func keysOf(name, address string) [2]string {
+// Network returns the key under which requests of an address are counted. A /64 network of IPv6
+// counts as one address, because one subscriber has all of it (RFC 6177).
+func Network(address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if net, err := ip.Prefix(64); err == nil {
-			address = net.String()
+			return net.String()
 		}
 	}
+	return address
+}
+
+// keysOf returns two keys: one for the address, and one for the name from that address.
+func keysOf(name, address string) [2]string {
+	address = Network(address)
 	name = name[:min(len(name), 128)] // no user has a longer name, and little memory is needed
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }
@@ -85,7 +91,7 @@ func (t *throttle) take(name, address string, now time.Time) (again time.Time, o
 	for _, key := range keys {
 		f, known := t.tried[key]
 		if !known && len(t.tried) >= maxTries {
-			continue // the address still counts
+			t.forgetOne()
 		}
 		if f.n == 0 || f.old(now) {
 			f = attempts{since: now}
@@ -107,6 +113,22 @@ func (t *throttle) sweep(now time.Time) {
 			delete(t.tried, key)
 		}
 	}
+}
+
+// forgetOne makes room for one key. Among some keys, it forgets the key with the fewest attempts,
+// so a key that is near its limit stays.
+func (t *throttle) forgetOne() {
+	const looked = 20
+	least, n, i := "", 0, 0
+	for key, f := range t.tried { // in random order
+		if least == "" || f.n < n {
+			least, n = key, f.n
+		}
+		if i++; i == looked {
+			break
+		}
+	}
+	delete(t.tried, least)
 }
 
 // give removes an attempt that was successful or was not checked. After a successful attempt, it

@@ -399,7 +399,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
-	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}); err != nil { // the first call is recorded at the start
+	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil { // the first call is recorded at the start
 		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")

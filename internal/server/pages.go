@@ -59,14 +59,14 @@ func (s *Server) pages() {
 			s.accounts.SessionIdle, s.accounts.SessionLongest = s.cfg.Auth.SessionIdle, s.cfg.Auth.SessionLongest
 			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
-		who := identity.New(known)
-		o.Actor, o.Address, o.Granted, o.Requests = who.Of, who.Address, who.Granted, s.cfg.Requests
+		s.who = identity.New(known)
+		o.Actor, o.Address, o.Granted, o.Requests = s.who.Of, s.who.Address, s.who.Granted, s.cfg.Requests
 	}
 	if s.cfg.ReadOnly {
-		o.Actor = readOnly(o.Actor)
+		o.Actor = restricted(o.Actor, func(p *deadletter.Principal) { p.Fixed = true })
 	}
 	if frozen := frozenBrokers(s.cfg); len(frozen) > 0 {
-		o.Actor = freezing(o.Actor, frozen)
+		o.Actor = restricted(o.Actor, func(p *deadletter.Principal) { p.Frozen = frozen })
 	}
 	s.web = web.New(o)
 	s.http, s.ops = s.web.Server(), s.web.Server()
@@ -83,28 +83,16 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// freezing returns an actor that lets nobody change anything at the given brokers. An actor of nil
-// means that everybody is the local user.
-func freezing(actor func(*http.Request) (deadletter.Principal, error), brokers []string) func(*http.Request) (deadletter.Principal, error) {
+// restricted returns an actor that restricts each principal further. An actor of nil means that
+// everybody is the local user.
+func restricted(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)
 		if actor != nil {
 			p, err = actor(r)
 		}
-		p.Frozen = brokers
+		restrict(&p)
 		return p, err
-	}
-}
-
-// readOnly returns an actor that lets everybody look and nobody change anything. An actor of nil
-// means that everybody is the local user.
-func readOnly(actor func(*http.Request) (deadletter.Principal, error)) func(*http.Request) (deadletter.Principal, error) {
-	return func(r *http.Request) (deadletter.Principal, error) {
-		if actor == nil {
-			return deadletter.Local.ReadOnly(), nil
-		}
-		p, err := actor(r)
-		return p.ReadOnly(), err
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -30,18 +32,30 @@ func (s *Server) reloads(ctx context.Context) error {
 	}
 }
 
-// configured records the changes of the configuration file in the audit.
-func (s *Server) configured(ctx context.Context, path string) error {
+// configured records the changes of the configuration file in the audit. It records only keys for
+// which inUse returns true; nil means all keys.
+func (s *Server) configured(ctx context.Context, path string, inUse func(path string) bool) error {
 	outline, err := config.Outline(path)
 	if err != nil {
 		return err
 	}
-	return s.store.Configured(ctx, outline)
+	return s.store.Configured(ctx, outline, inUse)
 }
 
-// reload puts the rules, channels, quiet hours and digest of the configuration file into use, all
-// of them or none. A file with a mistake changes nothing. The new rules apply to letters that are
-// not decided yet. Letters that already wait keep their decision.
+// reloadedKeys are the keys of the configuration that a reload puts into use.
+var reloadedKeys = []string{"rules", "default", "channels", "quiet_hours", "digest", "problems", "grants"}
+
+// reloaded reports whether a reload puts the key at a path, such as grants[0].role, into use.
+func reloaded(path string) bool {
+	key, _, _ := strings.Cut(path, ".")
+	key, _, _ = strings.Cut(key, "[")
+	return slices.Contains(reloadedKeys, key)
+}
+
+// reload puts the rules, channels, quiet hours, digest and grants of the configuration file into
+// use, all of them or none. A file with a mistake changes nothing. The new rules apply to letters
+// that are not decided yet. Letters that already wait keep their decision. New grants apply from
+// the next request.
 func (s *Server) reload(ctx context.Context) {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)
@@ -58,17 +72,21 @@ func (s *Server) reload(ctx context.Context) {
 	s.rules.Replace(&set)
 	s.tell(cfg, channels)
 	s.digester.Replace(scheduleOf(cfg.Digest))
+	if s.who != nil {
+		s.who.Replace(cfg.Grants)
+	}
 	detail := fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))
 	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
 		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
-	if err := s.configured(ctx, path); err != nil {
+	if err := s.configured(ctx, path, reloaded); err != nil {
 		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
 	s.log.Info("rules loaded", "rules", len(set.Rules))
 	was := s.cfg
 	for _, c := range []*config.Config{&was, &cfg} {
 		c.Rules, c.Channels, c.Quiet, c.Digest, c.Problems = rules.Set{}, nil, config.QuietHours{}, config.Digest{}, config.Problems{}
+		c.Grants = nil
 	}
 	if !reflect.DeepEqual(was, cfg) {
 		s.log.Warn("the configuration has other changes as well; they apply from the next start")

@@ -82,6 +82,7 @@ type Server struct {
 	web         *web.Web
 	auditFile   *auditFile         // nil = none
 	accounts    *identity.Accounts // nil = dlo has no users of its own
+	who         *identity.Identity // nil = everybody is the local user
 	http        *http.Server
 	ops         *http.Server // server of probes and metrics
 	broken      chan error   // signals that an fsync failed or the file was replaced: end immediately
@@ -131,7 +132,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
-		err = errors.Join(s.schemas(ctx), s.picks(ctx), s.reached(ctx), s.configured(ctx, cfg.Rules.File))
+		err = errors.Join(s.schemas(ctx), s.picks(ctx), s.reached(ctx), s.configured(ctx, cfg.Rules.File, nil))
 	}
 	if err != nil {
 		s.store.Close()
@@ -158,6 +159,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			s.Close()
 			return nil, fmt.Errorf("ops_%w", err)
 		}
+		s.opsListener = netutil.LimitListener(s.opsListener, maxConnections)
 	}
 	if err := s.telling(); err != nil {
 		s.Close()

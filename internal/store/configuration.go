@@ -18,29 +18,47 @@ const (
 	changesNamed     = 20 // changes named in one act
 )
 
-// Configured compares the configuration with the one passed to the last call, and records the paths
-// of the changed keys in the audit. A value that begins with # replaces a value that is not shown.
-// The first call records nothing.
-func (s *Store) Configured(ctx context.Context, outline map[string]string) error {
-	text, _ := json.Marshal(outline) // texts always encode
+// Configured compares the configuration with the one in use before, and records the paths of the
+// changed keys in the audit. A value that begins with # replaces a value that is not shown. The
+// first call records nothing. The function inUse reports whether the present value of a key is in
+// use. Keys for which it returns false keep the value that they had; nil means that all values are
+// in use. If the grants change, all sessions end, so no session gains rights.
+func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse func(path string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var before string
 		err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{configurationKey}, &before)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		first := err != nil
+		was := map[string]string{}
+		if !first {
+			if err := json.Unmarshal([]byte(before), &was); err != nil {
+				return fmt.Errorf("the recorded configuration cannot be read: %w", err)
+			}
+		}
+		if inUse != nil {
+			outline = maps.Clone(outline)
+			maps.DeleteFunc(outline, func(path, _ string) bool { return !inUse(path) })
+			for path, value := range was {
+				if !inUse(path) {
+					outline[path] = value
+				}
+			}
+		}
+		text, _ := json.Marshal(outline) // texts always encode
 		if before == string(text) {
 			return nil
 		}
-		first := err != nil
 		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, configurationKey, string(text)); err != nil || first {
 			return err
 		}
-		was := map[string]string{}
-		if err := json.Unmarshal([]byte(before), &was); err != nil {
-			return fmt.Errorf("the recorded configuration cannot be read: %w", err)
-		}
 		changes := changed(was, outline)
+		if slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "grants") }) {
+			if _, err := t.exec(`DELETE FROM sessions`); err != nil {
+				return err
+			}
+		}
 		act := deadletter.Once(deadletter.ActConfigured, deadletter.Service.Name, strings.Join(changes[:min(len(changes), changesNamed)], "; "), deadletter.Target{Kind: deadletter.TargetConfiguration})
 		if more := len(changes) - changesNamed; more > 0 {
 			act.Detail += fmt.Sprintf("; and %d more", more)

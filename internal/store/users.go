@@ -104,10 +104,13 @@ func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until
 func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		if err := t.row(`DELETE FROM users WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
+		if err := t.row(`DELETE FROM users WHERE key = $1 RETURNING id, name`, []any{userKey(name)}, &id, &name); err != nil {
 			return missing("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
 		}
 		if err := t.leave(id); err != nil {
+			return err
+		}
+		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // the next user of that name is somebody else
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActUserRemoved, by, "", userTarget(name)))

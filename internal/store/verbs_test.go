@@ -216,3 +216,33 @@ func TestOverridesAndViews(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestViewsOfARemovedUser checks that the next user of a name does not get the views of the user
+// who had the name before.
+func TestViewsOfARemovedUser(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	u, err := deadletter.NewUser("Lena", deadletter.Grant{Role: deadletter.RoleViewer}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		if err := s.AddUser(t.Context(), u, [32]byte{byte(n)}, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := s.Views(t.Context(), "Lena"); err != nil || len(list) != 0 {
+			t.Errorf("%+v %v", list, err)
+		}
+		for _, owner := range []string{"Lena", "ana"} {
+			if _, err := s.AddView(t.Context(), deadletter.View{Name: fmt.Sprint("of ", owner, n), Query: "state:dead", By: owner, Owner: owner}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.RemoveUser(t.Context(), "lena", "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := s.Views(t.Context(), "ana"); err != nil || len(list) != 2 {
+		t.Errorf("%+v %v", list, err)
+	}
+}

@@ -289,6 +289,16 @@ func TestTheFirstRun(t *testing.T) {
 	}
 	const password = "four words make one"
 	run(func(base, log string) {
+		for _, path := range []string{"/", "/letters", "/audit", "/account"} {
+			answer, err := client.Get(base + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != 200 && answer.StatusCode != 401 || answer.StatusCode == 200 && answer.Request.URL.Path != "/signin" {
+				t.Errorf("%s before the first password: %d at %s", path, answer.StatusCode, answer.Request.URL)
+			}
+		}
 		link := regexp.MustCompile(`link="?(http://[^"\s]+/welcome\?code=(dlo_[\w-]+))`).FindStringSubmatch(log)
 		if link == nil || !strings.HasPrefix(link[1], base) {
 			t.Fatal(log)
@@ -325,12 +335,68 @@ func TestTheAuditIsCopied(t *testing.T) {
 	}
 }
 
+// TestGrantsAreReloaded takes a grant away while dlo runs. The next request is denied. The audit
+// has the change of the grants, and only after a restart the change of another key.
+func TestGrantsAreReloaded(t *testing.T) {
+	t.Parallel()
+	text := func(role, more string) string {
+		return "auth: {proxy: {from: [127.0.0.1], user: X-User}}\ngrants:\n  - {role: admin, to: ['user:root']}\n  - {role: " + role + ", to: ['user:ana']}\n" + more
+	}
+	p := newChild(t, "", away+text("operator", ""))
+	p.Start("")
+	ask := func(method, path, who, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-User", who)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	if code, text := ask("POST", "/api/v1/views", "ana", `{"name":"a","query":""}`); code != 201 {
+		t.Fatal(code, text)
+	}
+	p.Configure(away + text("viewer", "requests: 100\n"))
+	p.Hangup()
+	eventually(t, "the grant is taken away", func() bool {
+		code, _ := ask("POST", "/api/v1/views", "ana", `{"name":"a","query":""}`)
+		return code == 403
+	})
+	changes := func() string {
+		t.Helper()
+		code, text := ask("GET", "/api/v1/audit?kind=configuration+changed", "root", "")
+		if code != 200 {
+			t.Fatal(code, text)
+		}
+		return text
+	}
+	eventually(t, "the audit has the change", func() bool { return strings.Contains(changes(), "grants[1].role: viewer, before operator") })
+	if text := changes(); strings.Contains(text, "requests") || !strings.Contains(p.Log(), "apply from the next start") {
+		t.Error(text)
+	}
+	p.Stop()
+	p.Start("")
+	if text := changes(); !strings.Contains(text, "requests added: 100") {
+		t.Error(text)
+	}
+}
+
 // TestReadOnly checks that nobody can change anything, and that pages can still be read.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away+"read_only: true\n", nil)
 	p.dlo(t.Context(), 0, "", "letters", "list")
-	if _, errs := p.dlo(t.Context(), 1, "", "deploys", "add", "mailer", "1.2"); !strings.Contains(errs, "local may not mark deploys") {
+	if _, errs := p.dlo(t.Context(), 1, "", "deploys", "add", "mailer", "1.2"); !strings.Contains(errs, "nobody may mark deploys, because read_only is set") {
 		t.Error(errs)
 	}
 	answer, err := http.Get(p.url + "/")
