@@ -117,7 +117,7 @@ type Web struct {
 	loading  places // limits schema uploads
 	looks    places // limits searches through letters
 	streams  streams
-	picking  sync.Mutex // held from the check of If-Match to the change of the bindings
+	picking  sync.Mutex    // held from the check of If-Match to the change of the bindings
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
 	pinger   pinger
