@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // cycles reports circles of queues in which every step is automatic: a message expires or overflows
@@ -14,7 +16,7 @@ func (in *inspector) cycles() {
 	done := map[string]bool{}
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
-		round := in.roundTrip(v, (*view).automatic)
+		round := in.roundTrip(v, (*view).automatic, (*view).certainQueues)
 		if round == nil || done[v.Name] {
 			continue
 		}
@@ -32,8 +34,12 @@ func (in *inspector) cycles() {
 }
 
 // automatic reports whether a queue dead-letters messages without a consumer: when they expire, or
-// when there are too many of them.
+// when there are too many of them. Letters that wait in a queue of dlo have the name of their origin
+// queue as routing key, which the queue does not show.
 func (v *view) automatic() bool {
+	if deadletter.OwnQueue(v.Name) {
+		return false
+	}
 	for _, d := range v.drops() {
 		if d.Key == "message-ttl" || v.overflows() {
 			return true
@@ -42,16 +48,22 @@ func (v *view) automatic() bool {
 	return false
 }
 
+// certainQueues returns the queues that dead letters reach with keys that dlo knows.
+func (v *view) certainQueues() []string {
+	return slices.DeleteFunc(slices.Clone(v.Queues), func(q string) bool { return slices.Contains(v.Guessed, q) })
+}
+
 // roundTrip returns the shortest way of dead letters from a queue back to itself, which begins and
-// ends with its name. It follows only queues that step accepts. nil = there is no such way.
-func (in *inspector) roundTrip(from *view, step func(*view) bool) []string {
+// ends with its name. It follows only queues that step accepts, and passes from each of them to the
+// queues that leads returns. nil = there is no such way.
+func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*view) []string) []string {
 	if !step(from) {
 		return nil
 	}
 	before := map[string]string{}
 	for next := []*view{from}; len(next) > 0; next = next[1:] {
 		v := next[0]
-		for _, name := range v.Queues {
+		for _, name := range leads(v) {
 			if name == from.Name {
 				round := []string{name}
 				for at := v.Name; at != from.Name; at = before[at] {
@@ -77,9 +89,15 @@ func (in *inspector) recipe(v *view) {
 	if v.automatic() || len(v.Queues) == 0 {
 		return
 	}
-	round := in.roundTrip(v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl })
+	round := in.roundTrip(v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl }, func(at *view) []string { return at.Queues })
 	if len(round) < 3 {
 		return
+	}
+	sure := Certain
+	for i, name := range round[:len(round)-1] {
+		if slices.Contains(in.views[name].Guessed, round[i+1]) {
+			sure = Likely
+		}
 	}
 	var wait time.Duration
 	for _, name := range round[1 : len(round)-1] {
@@ -87,7 +105,7 @@ func (in *inspector) recipe(v *view) {
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
 	in.add(Finding{
-		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1],
+		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1], Sure: sure,
 		Title: fmt.Sprintf("%s retries through %s", named(v.Name), chain(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
 		Why:   fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, chain(round)),

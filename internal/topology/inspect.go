@@ -68,13 +68,49 @@ func (in *inspector) look() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
 		e := in.s.effect(q)
-		v := &view{Queue: q, Effect: e, Path: in.net.path(&e)}
-		in.views[q.Name] = v
+		in.views[q.Name] = &view{Queue: q, Effect: e, Path: in.net.path(&e, nil)}
+	}
+	in.carry()
+	for i := range in.s.Queues {
+		v := in.views[in.s.Queues[i].Name]
 		for _, target := range v.Queues {
-			if target != q.Name {
+			if target != v.Name {
 				in.sources[target] = append(in.sources[target], v)
 			}
 		}
+	}
+}
+
+// maxCarried is the number of routing keys of other queues' dead letters that dlo follows for one
+// queue. Many queues may share a queue in which their dead letters wait.
+const maxCarried = 100
+
+// carry follows dead letters that die again in the next queue. They keep their routing key there,
+// unless a queue on the way sets another one.
+func (in *inspector) carry() {
+	carried := map[string][]publishedKey{}
+	var next []*view
+	for i := range in.s.Queues {
+		next = append(next, in.views[in.s.Queues[i].Name])
+	}
+	for len(next) > 0 {
+		var changed []*view
+		for _, v := range next {
+			for _, h := range v.hops {
+				to := in.views[h.to]
+				if !to.Set || to.Fixed || len(carried[h.to]) == maxCarried || slices.ContainsFunc(carried[h.to], func(k publishedKey) bool { return k.key == h.key }) {
+					continue
+				}
+				carried[h.to] = append(carried[h.to], h.publishedKey)
+				if !slices.Contains(changed, to) {
+					changed = append(changed, to)
+				}
+			}
+		}
+		for _, v := range changed {
+			v.Path = in.net.path(&v.Effect, carried[v.Name])
+		}
+		next = changed
 	}
 }
 

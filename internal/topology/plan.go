@@ -170,7 +170,7 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, fmt.Sprintf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
 	e := p.s.effect(q)
-	v := &view{Queue: q, Effect: e, Path: p.net.path(&e)}
+	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
@@ -363,7 +363,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				continue
 			}
 			e := s.effect(q)
-			path := net.path(&e)
+			path := net.path(&e, nil)
 			winner := ""
 			if e.policy.winner != nil {
 				winner = e.policy.winner.Name

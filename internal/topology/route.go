@@ -179,30 +179,34 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 
 // published lists the routing keys with which messages reach a queue, each with its source. The
 // queue's own name comes first, because publishers use the default exchange, and dlo requeues
-// through it. A pattern becomes a key that the pattern matches.
-func (n *network) published(queue string) []publishedKey {
-	keys := []publishedKey{{key: queue}}
-	for _, b := range n.to[queue] {
+// through it. A pattern becomes a key that the pattern matches. unknown reports whether messages
+// also arrive with keys that no binding shows, for example through a fanout exchange.
+func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
+	bound := n.to[queue]
+	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}
+	for _, b := range bound {
 		x := n.exchanges[b.Source]
-		if x == nil {
-			continue
-		}
 		switch {
-		case x.Type == "direct":
-			keys = append(keys, publishedKey{b.Key, b})
-		case x.Type == "topic" && !strings.ContainsAny(b.Key, "*#"):
-			keys = append(keys, publishedKey{b.Key, b})
-		case x.Type == "topic":
-			keys = append(keys, publishedKey{strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b})
+		case x != nil && x.Type == "direct":
+			keys = append(keys, publishedKey{key: b.Key, from: b})
+		case x != nil && x.Type == "topic" && !strings.ContainsAny(b.Key, "*#"):
+			keys = append(keys, publishedKey{key: b.Key, from: b})
+		case x != nil && x.Type == "topic":
+			keys = append(keys, publishedKey{strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b, true})
+		default:
+			unknown = true
 		}
 	}
-	return keys
+	return keys, unknown
 }
 
 // publishedKey is a routing key with which messages reach a queue.
 type publishedKey struct {
 	key  string
 	from *Binding // nil = the default exchange
+	// guessed means that messages with this key may never come: the key is the name of a queue that
+	// gets its messages from other exchanges, or one of many that a pattern matches.
+	guessed bool
 }
 
 // said returns the routing key in the words of the binding, where it may be a pattern. Without a

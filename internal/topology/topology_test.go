@@ -264,6 +264,37 @@ var cases = map[string]struct {
 		},
 		want: []string{"retry_recipe orders digest certain"},
 	},
+	"wait queues of dlo": {
+		change: func(s *topology.Snapshot) {
+			for _, name := range []string{"dlo.wait.5000", "dlo.wait.30000"} {
+				s.Queues = append(s.Queues, quorum(name, "x-dead-letter-exchange", "", "x-overflow", "reject-publish", "x-message-ttl", 5000))
+				s.Exchanges = append(s.Exchanges, topology.Exchange{Name: name, Type: "fanout"})
+				s.Bindings = append(s.Bindings, bind(name, name, ""))
+			}
+		},
+	},
+	"a delay queue that is bound to a fanout exchange": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("later", "x-message-ttl", 5000, "x-dead-letter-exchange", ""))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "delay", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("delay", "later", ""))
+		},
+	},
+	"a delay queue that sends messages back to itself": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("later", "x-message-ttl", 5000, "x-dead-letter-exchange", ""))
+		},
+		want: []string{"cycle later notify certain"},
+	},
+	"a retry recipe with one wait queue for several queues": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("emails"), classic("wait", "x-message-ttl", 5000, "x-dead-letter-exchange", ""))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "retry", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("retry", "wait", ""))
+			s.Policies = []topology.Policy{policy("retry", "^(orders|emails)$", 1, "dead-letter-exchange", "retry")}
+		},
+		want: []string{"retry_recipe emails digest certain", "retry_recipe orders digest certain"},
+	},
 	"a queue that delays messages": {
 		change: func(s *topology.Snapshot) {
 			s.Queues = append(s.Queues, classic("later", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
