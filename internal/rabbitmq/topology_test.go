@@ -88,7 +88,11 @@ var faults = map[string]fault{
 				reject(t, ch)
 			}
 		},
-		want: "letters_deleted parked, queue_full orders, stuck orders",
+		want: "stuck orders",
+	},
+	"wait queue of dlo": {
+		policy: toDLO(), fanouts: map[string]string{"dlo.wait.5000": "dlo.wait.5000"},
+		queues: map[string]amqp.Table{"dlo.wait.5000": {"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish", "x-message-ttl": int32(5000)}},
 	},
 	"no consumers": {
 		policy: toDLO(), idle: true, want: "no_consumers orders",

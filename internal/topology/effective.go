@@ -76,11 +76,23 @@ func (e *Effect) Least(key string) (least Setting, ok bool) {
 	return least, ok
 }
 
-// drops lists the limits by which the broker automatically takes messages out of a queue: time and
-// length.
+// drops lists the limits by which the broker automatically takes messages out of a queue: time, and
+// length unless the full queue refuses new messages.
 func (e *Effect) drops() []Limit {
 	var list []Limit
-	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes"} {
+	if v, ok := e.Least("message-ttl"); ok {
+		list = append(list, Limit{"message-ttl", v})
+	}
+	if e.overflows() {
+		list = append(list, e.lengths()...)
+	}
+	return list
+}
+
+// lengths lists the length limits of a queue.
+func (e *Effect) lengths() []Limit {
+	var list []Limit
+	for _, key := range []string{"max-length", "max-length-bytes"} {
 		if v, ok := e.Least(key); ok {
 			list = append(list, Limit{key, v})
 		}

@@ -40,12 +40,7 @@ func (v *view) automatic() bool {
 	if deadletter.OwnQueue(v.Name) {
 		return false
 	}
-	for _, d := range v.drops() {
-		if d.Key == "message-ttl" || v.overflows() {
-			return true
-		}
-	}
-	return false
+	return len(v.drops()) > 0
 }
 
 // certainQueues returns the queues that dead letters reach with keys that dlo knows.

@@ -1,6 +1,9 @@
 package topology
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // guarantee checks how safely a quorum queue passes its dead letters on.
 func (in *inspector) guarantee(v *view) {
@@ -27,11 +30,16 @@ func (in *inspector) guarantee(v *view) {
 		})
 	}
 	if v.Stuck.N > 0 {
+		why := "The target is missing, full or not available, or the letters are only on their way."
+		full := slices.DeleteFunc(slices.Clone(v.Queues), func(name string) bool { _, _, full := in.views[name].full(); return !full || name == v.Name })
+		if len(full) > 0 {
+			why = fmt.Sprintf("Queue %s is full, and refuses letters.", names(full))
+		}
 		in.add(Finding{
-			Kind: Stuck, Queue: v.Name, Sure: Likely,
+			Kind: Stuck, Queue: v.Name, Others: full, Sure: Likely,
 			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", named(v.Name), v.Stuck.N),
 			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
-			Why:   "With at-least-once, a dead letter waits until its target confirms it. The target is missing, full or not available, or the letters are only on their way.",
+			Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
 			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages.",
 		})
 	}

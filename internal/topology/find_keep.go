@@ -37,6 +37,7 @@ func (in *inspector) lettersDeleted(v *view) {
 		ways = append(ways, "exclusive")
 	}
 	if len(ways) == 0 {
+		in.lettersRefused(v)
 		return
 	}
 	in.add(Finding{
@@ -45,6 +46,28 @@ func (in *inspector) lettersDeleted(v *view) {
 		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
 		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
+	})
+}
+
+// lettersRefused reports a dead-letter queue that refuses letters once it is full. The broker drops
+// them, except those of queues that dead-letter at least once.
+func (in *inspector) lettersRefused(v *view) {
+	limits := v.lengths()
+	var losing []string
+	for _, from := range in.sources[v.Name] {
+		if _, waits := from.atLeastOnce(); !waits {
+			losing = append(losing, from.Name)
+		}
+	}
+	if len(limits) == 0 || len(losing) == 0 {
+		return
+	}
+	in.add(Finding{
+		Kind: LettersDeleted, Queue: v.Name, Others: losing, Severity: deadletter.SeverityNotify,
+		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", named(v.Name)),
+		Loses: "each new letter of " + names(losing) + ", while the queue is full",
+		Why:   fmt.Sprintf("The queue has %s %d and overflow reject-publish. The broker drops a dead letter that its queue refuses, unless it died in a queue that dead-letters at least once.", limits[0].Key, limits[0].N),
+		Cure:  "Remove the limit. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
 	})
 }
 

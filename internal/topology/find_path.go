@@ -128,29 +128,44 @@ func (in *inspector) noExchange(v *view) {
 	})
 }
 
-// targetsFull reports the queues on the path that are at their length limit.
+// targetsFull reports the queues on the path that are at a length limit. A queue that dead-letters
+// at least once keeps the letters that a full queue refuses, which Stuck reports.
 func (in *inspector) targetsFull(v *view) {
+	_, waits := v.atLeastOnce()
 	for _, name := range v.Queues {
 		target := in.views[name]
-		if name == v.Name || target == nil || !target.Ready.Known {
+		if name == v.Name || waits && !target.overflows() {
 			continue
 		}
-		limit, ok := target.Least("max-length")
-		if !ok || target.Ready.N < limit.N || limit.N == 0 {
+		limit, holds, full := target.full()
+		if !full {
 			continue
 		}
-		what := "Each new dead letter pushes out the oldest one."
+		loses, what := "one dead letter for each new one", "Each new dead letter pushes out the oldest one."
 		if !target.overflows() {
-			what = "It refuses new dead letters, and the broker drops them."
+			loses, what = "each new dead letter", "It refuses new dead letters, and the broker drops them."
 		}
 		in.add(Finding{
-			Kind: QueueFull, Queue: v.Name, Others: []string{name},
+			Kind: QueueFull, Queue: v.Name, Others: []string{name}, Loses: loses,
 			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", named(v.Name), named(name)),
-			Loses: "one dead letter for each new one",
-			Why:   fmt.Sprintf("%s holds %d messages, its limit (%s). %s", named(name), target.Ready.N, limit.source(), what),
+			Why:   fmt.Sprintf("%s holds %s, its limit (%s). %s", named(name), holds, limit.source(), what),
 			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", named(name)),
 		})
 	}
+}
+
+// full returns the length limit that a queue has reached, and what the queue holds.
+func (v *view) full() (limit Limit, holds string, full bool) {
+	for _, limit := range v.lengths() {
+		has, unit := v.Ready, "messages"
+		if limit.Key == "max-length-bytes" {
+			has, unit = v.Bytes, "bytes"
+		}
+		if has.Known && limit.N > 0 && has.N >= limit.N {
+			return limit, fmt.Sprintf("%d %s", has.N, unit), true
+		}
+	}
+	return Limit{}, "", false
 }
 
 // source describes where a setting comes from, as the start of a sentence.

@@ -51,7 +51,7 @@ type Drop struct {
 func dropOf(v *view) (d Drop, ok bool) {
 	var limits []string
 	for _, limit := range v.drops() {
-		if limit.Key == "message-ttl" || v.overflows() && v.reaches(&limit) {
+		if limit.Key == "message-ttl" || v.reaches(&limit) {
 			limits = append(limits, fmt.Sprintf("%s %d", limit.Key, limit.N))
 		}
 	}

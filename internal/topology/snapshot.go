@@ -75,6 +75,7 @@ type Queue struct {
 
 	Consumers Figure `json:"consumers"`
 	Ready     Figure `json:"messages_ready"`
+	Bytes     Figure `json:"message_bytes_ready"` // the bodies of the ready messages
 	Unacked   Figure `json:"messages_unacknowledged"`
 	// Stuck is the number of messages that at-least-once dead-lettering holds back.
 	Stuck Figure `json:"messages_dlx"`

@@ -157,6 +157,49 @@ var cases = map[string]struct {
 		},
 		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
 	},
+	"its dead-letter queue is full by bytes": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10, "x-max-length-bytes", 1000))
+			s.Queues[2].Ready, s.Queues[2].Bytes = topology.Figure{N: 3, Known: true}, topology.Figure{N: 1000, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+	},
+	"its dead-letter queue will refuse letters": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10, "x-overflow", "reject-publish"))
+			s.Queues[2].Ready = topology.Figure{N: 9, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"letters_deleted parked notify certain"},
+	},
+	"its dead-letter queue is full and refuses letters": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10, "x-overflow", "reject-publish"))
+			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
+	},
+	"at-least-once, and its dead-letter queue is full and refuses letters": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10, "x-overflow", "reject-publish"))
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Queues[0].Stuck = topology.Figure{N: 3, Known: true}
+			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"stuck orders notify likely"},
+	},
+	"at-least-once, and its full dead-letter queue pushes letters out": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10))
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
+			s.Bindings[0].Destination = "parked"
+		},
+		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+	},
 	"a second death": {
 		change: func(s *topology.Snapshot) {
 			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
