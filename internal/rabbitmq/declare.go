@@ -116,7 +116,7 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return facts, refuse(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
 	}
 	if facts.limited {
-		facts.limit, facts.cure = shown.deliveryLimit(), withoutLimit(l.vhost, version, queue, shown)
+		facts.limit, facts.cure = shown.deliveryLimit(version), withoutLimit(l.vhost, version, queue, shown)
 	}
 	if consumers > 0 {
 		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees the letters that they take. Stop these consumers", consumers, name)

@@ -38,3 +38,27 @@ func TestTheDeliveryLimitInForce(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNumberOfTheDeliveryLimit checks the limit of queues that have one.
+func TestTheNumberOfTheDeliveryLimit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ old, current int }{
+		`{"type": "quorum", "delivery_limit": 20}`: {20, 20},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {1, 5},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": 7}, "effective_policy_definition": {"delivery-limit": 5}}`:  {5, 5},
+	} {
+		var q managedQueue
+		if err := json.Unmarshal([]byte(text), &q); err != nil {
+			t.Fatal(err)
+		}
+		if got := q.deliveryLimit("3.10.8"); got != want.old {
+			t.Errorf("%s on 3.10.8: %d, want %d", text, got, want.old)
+		}
+		if got := q.deliveryLimit("4.0.5"); got != want.current {
+			t.Errorf("%s on 4.0.5: %d, want %d", text, got, want.current)
+		}
+	}
+	if got := (*managedQueue)(nil).deliveryLimit("3.10.8"); got != 20 {
+		t.Errorf("of an unknown queue: %d", got)
+	}
+}

@@ -9,13 +9,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Management queries RabbitMQ's HTTP API. Its figures lag 1 to 6 s, and fields may be absent:
@@ -149,39 +149,23 @@ func (p *policyInForce) UnmarshalJSON(text []byte) error {
 }
 
 // mayDelete reports whether the queue has a delivery limit, so that the broker deletes letters
-// after lost connections. A limit that is not negative overrides a negative one, whether it is set
-// as an argument, by a policy or by an operator policy. Without any limit set, 4.0 and later use a
-// limit of 20 and 3.x uses none. A negative limit means no limit on 4.0 and later, and 0 on 3.x
-// (measured on 3.10.8, 4.0.5, 4.3.6).
+// after lost connections.
 func (q *managedQueue) mayDelete(version string) bool {
-	if q.Type != "quorum" {
-		return false
-	}
-	limits := slices.DeleteFunc([]*int64{q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number}, func(l *int64) bool { return l == nil })
-	if atLeast(version, 4, 0) {
-		return len(limits) == 0 || slices.ContainsFunc(limits, func(l *int64) bool { return *l >= 0 })
-	}
-	return len(limits) > 0
+	_, limited := topology.DeliveryLimitOf(version, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number)
+	return q.Type == "quorum" && limited
 }
 
-// deliveryLimit returns the delivery limit of a queue that has one (mayDelete): the smallest limit
-// that is set, or the default. q is nil if nothing is known about the queue.
-func (q *managedQueue) deliveryLimit() int {
-	limit := int64(-1)
-	if q != nil {
-		for _, l := range []*int64{q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number} {
-			if l != nil && *l >= 0 && (limit < 0 || *l < limit) {
-				limit = *l
-			}
-		}
+// deliveryLimit returns the delivery limit of a queue that has one (mayDelete), at least 1, because
+// 0 means no limit to an inbox. q is nil if nothing is known about the queue, which then has the
+// default limit.
+func (q *managedQueue) deliveryLimit(version string) int {
+	if q == nil {
+		limit, _ := topology.DeliveryLimitOf("4")
+		return int(limit)
 	}
-	if limit < 0 {
-		return defaultDeliveryLimit
-	}
-	return int(limit)
+	limit, _ := topology.DeliveryLimitOf(version, q.Arguments.DeliveryLimit, q.Effective.DeliveryLimit, q.DeliveryLimit.number)
+	return max(1, int(limit))
 }
-
-const defaultDeliveryLimit = 20 // limit of a quorum queue on 4.0 and later
 
 // limit returns the limit that results from an argument and a policy. The smaller one applies
 // (measured on 3.10.8, 4.0.5, 4.3.6). It returns 0 for no limit and -1 for an unknown limit. A

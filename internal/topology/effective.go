@@ -53,27 +53,31 @@ func (e *Effect) Text(key string) (v Setting, ok bool) {
 // operator policy, the smallest value applies (measured on 3.10.8, 4.0.5, 4.3.6). ok is false if
 // nothing sets it.
 func (e *Effect) Least(key string) (least Setting, ok bool) {
-	take := func(n int64, set bool, from string, p *Policy) {
-		if !set || ok && least.N <= n {
-			return
-		}
-		least, ok = Setting{N: n, From: from}, true
-		if p != nil {
-			least.Policy = p.Name
-		}
-	}
-	n, set := e.Queue.Arguments.Number("x-" + key)
-	take(n, set, FromArgument, nil)
-	for _, r := range []struct {
-		from string
-		p    *Policy
-	}{{FromPolicy, e.policy.winner}, {FromOperator, e.operator.winner}} {
-		if r.p != nil {
-			n, set := r.p.Definition.Number(key)
-			take(n, set, r.from, r.p)
+	for _, s := range e.numbers(key) {
+		if !ok || s.N < least.N {
+			least, ok = s, true
 		}
 	}
 	return least, ok
+}
+
+// numbers returns what the argument, the policy and the operator policy set for a key.
+func (e *Effect) numbers(key string) []Setting {
+	var list []Setting
+	if n, ok := e.Queue.Arguments.Number("x-" + key); ok {
+		list = append(list, Setting{N: n, From: FromArgument})
+	}
+	if p := e.policy.winner; p != nil {
+		if n, ok := p.Definition.Number(key); ok {
+			list = append(list, Setting{N: n, From: FromPolicy, Policy: p.Name})
+		}
+	}
+	if p := e.operator.winner; p != nil {
+		if n, ok := p.Definition.Number(key); ok {
+			list = append(list, Setting{N: n, From: FromOperator, Policy: p.Name})
+		}
+	}
+	return list
 }
 
 // drops lists the limits by which the broker automatically takes messages out of a queue: time, and

@@ -77,26 +77,25 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	if v.Kind() != Quorum || in.s.Version == "" {
 		return
 	}
-	limit, set := v.Least("delivery-limit")
-	modern := !strings.HasPrefix(in.s.Version, "3.")
+	limit, limited := v.deliveryLimit(in.s.Version)
+	if !limited {
+		return
+	}
 	f := Finding{
 		Kind: DeliveryLimit, Queue: v.Name,
 		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", named(v.Name), max(limit.N, 0)+1),
 		Loses: "letters that were delivered too often without being acknowledged; lost connections alone can cause this",
 	}
 	switch {
-	case modern && !set:
-		f.Title = fmt.Sprintf("Dead-letter queue %s deletes a letter after 21 deliveries", named(v.Name))
+	case limit.From == "":
 		f.Why = "Since RabbitMQ 4.0, a quorum queue has a delivery limit of 20 unless another limit is set."
 		f.Cure = "Set a policy with delivery-limit -1 for the queue: -1 means no limit."
-	case modern && limit.N >= 0, !modern && set && limit.N >= 0:
-		f.Why = fmt.Sprintf("%s sets the delivery limit %d.", limit.source(), limit.N)
-		f.Cure = "Remove the limit. On RabbitMQ 4.0 and later, set delivery-limit -1, which means no limit."
-	case !modern && set:
+	case limit.N < 0:
 		f.Why = fmt.Sprintf("%s sets the delivery limit %d. RabbitMQ 3.x reads a negative limit as 0.", limit.source(), limit.N)
 		f.Cure = "Remove the limit: on 3.x, a quorum queue has none by default."
 	default:
-		return
+		f.Why = fmt.Sprintf("%s sets the delivery limit %d.", limit.source(), limit.N)
+		f.Cure = "Remove the limit. On RabbitMQ 4.0 and later, set delivery-limit -1, which means no limit."
 	}
 	if !inbox {
 		f.Severity = deadletter.SeverityDigest

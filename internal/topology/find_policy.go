@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // deadLetterKeys are the keys of a policy that decide where dead letters go.
@@ -75,23 +76,23 @@ func (in *inspector) operatorCaps(v *view) {
 	if p == nil {
 		return
 	}
+	without := Effect{Queue: v.Queue, policy: v.policy}
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires", "delivery-limit"} {
-		low, ok := p.Definition.Number(key)
-		if !ok {
-			continue
-		}
-		asked, set := v.Queue.Arguments.Number("x-" + key)
-		if w := v.policy.winner; w != nil {
-			if n, ok := w.Definition.Number(key); ok && (!set || n < asked) {
-				asked, set = n, true
+		asked, set := without.Least(key)
+		low, _ := v.Least(key)
+		was := strconv.FormatInt(asked.N, 10)
+		if key == "delivery-limit" {
+			low, _ = v.deliveryLimit(in.s.Version)
+			if asked, limited := without.deliveryLimit(in.s.Version); limited {
+				was = strconv.FormatInt(max(asked.N, 0), 10)
 			}
 		}
-		if !set || low >= asked {
+		if !set || low.From != FromOperator || was == strconv.FormatInt(max(low.N, 0), 10) {
 			continue
 		}
 		in.add(Finding{
 			Kind: OperatorCaps, Queue: v.Name,
-			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %d to %d", named(p.Name), key, named(v.Name), asked, low),
+			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %s to %d", named(p.Name), key, named(v.Name), was, max(low.N, 0)),
 			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
 			Why:   "If an argument, a policy and an operator policy set different limits, the smallest one applies.",
 			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",

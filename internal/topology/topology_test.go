@@ -398,6 +398,38 @@ var cases = map[string]struct {
 		change:  func(s *topology.Snapshot) { s.Queues[1].Arguments = definition("x-delivery-limit", -1) },
 		want:    []string{"delivery_limit dlo.letters page certain"},
 	},
+	"a policy of 5 overrides the -1 of the inbox": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("letters", "^dlo", 1, "delivery-limit", 5))
+		},
+		want: []string{"delivery_limit dlo.letters page certain"},
+	},
+	"a policy of -1 does not override the 5 of the inbox": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[1].Arguments = definition("x-delivery-limit", 5)
+			s.Policies = append(s.Policies, policy("letters", "^dlo", 1, "delivery-limit", -1))
+		},
+		want: []string{"delivery_limit dlo.letters page certain"},
+	},
+	"a policy of -1 for the inbox": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[1].Arguments = definition()
+			s.Policies = append(s.Policies, policy("letters", "^dlo", 1, "delivery-limit", -1))
+		},
+	},
+	"an operator policy limits deliveries that were unlimited": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-delivery-limit", -1, "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "delivery-limit", 5)}
+		},
+		want: []string{"operator_caps orders digest certain"},
+	},
+	"an operator policy of -1 lowers no delivery limit": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-delivery-limit", 5, "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "delivery-limit", -1)}
+		},
+	},
 	"no consumer for 20 minutes": {
 		change: func(s *topology.Snapshot) {
 			live(s, 5, 0, topology.Rates{Publish: topology.Rate{PerSecond: 2}})

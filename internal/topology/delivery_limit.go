@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"strconv"
+	"strings"
+)
+
+// defaultDeliveryLimit is the limit of a quorum queue on 4.0 and later if nothing sets one.
+const defaultDeliveryLimit = 20
+
+// DeliveryLimitOf returns the delivery limit of a quorum queue that results from its argument, its
+// policy and its operator policy; nil = not set. limited is false if there is no limit. On 4.0 and
+// later, a negative limit means no limit, and a limit that is not negative overrides it. On 3.x and
+// unknown versions, the smallest limit applies, and a negative one acts as 0 (measured on 3.10.8,
+// 4.0.5, 4.3.6).
+func DeliveryLimitOf(version string, set ...*int64) (limit int64, limited bool) {
+	current, any := sinceVersion4(version), false
+	for _, n := range set {
+		if n == nil {
+			continue
+		}
+		any = true
+		if current && *n < 0 {
+			continue
+		}
+		if least := max(*n, 0); !limited || least < limit {
+			limit, limited = least, true
+		}
+	}
+	if current && !any {
+		return defaultDeliveryLimit, true
+	}
+	return limit, limited
+}
+
+// sinceVersion4 reports whether a version is 4.0 or later.
+func sinceVersion4(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n >= 4
+}
+
+// deliveryLimit returns the delivery limit of a quorum queue, and what sets it. From is empty for
+// the default limit. limited is false if there is no limit.
+func (e *Effect) deliveryLimit(version string) (s Setting, limited bool) {
+	all := e.numbers("delivery-limit")
+	set := make([]*int64, len(all))
+	for i := range all {
+		set[i] = &all[i].N
+	}
+	limit, limited := DeliveryLimitOf(version, set...)
+	if !limited {
+		return Setting{}, false
+	}
+	for _, s := range all {
+		if max(s.N, 0) == limit {
+			return s, true
+		}
+	}
+	return Setting{N: limit}, true
+}
