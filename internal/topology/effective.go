@@ -1,5 +1,10 @@
 package topology
 
+import (
+	"maps"
+	"slices"
+)
+
 // Effect is what applies to one queue: its arguments, and the policies that match it.
 type Effect struct {
 	Queue    *Queue
@@ -123,4 +128,18 @@ func (e *Effect) atLeastOnce() (asked, works bool) {
 	strategy, _ := e.Text("dead-letter-strategy")
 	asked = e.Queue.Kind() == Quorum && strategy.Text == "at-least-once"
 	return asked, asked && !e.overflows()
+}
+
+// atLeastOnceKeys are the keys with which a policy makes a quorum queue dead-letter at least once.
+var atLeastOnceKeys = Definition{"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
+
+// hinders returns the setting because of which no policy can make a queue dead-letter at least once:
+// an argument or an operator policy sets one of the keys to something else.
+func (e *Effect) hinders() (key string, s Setting, found bool) {
+	for _, key := range slices.Sorted(maps.Keys(atLeastOnceKeys)) {
+		if s, ok := e.Text(key); ok && s.From != FromPolicy && s.Text != atLeastOnceKeys[key] {
+			return key, s, true
+		}
+	}
+	return "", Setting{}, false
 }

@@ -11,10 +11,11 @@ func (in *inspector) guarantee(v *view) {
 		return
 	}
 	asked, works := v.atLeastOnce()
+	_, _, hindered := v.hinders()
 	switch {
 	case !asked:
 		in.add(Finding{
-			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument,
+			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
 			Title: named(v.Name) + " can lose dead letters in a crash",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
@@ -22,11 +23,11 @@ func (in *inspector) guarantee(v *view) {
 		})
 	case !works:
 		in.add(Finding{
-			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument,
+			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
 			Title: named(v.Name) + " asks for at-least-once dead-lettering and does not get it",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
-			Cure:  "Set overflow reject-publish in the same policy.",
+			Cure:  "Set overflow reject-publish in the same policy. If the queue was declared with the argument x-overflow, declare it again without that argument.",
 		})
 	}
 	if v.Stuck.N > 0 {

@@ -175,3 +175,11 @@ func (s Setting) source() string {
 	}
 	return fmt.Sprintf("The %s %s", s.From, named(s.Policy))
 }
+
+// sets describes where a setting comes from, as the middle of a sentence before its value.
+func (s Setting) sets(key string) string {
+	if s.Policy == "" {
+		return "it was declared with the argument x-" + key
+	}
+	return fmt.Sprintf("the %s %s sets %s", s.From, named(s.Policy), key)
+}

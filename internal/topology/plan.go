@@ -171,6 +171,7 @@ func (p *planner) accept(name string) (*view, string) {
 	}
 	e := p.s.effect(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
+	key, hinders, hindered := v.hinders()
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
@@ -181,6 +182,8 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "its dead letters already go to " + named(p.w.Exchange)
 	case len(others) > 0:
 		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", names(others))
+	case p.w.AtLeastOnce && v.Kind() == Quorum && hindered:
+		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.sets(key), named(hinders.Text))
 	case v.priority() > maxPriority:
 		return nil, fmt.Sprintf("a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1)
 	}
@@ -235,7 +238,7 @@ func (p *planner) add(queues []*view) {
 		delete(after, "dead-letter-routing-key") // the key belongs to the previous exchange
 	}
 	if p.w.AtLeastOnce && v.Kind() == Quorum {
-		after["dead-letter-strategy"], after["overflow"] = "at-least-once", "reject-publish"
+		maps.Copy(after, atLeastOnceKeys)
 	}
 	planned.Definition, planned.Changes = after, changes(before, after)
 	for _, q := range queues {
@@ -364,6 +367,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 			}
 			e := s.effect(q)
 			path := net.path(&e, nil)
+			_, works := e.atLeastOnce()
 			winner := ""
 			if e.policy.winner != nil {
 				winner = e.policy.winner.Name
@@ -375,6 +379,8 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s instead of policy %s", named(winner), named(name), planned.Name))
 			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
 				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", named(name), named(exchange)))
+			case p.AtLeastOnce && planned.Type == Quorum && !works:
+				wrong = append(wrong, fmt.Sprintf("queue %s does not dead-letter at least once, although policy %s sets it", named(name), planned.Name))
 			}
 		}
 	}

@@ -120,6 +120,12 @@ func TestAPlanRefuses(t *testing.T) {
 		"an operator policy": {"orders", func(s *topology.Snapshot) {
 			s.Operators = []topology.Policy{policy("caps", ".*", 0, "dead-letter-exchange", "gone")}
 		}, "operator policy caps"},
+		"an argument against at-least-once": {"orders", func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-overflow", "drop-head")
+		}, "argument x-overflow drop-head"},
+		"an argument against at-least-once, and no exchange": {"orders", func(s *topology.Snapshot) {
+			s.Queues[0], s.Policies = quorum("orders", "x-dead-letter-strategy", "at-most-once"), nil
+		}, "argument x-dead-letter-strategy at-most-once"},
 		"a stream":     {"orders", func(s *topology.Snapshot) { s.Queues[0].Type = topology.Stream }, "does not dead-letter"},
 		"exclusive":    {"orders", func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "deleted with its connection"},
 		"another path": {"orders", func(s *topology.Snapshot) { parkElsewhere(s) }, "already go to parked"},
@@ -137,7 +143,7 @@ func TestAPlanRefuses(t *testing.T) {
 		if c.change != nil {
 			c.change(s)
 		}
-		p := topology.MakePlan(s, topology.Want{Queues: []string{c.queue}, Exchange: "dlo.dlx"})
+		p := topology.MakePlan(s, topology.Want{Queues: []string{c.queue}, Exchange: "dlo.dlx", AtLeastOnce: true})
 		if len(p.Policies) > 0 || len(p.Refused) != 1 || p.Refused[0].Queue != c.queue || !strings.Contains(p.Refused[0].Why, c.want) {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -232,6 +238,22 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 	if r := resource.Spec; resource.Kind != "Policy" || r.Pattern != want.Pattern || r.VHost != s.VHost || r.Name != want.Name || r.ApplyTo != "queues" || r.Definition["dead-letter-exchange"] != "dlo.dlx" {
 		t.Errorf("operator: %+v", resource)
+	}
+}
+
+// TestVerifyChecksTheGuarantee covers a queue that was declared again with an argument while the plan
+// was applied. The policy applies, but the queue does not dead-letter at least once.
+func TestVerifyChecksTheGuarantee(t *testing.T) {
+	s := site("4.3.6")
+	s.Queues[0] = quorum("orders")
+	p := topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx", AtLeastOnce: true})
+	after := apply(s, p)
+	if wrong := p.Verify(after); len(p.Policies) != 1 || len(wrong) > 0 {
+		t.Fatalf("%+v %q", p, wrong)
+	}
+	after.Queues[0] = quorum("orders", "x-overflow", "drop-head")
+	if wrong := p.Verify(after); len(wrong) != 1 || !strings.Contains(wrong[0], "orders does not dead-letter at least once") {
+		t.Errorf("%q", wrong)
 	}
 }
 

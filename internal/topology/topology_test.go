@@ -358,6 +358,13 @@ var cases = map[string]struct {
 		},
 		want: []string{"overflow_drops orders notify certain"},
 	},
+	"at-least-once, which an argument prevents": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-overflow", "drop-head")
+			s.Policies[0] = policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish")
+		},
+		want: []string{"overflow_drops orders notify certain"},
+	},
 	"at-least-once holds letters back": {
 		change: func(s *topology.Snapshot) {
 			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
