@@ -66,6 +66,9 @@ func newManagement(raw string) (*Management, error) {
 // errNoQueue means that the broker has no queue with that name.
 var errNoQueue = errors.New("no such queue")
 
+// errBadRequest means that the API refuses a request as invalid, for example a page after the last.
+var errBadRequest = errors.New("the API answered 400 Bad Request")
+
 // errNotAsked means that the API cannot be queried for a queue with that name, so nothing is known
 // about the queue.
 var errNotAsked = errors.New("the API has no address for this name")
@@ -316,6 +319,8 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 	case http.StatusOK:
 	case http.StatusNotFound:
 		return errNoQueue
+	case http.StatusBadRequest:
+		return errBadRequest
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: it answered %s", errMayNot, answer.Status)
 	default:

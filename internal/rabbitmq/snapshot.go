@@ -135,33 +135,69 @@ func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapsho
 	}
 }
 
-// queues reads the queues of a vhost page by page.
+// queueReads is how often the queues of a vhost are read if they change meanwhile.
+const queueReads = 3
+
+// queues reads the queues of a vhost page by page. If a queue is deleted between two pages, the
+// other queues move, and one of them may be on neither page. All pages are then read again. If the
+// queues change each time, the snapshot has all queues of all reads, and a gap.
 func (m *Management) queues(ctx context.Context, in string, s *topology.Snapshot) {
 	seen := map[string]bool{}
-	for page, pages := 1, 1; page <= pages; page++ {
-		var answer struct {
-			Items []json.RawMessage `json:"items"`
-			Pages int               `json:"page_count"`
-		}
-		err := m.get(ctx, "/api/queues/"+in+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
+	for range queueReads {
+		items, same, err := m.allPages(ctx, in)
 		if err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartQueues, Why: err.Error()})
 			return
 		}
-		pages = answer.Pages
-		for _, item := range answer.Items {
-			var q topology.Queue
-			if err := json.Unmarshal(item, &q); err != nil {
-				s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(q.Name), Why: err.Error()})
-				continue
-			}
-			// If a queue is deleted or declared between two pages, the other queues move across the
-			// pages.
-			if !seen[q.Name] {
-				seen[q.Name] = true
-				s.Queues = append(s.Queues, q)
-			}
+		if same {
+			s.Queues, s.Gaps, seen = nil, nil, map[string]bool{}
 		}
+		addQueues(items, seen, s)
+		if same {
+			return
+		}
+	}
+	s.Gaps = append(s.Gaps, topology.Gap{What: "some queues", Why: fmt.Sprintf("queues were declared or deleted while dlo read them, %d times in a row", queueReads)})
+}
+
+// allPages returns the queues of a vhost, and whether they stayed the same between its requests.
+func (m *Management) allPages(ctx context.Context, in string) ([]json.RawMessage, bool, error) {
+	var items []json.RawMessage
+	pages, total, same := 1, 0, true
+	for page := 1; page <= pages; page++ {
+		var answer struct {
+			Items []json.RawMessage `json:"items"`
+			Pages int               `json:"page_count"`
+			Total int               `json:"total_count"`
+		}
+		err := m.get(ctx, "/api/queues/"+in+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage), &answer)
+		switch {
+		case page > 1 && errors.Is(err, errBadRequest): // there is no such page any more
+			return items, false, nil
+		case err != nil:
+			return nil, false, err
+		}
+		same = same && (page == 1 || answer.Total == total)
+		items = append(items, answer.Items...)
+		pages, total = answer.Pages, answer.Total
+	}
+	return items, same && (pages <= 1 || len(items) == total), nil
+}
+
+// addQueues adds those queues to a snapshot that were not seen before.
+func addQueues(items []json.RawMessage, seen map[string]bool, s *topology.Snapshot) {
+	for _, item := range items {
+		var q topology.Queue
+		err := json.Unmarshal(item, &q)
+		switch {
+		case q.Name != "" && seen[q.Name]:
+			continue
+		case err != nil:
+			s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(q.Name), Why: err.Error()})
+		default:
+			s.Queues = append(s.Queues, q)
+		}
+		seen[q.Name] = true
 	}
 }
 

@@ -192,6 +192,72 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestQueuesThatChangeBetweenPages deletes a queue of the first page before the second page is read.
+// The other queues then move, and the dead-letter queue is on neither page. The test checks that dlo
+// reads the pages again, and says so if the queues change each time.
+func TestQueuesThatChangeBetweenPages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		queues  int
+		changes int // reads of all pages during which a queue is deleted
+		gap     bool
+	}{
+		"never": {queues: 600}, "once": {queues: 600, changes: 1}, "twice": {queues: 600, changes: 2}, "always": {queues: 600, changes: 99, gap: true},
+		"the second page disappears once": {queues: 501, changes: 1}, "the second page disappears always": {queues: 501, changes: 99, gap: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			reads, api := 0, http.NewServeMux()
+			api.HandleFunc("/api/queues/v", func(w http.ResponseWriter, r *http.Request) {
+				first := 0
+				if r.URL.Query().Get("page") == "1" {
+					reads++
+					names = nil
+					for i := range c.queues {
+						names = append(names, fmt.Sprintf("q%d", i))
+					}
+				} else {
+					first = 500
+					if reads <= c.changes {
+						names = names[1:]
+					}
+				}
+				if first >= len(names) {
+					http.Error(w, "page_out_of_range", http.StatusBadRequest)
+					return
+				}
+				var items []string
+				for _, name := range names[first:min(first+500, len(names))] {
+					items = append(items, fmt.Sprintf(`{"name":%q,"type":"classic"}`, name))
+				}
+				fmt.Fprintf(w, `{"items":[%s],"page_count":%d,"total_count":%d}`, strings.Join(items, ","), (len(names)+499)/500, len(names))
+			})
+			for path, text := range map[string]string{
+				"/api/overview": `{"rabbitmq_version":"4.3.6"}`, "/api/vhosts": `[{"name":"v"}]`, "/api/exchanges/v": `[]`, "/api/bindings/v": `[]`, "/api/operator-policies/v": `[]`, "/api/parameters/shovel/v": `[]`,
+				"/api/policies/v": `[{"name":"p","pattern":"^q7$","priority":1,"definition":{"dead-letter-exchange":"","dead-letter-routing-key":"q500"}}]`,
+			} {
+				api.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
+			}
+			server := httptest.NewServer(api)
+			defer server.Close()
+			list, err := rabbitmq.Look(t.Context(), server.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &list[0]
+			if gap := len(s.Gaps) > 0; gap != c.gap || !gap && len(s.Queues) != c.queues {
+				t.Errorf("%d queues, gaps: %+v", len(s.Queues), s.Gaps)
+			}
+			for _, f := range topology.Inspect(s, topology.Options{}) {
+				if f.Kind == topology.QueueMissing {
+					t.Errorf("a false finding: %s", f.Title)
+				}
+			}
+		})
+	}
+}
+
 // TestALookThatFails checks the errors for an API that cannot be queried.
 func TestALookThatFails(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func (in *inspector) describe() []Described {
 
 // routeOf returns the path of a queue's dead letters.
 func (in *inspector) routeOf(v *view) Route {
-	r := Route{Known: in.s.complete(), Judged: v.lasts(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
+	r := Route{Known: in.s.complete() && !in.unknownTarget(v), Judged: v.lasts(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
 	if v.Set {
 		r.From = strings.TrimSpace(v.Exchange.From + " " + v.Exchange.Policy)
 	}
@@ -95,7 +95,7 @@ func (in *inspector) lost(v *view) string {
 		return "the exchange does not exist"
 	case !v.Bound:
 		return "the exchange has no binding"
-	case len(v.Missing) > 0:
+	case v.Dangles && in.s.ReadAt.IsZero():
 		return "the exchange is bound to a queue that does not exist"
 	case len(v.Lost) > 0 && len(v.Queues) == 0:
 		return "the exchange routes them to no queue"

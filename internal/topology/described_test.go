@@ -37,7 +37,11 @@ func TestTheWayOfDeadLetters(t *testing.T) {
 				s.Bindings = append(s.Bindings, bind("dlo.dlx", fmt.Sprint("copy", i), ""))
 			}
 		}, "dlo.dlx by policy dlo -> dlo.letters copy0 copy1 copy2 copy3 and 3"},
-		"unread":    {func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartBindings}} }, "dlo.dlx by policy dlo -> unknown"},
+		"unread": {func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartBindings}} }, "dlo.dlx by policy dlo -> unknown"},
+		"churn": {func(s *topology.Snapshot) {
+			s.Gaps = []topology.Gap{{What: "some queues"}}
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
+		}, " by policy dlo key parked -> unknown"},
 		"exclusive": {func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "dlo.dlx by policy dlo -> not judged"},
 	} {
 		t.Run(name, func(t *testing.T) {

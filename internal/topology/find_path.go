@@ -22,7 +22,7 @@ func (in *inspector) leads(v *view) {
 			Why:   fmt.Sprintf("%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.", v.Exchange.source(), exchange),
 			Cure:  fmt.Sprintf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
 		})
-	case len(in.s.Gaps) > 0 && len(v.Queues) == 0 && v.Bound: // its queue may be the one that could not be read
+	case in.unknownTarget(v):
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
@@ -31,11 +31,14 @@ func (in *inspector) leads(v *view) {
 			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
 			Cure:  fmt.Sprintf("Declare the queue %s, or dead-letter to an exchange with a binding.", named(v.Key.Text)),
 		})
-	case len(v.Missing) > 0 && len(v.Queues) == 0:
+	case v.Dangles && in.s.ReadAt.IsZero():
+		loses := "every dead letter of this queue"
+		if len(v.Queues) > 0 {
+			loses = "those dead letters that match no other binding"
+		}
 		in.add(Finding{
-			Kind: QueueMissing, Queue: v.Name, Others: v.Missing,
+			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", named(v.Name), exchange),
-			Loses: "every dead letter of this queue",
 			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", names(v.Missing)),
 			Cure:  "Declare the queue that the binding names, or remove the binding.",
 		})
@@ -53,6 +56,13 @@ func (in *inspector) leads(v *view) {
 		in.lostAgain(v)
 	}
 	in.targetsFull(v)
+}
+
+// unknownTarget reports whether dead letters seem to reach no queue, but may reach one that the
+// snapshot lacks. A broker has no binding to a missing queue, so the queue was declared while dlo
+// read the vhost.
+func (in *inspector) unknownTarget(v *view) bool {
+	return v.Bound && len(v.Queues) == 0 && (len(in.s.Gaps) > 0 || v.Dangles && !in.s.ReadAt.IsZero())
 }
 
 // replaceable reports whether another policy may lead the dead letters of a queue to dlo: no

@@ -13,6 +13,7 @@ type Path struct {
 	Queues   []string
 	Guessed  []string // those of Queues that only messages with a guessed key reach
 	Missing  []string // queues that bindings in a file name but that are missing in the file
+	Dangles  bool     // a key leads only to queues that are missing
 	Lost     []string // keys with which messages reach the queue but its dead letters reach no queue
 	Again    bool     // a letter that was requeued to the queue by its name is lost when it dies again
 	AnyKey   bool     // messages have keys that dlo does not know, and dead letters keep these keys
@@ -60,6 +61,10 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		p.Missing = append(p.Missing, r.missing...)
 		p.reach(k, r.queues, e.Queue.Name)
 		if len(r.queues) > 0 || r.unsure || all {
+			continue
+		}
+		if len(r.missing) > 0 {
+			p.Dangles = true
 			continue
 		}
 		p.Lost = append(p.Lost, k.said())

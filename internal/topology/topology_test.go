@@ -149,6 +149,23 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) { s.Bindings[0].Destination = "gone" },
 		want:   []string{"queue_missing orders page certain"},
 	},
+	"a binding to a queue that was declared while dlo read the vhost": {
+		change: func(s *topology.Snapshot) { s.Bindings[0].Destination, s.ReadAt = "new", now },
+	},
+	"one of the keys leads to a queue that the file lacks": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
+			s.Bindings = append(s.Bindings, bind("events", "orders", "refund"), bind("dlx", "gone", "refund"), bind("dlx", "dlo.letters", "orders"))
+			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+		},
+		want: []string{"queue_missing orders page certain"},
+	},
+	"queues changed while dlo read them, and the dead-letter queue is not among them": {
+		change: func(s *topology.Snapshot) {
+			s.ReadAt, s.Gaps = now, []topology.Gap{{What: "some queues", Why: "churn"}}
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
+		},
+	},
 	"its dead-letter queue is full": {
 		change: func(s *topology.Snapshot) {
 			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10))
