@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -254,6 +255,36 @@ func TestVerifyChecksTheGuarantee(t *testing.T) {
 	after.Queues[0] = quorum("orders", "x-overflow", "drop-head")
 	if wrong := p.Verify(after); len(wrong) != 1 || !strings.Contains(wrong[0], "orders does not dead-letter at least once") {
 		t.Errorf("%q", wrong)
+	}
+}
+
+// TestTheFormsOfTwoVHosts plans the same queues in two vhosts and on two brokers. The resources must
+// have different names, and a comment says where each belongs.
+func TestTheFormsOfTwoVHosts(t *testing.T) {
+	var plans []topology.Plan
+	for _, at := range [][2]string{{"main", "a"}, {"main", "b\nc"}, {"other", "a"}, {"", "a"}} {
+		s := site("4.3.6")
+		s.Broker, s.VHost, s.Policies = at[0], at[1], nil
+		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"}))
+	}
+	plans[1].VHost, plans[1].Policies = "b\nc", plans[0].Policies // a plan itself refuses such a vhost
+	for form, label := range map[topology.Form]string{topology.FormTerraform: `"rabbitmq_policy" "(\w+)"`, topology.FormOperator: `(?m)^  name: (dlo\S+)$`, topology.FormCommands: `(?m)^(# .*)$`} {
+		text := topology.Render(plans, form)
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(label).FindAllStringSubmatch(text, -1) {
+			seen[m[1]] = true
+		}
+		if len(seen) != len(plans) {
+			t.Errorf("%s: %d different names: %v", form, len(seen), seen)
+		}
+		for _, comment := range []string{"# broker main, vhost a\n", "# broker other, vhost a\n", "# vhost a\n"} {
+			if !strings.Contains(text, comment) {
+				t.Errorf("%s: no %q in\n%s", form, comment, text)
+			}
+		}
+		if strings.Contains(text, "\nc\n") {
+			t.Errorf("%s: a vhost ends the comment:\n%s", form, text)
+		}
 	}
 }
 

@@ -42,20 +42,34 @@ func Render(plans []Plan, f Form) string {
 	}
 }
 
-func each(plans []Plan, write func(vhost string, p *Planned) string) string {
+func each(plans []Plan, write func(at *Plan, p *Planned) string) string {
 	var parts []string
 	for i := range plans {
 		for j := range plans[i].Policies {
-			parts = append(parts, write(plans[i].VHost, &plans[i].Policies[j]))
+			parts = append(parts, write(&plans[i], &plans[i].Policies[j]))
 		}
 	}
 	return strings.Join(parts, "\n")
 }
 
+// comment names the broker and the vhost of a plan, for people who read a form.
+func (p *Plan) comment() string {
+	if p.Broker == "" {
+		return "# vhost " + named(p.VHost)
+	}
+	return fmt.Sprintf("# broker %s, vhost %s", named(p.Broker), named(p.VHost))
+}
+
+// label returns a name for a policy that no other policy of any broker or vhost has. The same queues
+// in two vhosts have policies of the same name.
+func (p *Plan) label(planned *Planned) string {
+	return planned.Name + "-" + hashOf([]string{p.Broker, p.VHost})
+}
+
 // command returns the command that sets a policy.
-func command(vhost string, p *Planned) string {
-	return fmt.Sprintf("rabbitmqctl set_policy --vhost %s --priority %d --apply-to %s %s \\\n  %s \\\n  %s\n",
-		quoted(vhost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern), quoted(compact(p.Definition)))
+func command(at *Plan, p *Planned) string {
+	return fmt.Sprintf("%s\nrabbitmqctl set_policy --vhost %s --priority %d --apply-to %s %s \\\n  %s \\\n  %s\n",
+		at.comment(), quoted(at.VHost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern), quoted(compact(p.Definition)))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
@@ -106,7 +120,7 @@ func definitionsOf(plans []Plan) string {
 }
 
 // terraform writes a resource of cyrilgdn/rabbitmq 1.8, whose definition is a map of strings.
-func terraform(vhost string, p *Planned) string {
+func terraform(at *Plan, p *Planned) string {
 	var keys strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(p.Definition)) {
 		value := p.Definition[key]
@@ -116,7 +130,8 @@ func terraform(vhost string, p *Planned) string {
 			fmt.Fprintf(&keys, "      %s = %s\n", hcl(key), p.Definition.json(key))
 		}
 	}
-	return fmt.Sprintf(`resource "rabbitmq_policy" "%s" {
+	return fmt.Sprintf(`%s
+resource "rabbitmq_policy" "%s" {
   name  = %s
   vhost = %s
   policy {
@@ -127,7 +142,7 @@ func terraform(vhost string, p *Planned) string {
 %s    }
   }
 }
-`, strings.ReplaceAll(p.Name, "-", "_"), hcl(p.Name), hcl(vhost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
+`, at.comment(), strings.ReplaceAll(at.label(p), "-", "_"), hcl(p.Name), hcl(at.VHost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
 }
 
 // hcl quotes a string for HCL, where ${ and %{ begin templates.
@@ -150,8 +165,9 @@ func hcl(s string) string {
 }
 
 // operator writes a Policy of the messaging topology operator. JSON strings are valid YAML.
-func operator(vhost string, p *Planned) string {
+func operator(at *Plan, p *Planned) string {
 	return fmt.Sprintf(`---
+%s
 apiVersion: rabbitmq.com/v1beta1
 kind: Policy
 metadata:
@@ -165,5 +181,5 @@ spec:
   definition: %s
   rabbitmqClusterReference:
     name: my-cluster # the name of your RabbitmqCluster
-`, p.Name, compact(p.Name), compact(vhost), compact(p.Pattern), p.ApplyTo, p.Priority, compact(p.Definition))
+`, at.comment(), at.label(p), compact(p.Name), compact(at.VHost), compact(p.Pattern), p.ApplyTo, p.Priority, compact(p.Definition))
 }

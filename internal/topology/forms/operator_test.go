@@ -54,6 +54,24 @@ func TestTheOperatorReadsThePlan(t *testing.T) {
 	}
 }
 
+// TestTheOperatorKeepsVHostsApart checks that the same queues in two vhosts and on two brokers give
+// resources with different names. The second one would replace the first.
+func TestTheOperatorKeepsVHostsApart(t *testing.T) {
+	for name, plan := range plans("4.3.6") {
+		seen := map[string]bool{}
+		for _, document := range strings.Split(topology.Render(inTwoVHosts(&plan), topology.FormOperator), "---\n")[1:] {
+			var got v1beta1.Policy
+			if err := yaml.UnmarshalStrict([]byte(document), &got); err != nil {
+				t.Fatal(err)
+			}
+			seen[got.ObjectMeta.Name] = true
+		}
+		if want := 3 * len(plan.Policies); len(seen) != want {
+			t.Errorf("%s: %d different names, want %d", name, len(seen), want)
+		}
+	}
+}
+
 // applyToOf returns the values of spec.applyTo that the operator's resource definition allows.
 func applyToOf(t *testing.T) []string {
 	t.Helper()

@@ -39,3 +39,10 @@ func plans(version string) map[string]topology.Plan {
 		"names":     plan(snapshot(durable("classic", "a b", `back\slash`, `quote"s`, "${dollar}", "%{percent}", "bäume 樹", "a.b*c[d]{2}(e|f)^$+?", "#tag: x", "- dash", "x'y")), false),
 	}
 }
+
+// inTwoVHosts returns a plan and the same plan for another vhost and another broker.
+func inTwoVHosts(plan *topology.Plan) []topology.Plan {
+	elsewhere, away := *plan, *plan
+	elsewhere.VHost, away.Broker = plan.VHost+"2", "away"
+	return []topology.Plan{*plan, elsewhere, away}
+}

@@ -62,6 +62,24 @@ func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 	}
 }
 
+// TestTerraformKeepsVHostsApart checks that the same queues in two vhosts and on two brokers give
+// resources with different labels. Terraform refuses a label that occurs twice.
+func TestTerraformKeepsVHostsApart(t *testing.T) {
+	for name, plan := range plans("4.3.6") {
+		file, faults := hclsyntax.ParseConfig([]byte(topology.Render(inTwoVHosts(&plan), topology.FormTerraform)), "plan.tf", hcl.InitialPos)
+		if faults.HasErrors() {
+			t.Fatal(faults)
+		}
+		seen := map[string]bool{}
+		for _, block := range file.Body.(*hclsyntax.Body).Blocks {
+			seen[block.Labels[1]] = true
+		}
+		if want := 3 * len(plan.Policies); len(seen) != want {
+			t.Errorf("%s: %d different labels, want %d", name, len(seen), want)
+		}
+	}
+}
+
 // resources returns the rabbitmq_policy resources of an HCL file, with the values that Terraform
 // passes to a provider.
 func resources(t *testing.T, text string) []map[string]any {
