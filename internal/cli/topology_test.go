@@ -209,7 +209,7 @@ nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabb
 		t.Errorf("%d %q\n%s", code, errs, out)
 	}
 	out, errs, code = run("emails", "\x1b[2J", "-o", "rabbitmqctl")
-	if want := "rabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^(emails|dlo\\.probe\\.N)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; probes.ReplaceAllString(names.ReplaceAllString(out, "dlo-N"), `probe\.N`) != want {
+	if want := "# vhost /\nrabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^(emails|dlo\\.probe\\.N)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; probes.ReplaceAllString(names.ReplaceAllString(out, "dlo-N"), `probe\.N`) != want {
 		t.Errorf("%q, want %q", out, want)
 	}
 	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters") || code != 3 {
