@@ -101,6 +101,8 @@ func (in *inspector) lost(v *view) string {
 		return "the exchange routes them to no queue"
 	case len(v.Lost) > 0:
 		return "those with key " + v.Lost[0] + " reach no queue"
+	case v.OnlyName && len(v.drops()) == 0:
+		return "probably those with other keys than the name of the queue"
 	case v.Again:
 		return "a letter that was requeued is lost when it dies again"
 	}

@@ -54,6 +54,14 @@ func (in *inspector) leads(v *view) {
 		in.keysLost(v)
 	case v.Again:
 		in.lostAgain(v)
+	case v.OnlyName && len(v.drops()) == 0: // messages that only wait here may have names of queues as keys
+		in.add(Finding{
+			Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
+			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", named(v.Name), exchange),
+			Loses: "dead letters with other routing keys than the name of the queue",
+			Why:   fmt.Sprintf("Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. Exchange %s routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.", exchange),
+			Cure:  "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
+		})
 	}
 	in.targetsFull(v)
 }

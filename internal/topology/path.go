@@ -17,6 +17,7 @@ type Path struct {
 	Lost     []string // keys with which messages reach the queue but its dead letters reach no queue
 	Again    bool     // a letter that was requeued to the queue by its name is lost when it dies again
 	AnyKey   bool     // messages have keys that dlo does not know, and dead letters keep these keys
+	OnlyName bool     // of the unknown keys (AnyKey), the exchange seems to route only the queue's own name
 	Unsure   bool     // an exchange routes by headers, or is of an unknown type
 
 	hops []hop
@@ -73,6 +74,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	for _, k := range carried {
 		p.reach(k, n.route(p.Exchange.Text, k.key).queues, e.Queue.Name)
 	}
+	p.OnlyName = p.AnyKey && !p.Unsure && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
 		for _, b := range n.from[p.Exchange.Text] { // some of the unknown keys may be those of its bindings
 			p.reach(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)

@@ -177,6 +177,15 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 	return false
 }
 
+// routesNames reports whether an exchange routes only keys that are names of queues. Such an exchange
+// is meant for messages that were published through the default exchange.
+func (n *network) routesNames(x *Exchange) bool {
+	if _, ok := n.alternate(x); ok || x.Type != "direct" || len(n.from[x.Name]) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.from[x.Name], func(b *Binding) bool { return n.queues[b.Key] == nil })
+}
+
 // published lists the routing keys with which messages reach a queue, each with its source. The
 // queue's own name comes first, because publishers use the default exchange, and dlo requeues
 // through it. A pattern becomes a key that the pattern matches. unknown reports whether messages

@@ -77,6 +77,16 @@ func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
+// behind binds orders to an exchange that does not look at keys, and its dead-letter exchange with one
+// key only.
+func behind(kind, key string) func(s *topology.Snapshot) {
+	return func(s *topology.Snapshot) {
+		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})
+		s.Bindings = append(s.Bindings, bind("events", "orders", ""), bind("dlx", "dlo.letters", key))
+		s.Policies[0].Definition = definition("dead-letter-exchange", "dlx")
+	}
+}
+
 var cases = map[string]struct {
 	version string // "" = 4.3.6
 	change  func(s *topology.Snapshot)
@@ -216,6 +226,42 @@ var cases = map[string]struct {
 			s.Bindings[0].Destination = "parked"
 		},
 		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+	},
+	"behind a fanout exchange, and only its name is bound": {
+		change: behind("fanout", "orders"),
+		want:   []string{"no_binding orders notify likely"},
+	},
+	"behind a headers exchange, and only its name is bound": {
+		change: behind("headers", "orders"),
+		want:   []string{"no_binding orders notify likely"},
+	},
+	"behind a fanout exchange, and another key is bound as well": {change: func(s *topology.Snapshot) {
+		behind("fanout", "orders")(s)
+		s.Bindings = append(s.Bindings, bind("dlx", "dlo.letters", "order.created"))
+	}},
+	"behind a fanout exchange, and its key is fixed": {change: func(s *topology.Snapshot) {
+		behind("fanout", "orders")(s)
+		s.Policies[0].Definition["dead-letter-routing-key"] = "orders"
+	}},
+	"behind a fanout exchange, and its exchange has an alternate exchange": {change: func(s *topology.Snapshot) {
+		behind("fanout", "orders")(s)
+		s.Exchanges[1].Arguments = definition("alternate-exchange", "dlo.dlx")
+	}},
+	"behind a fanout exchange, and messages only wait there": {change: func(s *topology.Snapshot) {
+		behind("fanout", "orders")(s)
+		s.Queues[0].Arguments = definition("x-message-ttl", 1000)
+	}},
+	"behind a fanout exchange, and only another key is bound": {
+		change: behind("fanout", "order.created"),
+		want:   []string{"second_death_lost orders page certain"},
+	},
+	"behind a fanout exchange, and a key of its direct exchange is bound": {
+		change: func(s *topology.Snapshot) {
+			behind("fanout", "orders")(s)
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "direct", Type: "direct"})
+			s.Bindings = append(s.Bindings, bind("direct", "orders", "orders"))
+		},
+		want: []string{"no_binding orders notify likely"},
 	},
 	"a second death": {
 		change: func(s *topology.Snapshot) {
