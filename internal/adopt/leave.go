@@ -64,7 +64,14 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 	if err != nil {
 		return err
 	}
-	if rest := old.Without(leaving); len(rest.Queues) > 0 {
+	s, err := p.Look(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+	}
+	if rest, why := old.Without(leaving, &s); len(rest.Queues) > 0 {
+		if why != "" {
+			return fmt.Errorf("%w: %s", deadletter.ErrConflict, why)
+		}
 		if err := a.keep(ctx, by, p, rest); err != nil {
 			return err
 		}

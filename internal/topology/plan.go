@@ -246,7 +246,7 @@ func (p *planner) add(queues []*view) {
 	}
 	hash := hashOf(planned.Queues)
 	planned.Name, planned.Pattern = policyPrefix+hash, patternOf(planned.Queues, hash)
-	planned.Priority = p.above(&planned)
+	planned.Priority = planned.above(p.s)
 	if why := p.conflict(&planned.Policy, planned.Queues); why != "" {
 		for _, name := range planned.Queues {
 			p.refuse(name, why)
@@ -263,11 +263,11 @@ func (p *planner) add(queues []*view) {
 
 // above returns the priority with which a policy also applies to its probe queue, because a policy
 // for dlo's own queues may match the probe queue.
-func (p *planner) above(planned *Planned) int {
-	probe, n := Queue{Name: planned.ProbeQueue(), Type: planned.Type}, planned.Priority
-	for i := range p.s.Policies {
-		if takes, known := p.s.Policies[i].takes(&probe); takes || !known {
-			n = max(n, p.s.Policies[i].Priority+1)
+func (p *Planned) above(s *Snapshot) int {
+	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
+	for i := range s.Policies {
+		if takes, known := s.Policies[i].takes(&probe); takes || !known {
+			n = max(n, s.Policies[i].Priority+1)
 		}
 	}
 	return n
@@ -297,13 +297,34 @@ func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the remaining queues after some have left. Its priority is one
-// higher, so that it applies while both policies exist.
-func (p Planned) Without(leaving []string) Planned {
+// Without returns the policy for the remaining queues after some have left, in a vhost as it is now.
+// Its priority is high enough that it applies while both policies exist. If another policy applies
+// to a remaining queue, the new policy would hide the keys of that policy, or be hidden by it.
+// Without then returns the reason why the queues cannot leave.
+func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
+	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })
 	hash := hashOf(p.Queues)
 	p.Name, p.Pattern, p.Priority = policyPrefix+hash, patternOf(p.Queues, hash), p.Priority+1
-	return p
+	net := newNetwork(s)
+	for _, name := range p.Queues {
+		q := net.queues[name]
+		if q == nil {
+			continue
+		}
+		v := view{Queue: q, Effect: s.effect(q)}
+		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
+		for _, other := range others {
+			if other != nil && other.Name != old {
+				return p, fmt.Sprintf("policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden", named(other.Name), named(name), old, named(other.Name))
+			}
+		}
+		p.Priority = max(p.Priority, v.priority())
+	}
+	if p.Priority = p.above(s); p.Priority > maxPriority {
+		return p, "the policy of the remaining queues needs a priority that is too high"
+	}
+	return p, ""
 }
 
 // conflict returns the reason why a policy must not be set. It would replace another policy, or it

@@ -288,6 +288,50 @@ func TestTheFormsOfTwoVHosts(t *testing.T) {
 	}
 }
 
+// TestTheRestOfAPolicy lets a queue leave a policy, beside other policies. The policy of the queues
+// that remain must apply to them and must not hide the keys of another policy.
+func TestTheRestOfAPolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		other    topology.Policy
+		priority int
+		refused  string
+	}{
+		"alone":                              {policy("x", "^other$", 9, "max-length", 5), 1, ""},
+		"a policy for dlo's own queues":      {policy("own", `^dlo\.`, 9, "overflow", "drop-head"), 11, ""},
+		"a lower policy":                     {policy("low", ".*", -3, "max-length", 5), 1, ""},
+		"a policy above it":                  {policy("dlo-b", "^b$", 1, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0, "policy dlo-b applies to queue b"},
+		"a policy of the same priority":      {policy("dlo-b", "^b$", 0, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0, "policy dlo-b applies to queue b"},
+		"a policy above the one that leaves": {policy("dlo-a", "^a$", 1, "dead-letter-exchange", "dlo.dlx"), 1, ""},
+	} {
+		s := site("4.3.6")
+		s.Policies, s.Queues = nil, append(s.Queues, classic("a"), classic("b"), classic("c"))
+		s.Policies = append(s.Policies, policy("low2", "^nothing$", 0, "max-length", 1))
+		if c.priority == 11 {
+			s.Policies = append(s.Policies, c.other)
+		}
+		p := topology.MakePlan(s, topology.Want{Queues: []string{"a", "b", "c"}, Exchange: "dlo.dlx"})
+		if len(p.Policies) != 1 {
+			t.Fatalf("%s: %+v", name, p)
+		}
+		s = apply(s, p)
+		if c.priority != 11 {
+			s.Policies = append(s.Policies, c.other)
+		}
+		rest, why := p.Policies[0].Without([]string{"a"}, s)
+		if c.refused != "" {
+			if !strings.Contains(why, c.refused) {
+				t.Errorf("%s: %q", name, why)
+			}
+			continue
+		}
+		after := apply(s, topology.Plan{Policies: []topology.Planned{rest}})
+		wrong := (&topology.Plan{Policies: []topology.Planned{rest}}).Verify(after)
+		if why != "" || rest.Priority != c.priority || len(wrong) > 0 || !slices.Equal(rest.Queues, []string{"b", "c"}) {
+			t.Errorf("%s: %+v %q %q", name, rest, why, wrong)
+		}
+	}
+}
+
 // TestChoose checks which queues are chosen for a plan.
 func TestChoose(t *testing.T) {
 	s := site("4.3.6")
