@@ -96,11 +96,12 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	s := topology.Snapshot{Broker: broker, VHost: vhost, ReadAt: time.Now().UTC()}
 	var overview struct {
 		Version string `json:"rabbitmq_version"`
+		Rates   string `json:"rates_mode"`
 	}
 	if err := m.get(ctx, "/api/overview?disable_stats=true", &overview); err != nil {
 		return s, fmt.Errorf("management: %w", err)
 	}
-	s.Version = overview.Version
+	s.Version, s.NoRates = overview.Version, overview.Rates == "none"
 	in := url.PathEscape(vhost)
 	m.queues(ctx, in, &s)
 	for _, part := range []struct {

@@ -164,9 +164,9 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	say := func(path, text string) {
 		api.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 	}
-	say("/api/overview", `{"rabbitmq_version":"5.1.0","new_field":{}}`)
+	say("/api/overview", `{"rabbitmq_version":"5.1.0","rates_mode":"none","new_field":{}}`)
 	say("/api/vhosts", `[{"name":"v"}]`)
-	say("/api/queues/v", `{"page_count":1,"items":[{"name":"a","messages_ready":"many","consumers":2},{"name":"b","arguments":7},{"name":"c"}]}`)
+	say("/api/queues/v", `{"page_count":1,"items":[{"name":"a","messages_ready":"many","consumers":2},{"name":"b","arguments":7},{"name":"c","message_stats":[]}]}`)
 	say("/api/exchanges/v", `[{"name":"x","type":"fanout"},`)
 	say("/api/policies/v", `{"error":"not_authorised"}`)
 	say("/api/operator-policies/v", `[]`)
@@ -184,7 +184,7 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	if want := []string{"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies}; !slices.Equal(gaps, want) {
 		t.Errorf("gaps %q, want %q", gaps, want)
 	}
-	if len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 || s.Queues[1].Consumers.Known {
+	if !s.NoRates || len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 || s.Queues[1].Consumers.Known {
 		t.Errorf("%+v", s.Queues)
 	}
 	if found := topology.Inspect(&s, topology.Options{}); len(found) > 0 {

@@ -18,7 +18,7 @@ type Described struct {
 	Unacked   Figure
 	Consumers Figure
 	Published float64 // messages per second; 0 = none, or not reported
-	Acked     float64 // messages per second; 0 = none, or not reported
+	Acked     float64 // messages per second that consumers took for good; 0 = none, or not reported
 	Policy    string  // the policy that applies; "" = none
 	Route     Route
 }
@@ -48,7 +48,7 @@ func (in *inspector) describe() []Described {
 		v := in.views[in.s.Queues[i].Name]
 		d := Described{
 			Name: v.Name, Kind: v.Kind(), Own: deadletter.OwnQueue(v.Name), Inbox: in.isInbox(v.Name), Ready: v.Ready, Unacked: v.Unacked, Consumers: v.Consumers,
-			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Ack.PerSecond, Route: in.routeOf(v),
+			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Done(), Route: in.routeOf(v),
 		}
 		if w := v.policy.winner; w != nil {
 			d.Policy = w.Name

@@ -25,10 +25,14 @@ func (in *inspector) idle(v *view) {
 	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
 	f := Finding{Kind: NoConsumers, Queue: v.Name, Since: since}
 	switch {
-	case in.s.Passive:
+	case in.s.Passive || in.s.NoRates:
+		unknown := "Without the management API,"
+		if in.s.NoRates {
+			unknown = "The broker reports no rates (rates_mode none), so"
+		}
 		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
 		f.Loses = "nothing yet: messages wait"
-		f.Why = fmt.Sprintf("%d messages wait. Without the management API, dlo does not know whether more arrive.", v.Ready.N)
+		f.Why = fmt.Sprintf("%d messages wait. %s dlo does not know whether more arrive.", v.Ready.N, unknown)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`."
 	case v.Rates.Publish.PerSecond > 0:
 		f.Title = fmt.Sprintf("%s has had no consumer for %d min", named(v.Name), minutes)
@@ -54,7 +58,7 @@ func (in *inspector) idle(v *view) {
 // storm reports consumers that requeue messages which they cannot handle. The messages go back to
 // the head of the queue, so the same few messages are delivered over and over.
 func (in *inspector) storm(v *view) {
-	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Ack.PerSecond
+	again, done := v.Rates.Redeliver.PerSecond, v.Rates.Done()
 	if again < stormRate || again <= done {
 		return
 	}

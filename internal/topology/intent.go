@@ -56,7 +56,7 @@ func dropOf(v *view) (d Drop, ok bool) {
 		}
 	}
 	d = Drop{Queue: v.Name, Limit: strings.Join(limits, ", "), PerDay: -1}
-	if surplus := v.Rates.Publish.PerSecond - v.Rates.Ack.PerSecond; v.Rates.Publish.PerSecond > 0 && surplus >= 0 {
+	if surplus := v.Rates.Publish.PerSecond - v.Rates.Done(); v.Rates.Publish.PerSecond > 0 && surplus >= 0 {
 		d.PerDay = int64(math.Round(surplus * 24 * 60 * 60))
 	}
 	return d, len(limits) > 0

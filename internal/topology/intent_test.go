@@ -17,8 +17,13 @@ func dropping() *topology.Snapshot {
 	s.Queues = append(s.Queues, classic("metrics.cpu", "x-message-ttl", 60000), classic("audit", "x-max-length", 10), classic("full", "x-max-length", 10, "x-overflow", "reject-publish"))
 	s.Queues = append(s.Queues, classic("busy"), classic("idle"))
 	s.Policies = []topology.Policy{policy("caps", "^(busy|idle|orders)$", 0, "max-length", 1000)}
+	s.Queues = append(s.Queues, classic("auto", "x-message-ttl", 60000), classic("get", "x-message-ttl", 60000))
 	for i := range s.Queues {
 		switch s.Queues[i].Name {
+		case "auto": // its consumers need not acknowledge
+			s.Queues[i].Rates = topology.Rates{Publish: topology.Rate{PerSecond: 100}, DeliverNoAck: topology.Rate{PerSecond: 99}}
+		case "get":
+			s.Queues[i].Rates = topology.Rates{Publish: topology.Rate{PerSecond: 100}, GetNoAck: topology.Rate{PerSecond: 100}}
 		case "busy":
 			s.Queues[i].Ready = topology.Figure{N: 990, Known: true}
 		case "idle":
@@ -32,20 +37,20 @@ func dropping() *topology.Snapshot {
 // TestWhatAQueueDropsByDesign plans queues in which messages expire or that overflow. The plan
 // estimates the number of letters, and proposes the rule that discards them.
 func TestWhatAQueueDropsByDesign(t *testing.T) {
-	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle"}, Exchange: "dlo.dlx"}
+	want := topology.Want{Queues: []string{"orders", "metrics.cpu", "audit", "full", "busy", "idle", "auto", "get"}, Exchange: "dlo.dlx"}
 	p := topology.MakePlan(dropping(), want)
 	var got []string
 	for _, d := range p.Drops {
 		got = append(got, fmt.Sprintf("%s %s %d", d.Queue, d.Limit, d.PerDay))
 	}
 	slices.Sort(got)
-	if want := []string{"audit max-length 10 -1", "busy max-length 1000 -1", "metrics.cpu message-ttl 60000 172800"}; !slices.Equal(got, want) {
+	if want := []string{"audit max-length 10 -1", "auto message-ttl 60000 86400", "busy max-length 1000 -1", "get message-ttl 60000 0", "metrics.cpu message-ttl 60000 172800"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if rule := p.Rule(); !strings.Contains(rule, `match: {broker: "main", vhost: "/", queue: ["audit", "busy", "metrics.cpu"], reason: [expired, maxlen]}`) {
+	if rule := p.Rule(); !strings.Contains(rule, `match: {broker: "main", vhost: "/", queue: ["audit", "auto", "busy", "get", "metrics.cpu"], reason: [expired, maxlen]}`) {
 		t.Errorf("%s", rule)
 	}
-	want.Intents = []topology.IntentOf{{Glob: "audit", Intent: topology.IntentAll}, {Glob: "busy", Intent: topology.IntentAll}, {Glob: "metrics.*", Intent: topology.IntentNever}}
+	want.Intents = []topology.IntentOf{{Glob: "audit", Intent: topology.IntentAll}, {Glob: "busy", Intent: topology.IntentAll}, {Glob: "auto", Intent: topology.IntentAll}, {Glob: "get", Intent: topology.IntentAll}, {Glob: "metrics.*", Intent: topology.IntentNever}}
 	p = topology.MakePlan(dropping(), want)
 	if len(p.Drops) > 0 || p.Rule() != "" || len(p.Refused) != 1 || p.Refused[0].Queue != "metrics.cpu" {
 		t.Errorf("with intents: %+v", p)

@@ -28,6 +28,10 @@ type Snapshot struct {
 	// Passive means that nothing but Queues was read, over AMQP, and that Queues are those in which
 	// letters died. There is no management API to ask for the rest.
 	Passive bool
+
+	// NoRates means that the broker does not report rates (rates_mode none). The Rates of a queue
+	// are then zero, and mean nothing.
+	NoRates bool
 }
 
 // Gap is a part that could not be read. Findings that need this part are omitted.
@@ -106,6 +110,25 @@ type Rates struct {
 	Publish   Rate `json:"publish_details"`
 	Ack       Rate `json:"ack_details"`
 	Redeliver Rate `json:"redeliver_details"`
+
+	// These messages need no acknowledgement, so they are done once they are delivered.
+	DeliverNoAck Rate `json:"deliver_no_ack_details"`
+	GetNoAck     Rate `json:"get_no_ack_details"`
+}
+
+// UnmarshalJSON never fails, because unreadable rates must not hide the rest of a queue.
+func (r *Rates) UnmarshalJSON(text []byte) error {
+	type plain Rates
+	var p plain
+	if json.Unmarshal(text, &p) == nil {
+		*r = Rates(p)
+	}
+	return nil
+}
+
+// Done returns how many messages a second leave the queue because consumers took them for good.
+func (r *Rates) Done() float64 {
+	return r.Ack.PerSecond + r.DeliverNoAck.PerSecond + r.GetNoAck.PerSecond
 }
 
 // Rate is one of the Rates.

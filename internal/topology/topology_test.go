@@ -522,6 +522,16 @@ var cases = map[string]struct {
 		options: idle("orders", 20),
 		want:    []string{"left_behind orders notify certain"},
 	},
+	"no consumer, and the broker reports no rates": {
+		change:  func(s *topology.Snapshot) { live(s, 5, 0, topology.Rates{}); s.NoRates = true },
+		options: idle("orders", 20),
+		want:    []string{"no_consumers orders notify certain"},
+	},
+	"some redeliveries, beside consumers that need not acknowledge": {
+		change: func(s *topology.Snapshot) {
+			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, DeliverNoAck: topology.Rate{PerSecond: 300}})
+		},
+	},
 	"a redelivery storm": {
 		change: func(s *topology.Snapshot) {
 			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}, Ack: topology.Rate{PerSecond: 1}})
