@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // located is an object of a definitions file together with its vhost.
@@ -132,12 +134,59 @@ func (p parameter) add(s *Snapshot) error {
 // cannot decode is omitted, because dlo only shows shovels.
 func (s *Snapshot) AddShovel(name string, value json.RawMessage) {
 	var v struct {
-		From string `json:"src-queue"`
-		To   string `json:"dest-queue"`
+		From   string `json:"src-queue"`
+		FromAt uris   `json:"src-uri"`
+		To     string `json:"dest-queue"`
+		ToAt   uris   `json:"dest-uri"`
 	}
-	if json.Unmarshal(value, &v) == nil {
-		s.Shovels = append(s.Shovels, Shovel{name, v.From, v.To})
+	if json.Unmarshal(value, &v) != nil {
+		return
 	}
+	shovel := Shovel{Name: name}
+	var here bool
+	if here, shovel.FromAt = v.FromAt.place(s.VHost); here {
+		shovel.From = v.From
+	}
+	if here, shovel.ToAt = v.ToAt.place(s.VHost); here {
+		shovel.To = v.To
+	}
+	s.Shovels = append(s.Shovels, shovel)
+}
+
+// uris are the addresses of one end of a shovel: a text or a list of texts.
+type uris []string
+
+// UnmarshalJSON never fails, because dlo only shows shovels.
+func (u *uris) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*u = uris{one}
+		return nil
+	}
+	_ = json.Unmarshal(text, (*[]string)(u))
+	return nil
+}
+
+// place reports whether one end of a shovel can be in a vhost of this broker. If the addresses name
+// a host, the end may also be on another broker, and host is that host. An address without a host is
+// the broker itself, and one without a vhost means the vhost /.
+func (u uris) place(vhost string) (here bool, host string) {
+	for _, raw := range u {
+		at, err := url.Parse(raw)
+		switch {
+		case err != nil:
+			host = "an address that dlo cannot read"
+		case !slices.Contains([]string{"", "localhost", "127.0.0.1", "::1"}, at.Hostname()):
+			host = at.Hostname()
+		default:
+			there, err := url.PathUnescape(strings.TrimPrefix(at.EscapedPath(), "/"))
+			if at.EscapedPath() == "" {
+				there = "/"
+			}
+			here = here || err != nil || vhost == "" || there == vhost
+		}
+	}
+	return here || host != "" || len(u) == 0, host
 }
 
 // badDefinitions describes where a file is not valid.

@@ -11,6 +11,10 @@ type Shovel struct {
 	Name string
 	From string // the queue that the shovel takes messages out of; "" = none of this vhost
 	To   string // the queue that the shovel puts messages into; "" = none of this vhost
+
+	// FromAt and ToAt are hosts in the addresses of the two ends, which may belong to this broker or
+	// to another one; "" = this broker.
+	FromAt, ToAt string
 }
 
 // federated lists the keys of a policy that link a queue with queues of other brokers.
@@ -23,13 +27,17 @@ func (in *inspector) moved(v *view) {
 		if s.From != v.Name && s.To != v.Name {
 			continue
 		}
-		does := "takes messages out of"
+		does, at := "takes messages out of", s.FromAt
 		if s.From != v.Name {
-			does = "puts messages into"
+			does, at = "puts messages into", s.ToAt
+		}
+		sure, of := Certain, named(v.Name)
+		if at != "" {
+			sure, of = Likely, fmt.Sprintf("a queue %s at %s, which may be this broker or another one", named(v.Name), named(at))
 		}
 		in.add(Finding{
-			Kind: Moved, Queue: v.Name,
-			Title: fmt.Sprintf("The shovel %s %s %s", named(s.Name), does, named(v.Name)),
+			Kind: Moved, Queue: v.Name, Sure: sure,
+			Title: fmt.Sprintf("The shovel %s %s %s", named(s.Name), does, of),
 			Loses: "nothing that dlo can see",
 			Why:   "A shovel moves messages without a rejection, so dlo does not see what happens to them afterwards.",
 			Cure:  "If the shovel takes dead letters somewhere else, dlo can drain the queue instead: see docs/adopting.md.",
