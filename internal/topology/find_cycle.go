@@ -37,7 +37,7 @@ func (in *inspector) cycles() {
 // when there are too many of them. Letters that wait in a queue of dlo have the name of their origin
 // queue as routing key, which the queue does not show.
 func (v *view) automatic() bool {
-	if deadletter.OwnQueue(v.Name) {
+	if deadletter.OwnQueue(v.Name) || v.federation() {
 		return false
 	}
 	return len(v.drops()) > 0

@@ -2,7 +2,9 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // Shovel is a dynamic shovel, which moves messages between queues or exchanges, possibly of other
@@ -44,7 +46,7 @@ func (in *inspector) moved(v *view) {
 		})
 	}
 	for _, p := range []*Policy{v.operator.winner, v.policy.winner} {
-		if p == nil || !slices.ContainsFunc(federated, func(key string) bool { return p.Definition[key] != nil }) {
+		if !p.federates() {
 			continue
 		}
 		in.add(Finding{
@@ -55,4 +57,34 @@ func (in *inspector) moved(v *view) {
 			Cure:  "Nothing has to change here. Adopt the queue on the other brokers as well.",
 		})
 	}
+}
+
+// federates reports whether a policy links what it applies to with other brokers; p may be nil.
+func (p *Policy) federates() bool {
+	return p != nil && slices.ContainsFunc(federated, func(key string) bool { return p.Definition[key] != nil })
+}
+
+// exchangesFederated reports exchanges that get messages of other brokers and have bindings.
+func (in *inspector) exchangesFederated() {
+	for _, name := range slices.Sorted(maps.Keys(in.net.from)) {
+		x := in.net.exchanges[name]
+		if x == nil || x.Internal {
+			continue
+		}
+		if p := in.net.policyOf(x); p.federates() {
+			in.add(Finding{
+				Kind:  Moved,
+				Title: fmt.Sprintf("Policy %s federates exchange %s", named(p.Name), named(name)),
+				Loses: "nothing that dlo can see",
+				Why:   "A federated exchange gets messages of other brokers as well. A message that is rejected here dies here.",
+				Cure:  "Nothing has to change here. Adopt the queues on the other brokers as well.",
+			})
+		}
+	}
+}
+
+// federation reports whether a queue belongs to a federation link. The link declares and deletes it.
+func (q *Queue) federation() bool {
+	_, internal := q.Arguments.Text("x-internal-purpose")
+	return internal || strings.HasPrefix(q.Name, "federation: ")
 }

@@ -63,10 +63,24 @@ func (in *inspector) policyTied(v *view) {
 		in.add(Finding{
 			Kind: PolicyTied, Queue: v.Name, Plannable: true,
 			Title: fmt.Sprintf("Policies %s and %s both match %s with priority %d", named(winner.Name), named(other.Name), named(v.Name), winner.Priority),
-			Loses: "every dead letter, if the broker picks the policy without the exchange",
+			Loses: tieLoses(winner, other),
 			Why:   "RabbitMQ does not define which of two policies of equal priority applies, and the choice can change when either is set again.",
 			Cure:  fmt.Sprintf("Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.", names([]string{winner.Name, other.Name})),
 		})
+	}
+}
+
+// tieLoses describes what is lost between two policies of equal priority.
+func tieLoses(a, b *Policy) string {
+	to, has := a.Definition.Text(deadLetterKeys[0])
+	other, otherHas := b.Definition.Text(deadLetterKeys[0])
+	switch {
+	case has != otherHas:
+		return "every dead letter, if the broker picks the policy without the exchange"
+	case to != other:
+		return fmt.Sprintf("nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks", named(to), named(other))
+	default:
+		return "nothing by itself: the policies have different routing keys, and dead letters get the key of the policy that the broker picks"
 	}
 }
 

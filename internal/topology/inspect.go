@@ -53,6 +53,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 		in.policiesTwice()
 		in.policiesChanged()
 		in.cycles()
+		in.exchangesFederated()
 	}
 	for i := range s.Queues {
 		in.queue(in.views[s.Queues[i].Name])
@@ -118,6 +119,9 @@ func (in *inspector) carry() {
 // letters, and a work queue must lead its dead letters to such a queue.
 func (in *inspector) queue(v *view) {
 	inbox := in.isInbox(v.Name)
+	if v.federation() {
+		return
+	}
 	in.moved(v)
 	switch {
 	case !in.s.complete(): // the role of a queue depends on all parts
@@ -185,10 +189,10 @@ func (in *inspector) delays(v, next *view) bool {
 	return v.Consumers.N == 0
 }
 
-// lasts reports whether a queue is of a type that dead-letters, and exists longer than its
-// connection.
+// lasts reports whether a queue is of a type that dead-letters, exists longer than its connection,
+// and does not belong to a federation link.
 func (q *Queue) lasts() bool {
-	return !q.Exclusive && !q.AutoDelete && (q.Kind() == Classic || q.Kind() == Quorum)
+	return !q.Exclusive && !q.AutoDelete && !q.federation() && (q.Kind() == Classic || q.Kind() == Quorum)
 }
 
 // named returns a name in a form that is safe to show.

@@ -156,6 +156,8 @@ func (p *planner) accept(name string) (*view, string) {
 	switch {
 	case deadletter.OwnQueue(name):
 		return nil, "it is a queue of dlo"
+	case q.federation():
+		return nil, "it belongs to a federation link, which declares and deletes it"
 	case slices.Contains(reached, name):
 		return nil, fmt.Sprintf("exchange %s leads to it", named(p.w.Exchange))
 	case !utf8.ValidString(name):

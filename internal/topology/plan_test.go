@@ -137,6 +137,7 @@ func TestAPlanRefuses(t *testing.T) {
 			s.Policies = []topology.Policy{policy("top", ".*", 1<<31-1, "max-length", 5)}
 		}, "cannot have a higher one"},
 		"a queue of dlo": {"dlo.letters", nil, "queue of dlo"},
+		"federation":     {"federation: x -> y", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("federation: x -> y")) }, "federation link"},
 		"its own target": {"parked", func(s *topology.Snapshot) { parkElsewhere(s); s.Bindings[0].Destination = "parked" }, "leads to it"},
 		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read all"},
 	} {
@@ -335,7 +336,7 @@ func TestTheRestOfAPolicy(t *testing.T) {
 // TestChoose checks which queues are chosen for a plan.
 func TestChoose(t *testing.T) {
 	s := site("4.3.6")
-	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"), topology.Queue{Name: "a.tmp", Exclusive: true})
+	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"), classic("federation: a.1 -> b"), topology.Queue{Name: "a.tmp", Exclusive: true})
 	s.Policies = append(s.Policies, policy("safe", "^safe$", 0, "dead-letter-exchange", "dlo.dlx"))
 	found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
 	for _, c := range []struct {

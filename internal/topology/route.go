@@ -107,6 +107,14 @@ func (n *network) alternate(x *Exchange) (string, bool) {
 	if name, ok := x.Arguments.Text("alternate-exchange"); ok {
 		return name, true
 	}
+	if p := n.policyOf(x); p != nil {
+		return p.Definition.Text("alternate-exchange")
+	}
+	return "", false
+}
+
+// policyOf returns the policy that applies to an exchange; nil = none.
+func (n *network) policyOf(x *Exchange) *Policy {
 	var winner *Policy
 	for i := range n.s.Policies {
 		p := &n.s.Policies[i]
@@ -117,10 +125,7 @@ func (n *network) alternate(x *Exchange) (string, bool) {
 			winner = p
 		}
 	}
-	if winner == nil {
-		return "", false
-	}
-	return winner.Definition.Text("alternate-exchange")
+	return winner
 }
 
 // fits reports whether a binding matches a key. known is false if something other than the key

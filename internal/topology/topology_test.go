@@ -334,6 +334,19 @@ var cases = map[string]struct {
 		},
 		want: []string{"moved orders digest certain", "moved orders digest certain", "moved orders digest likely", "moved orders digest likely", "moved orders digest certain"},
 	},
+	"a federated exchange": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "fanout"}, topology.Exchange{Name: "unbound", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("events", "orders", ""))
+			s.Policies = append(s.Policies, topology.Policy{Name: "all", Pattern: "^(events|unbound)$", ApplyTo: "exchanges", Priority: 99, Definition: definition("federation-upstream-set", "all")})
+		},
+		want: []string{"moved  digest certain"},
+	},
+	"queues of federation links": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("federation: events -> b:/:events", "x-expires", 1000, "x-message-ttl", 1000), classic("link", "x-internal-purpose", "federation", "x-message-ttl", 1000, "x-dead-letter-exchange", ""))
+		},
+	},
 	"a federated queue": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = append(s.Policies, policy("all", "^orders$", 99, "federation-upstream-set", "all", "dead-letter-exchange", "dlo.dlx"))
@@ -623,6 +636,22 @@ func TestEachFaultIsFound(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestWhatATieLoses checks that the text of tied policies fits the keys in which they differ.
+func TestWhatATieLoses(t *testing.T) {
+	for want, keys := range map[string][]any{
+		"every dead letter, if the broker picks the policy without the exchange": {"max-length", 1000},
+		"dead letters go to exchange dlo.dlx or to exchange other":               {"dead-letter-exchange", "other"},
+		"the policies have different routing keys":                               {"dead-letter-exchange", "dlo.dlx", "dead-letter-routing-key", "k"},
+	} {
+		s := site("4.3.6")
+		s.Policies = append(s.Policies, policy("other", "^ord", 10, keys...))
+		found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
+		if len(found) != 1 || found[0].Kind != topology.PolicyTied || !strings.Contains(found[0].Loses, want) {
+			t.Errorf("%+v, want %q", found, want)
+		}
 	}
 }
 
