@@ -42,20 +42,42 @@ func planSum(p *topology.Plan) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// adoptForm handles POST /queues/adopt: it applies the plan of a problem on the page of queues.
+// adoptForm handles POST /queues/adopt: it applies the plan of a problem on the page of queues. On
+// the page of one queue, the plan is only for that queue, and the form names it.
 func (w *Web) adoptForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
+	place, err := url.ParseQuery(r.PostFormValue("queue"))
+	if err != nil {
+		return "", invalid("the form does not say which queue is meant")
+	}
+	problems := alike(w.reports(r.Context()))
+	if len(place) > 0 {
+		problems = ofQueue(problems, deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")})
+	}
 	return w.adoptionForm(r, func(a Adoption) error {
-		for _, same := range alike(w.reports(r.Context())) {
-			if plan := w.planFor(same); plan != nil && planSum(plan) == r.PostFormValue("plan") {
+		for _, same := range problems {
+			if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostFormValue("plan") {
 				_, err := a.Apply(r.Context(), principal(r), *plan)
 				return err
 			}
 		}
 		return fmt.Errorf("%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict)
 	})
+}
+
+// ofQueue returns the findings of one queue, each in its own list.
+func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Finding {
+	var list [][]topology.Finding
+	for _, same := range problems {
+		for i, f := range same {
+			if f.Broker == o.Broker && f.VHost == o.VHost && f.Queue == o.Queue {
+				list = append(list, same[i:i+1])
+			}
+		}
+	}
+	return list
 }
 
 // undoPolicyForm handles POST /queues/undo: it deletes a policy that dlo has set.

@@ -3,8 +3,10 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/url"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -89,6 +91,19 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	if len(a.undone) != 1 {
 		t.Errorf("undone: %v", a.undone)
 	}
+	a.applied = nil
+	h.Topology = looked{site()}
+	form := regexp.MustCompile(`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="queue" value="([^"]+)"`).FindStringSubmatch(h.get(queuePage("main", "/", "sms")).want(t, 200, "Set 1 policy for 1 queue").text)
+	if form == nil {
+		t.Fatal("the page of a queue has no form that applies the fix for this queue")
+	}
+	one := url.Values{"plan": {form[1]}, "queue": {html.UnescapeString(form[2])}}
+	h.post("/queues/adopt", one).to(t, "/queues#policies")
+	if len(a.applied) != 1 || !slices.Equal(a.applied[0].Queues(), []string{"sms"}) {
+		t.Errorf("applied for one of two queues with the same fault: %+v", a.applied)
+	}
+	one.Set("queue", queueNamed("main", "/", "mail"))
+	h.post("/queues/adopt", one).want(t, 409)
 	h.Adoption = nil
 	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 503)
 	h.get("/queues").wantNot(t, "/queues/adopt")

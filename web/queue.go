@@ -88,7 +88,9 @@ func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origi
 		}
 		for _, f := range r.Findings {
 			if f.Queue == o.Queue {
-				p.Faults = append(p.Faults, w.faultOf(ctx, []topology.Finding{f}))
+				one := w.faultOf(ctx, []topology.Finding{f})
+				one.Queue = view.PlaceOf(o)
+				p.Faults = append(p.Faults, one)
 			}
 		}
 	}

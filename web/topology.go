@@ -103,7 +103,14 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 			p.Sent, p.SentURL = n, view.LettersURL(q.String(), "", "")
 		}
 	}
-	if plan := w.planFor(same); plan != nil {
+	plan := w.planFor(same)
+	if plan == nil {
+		return p
+	}
+	for _, r := range plan.Refused {
+		p.Refused = append(p.Refused, view.Refusal(r))
+	}
+	if len(plan.Policies) > 0 {
 		p.Fix = topology.Render([]topology.Plan{*plan}, topology.FormCommands)
 		for i := range plan.Policies {
 			p.Policies = append(p.Policies, planned(&plan.Policies[i]))
@@ -120,7 +127,7 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 }
 
 // planFor returns the plan that cures findings that differ only in the queue. It returns nil if no
-// policy cures them.
+// policy cures them. A plan without policies says why it refuses the queues.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {
@@ -131,7 +138,7 @@ func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 		wish.Queues = append(wish.Queues, same[i].Queue)
 	}
 	plans, err := w.Topology.Plan(wish)
-	if err != nil || len(plans) != 1 || len(plans[0].Policies) == 0 {
+	if err != nil || len(plans) != 1 {
 		return nil
 	}
 	return &plans[0]

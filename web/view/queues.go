@@ -89,7 +89,12 @@ func QueuesURL(from int) string {
 // place encodes the queue's name for a form, byte by byte. A browser would otherwise change line
 // ends and text that is not UTF-8.
 func (q QueueRow) place() string {
-	return url.Values{"broker": {q.Broker}, "vhost": {q.VHost}, "queue": {q.Queue}}.Encode()
+	return PlaceOf(deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue})
+}
+
+// PlaceOf encodes a queue for a form.
+func PlaceOf(o deadletter.Origin) string {
+	return url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
 // depth returns the number of messages that are ready in a queue.

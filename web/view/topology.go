@@ -19,11 +19,21 @@ type Fault struct {
 	Since    time.Time // zero = unknown
 	Fix      string    // commands that cure the fault; "" = there are none
 	Plan     string    // identifies the plan of Fix in a form; "" = dlo cannot apply it
+	Queue    string    // the only queue of Plan, as PlaceOf encodes it; "" = all queues of the fault
 	Policies []PlannedPolicy
+	Refused  []Refusal // queues that no policy can cure
 	Drops    []Drop // queues that drop messages by design
 	Rule     string // rule that discards the letters of Drops; "" = Drops is empty
 	Sent     int    // letters that dlo sent to the queue of a storm, and that have not settled
 	SentURL  string // their list
+}
+
+// Refusal is a queue that a plan leaves alone.
+type Refusal struct{ Queue, Why string }
+
+// words says why a plan leaves the queue alone.
+func (r Refusal) words() string {
+	return "dlo plans no policy for " + queueName(r.Queue) + ": " + line(r.Why, 300) + "."
 }
 
 // Drop is a queue that drops messages by design.
@@ -57,6 +67,7 @@ const (
 	maxFaultTitles = 6
 	maxFix         = 3000 // bytes
 	maxDrops       = 3
+	maxRefused     = 3
 	maxRule        = 500 // maximum bytes; dlo topology plan prints longer ones
 )
 
