@@ -19,6 +19,7 @@ type Outstanding interface {
 type Problems struct {
 	Store    Outstanding
 	Now      func() []deadletter.Problem // current problems
+	Unknown  func() map[string]bool      // keys of problems of which it is not known whether they last; nil = there are none
 	Channels func() []string             // names of the channels
 	Log      *slog.Logger
 	Clock    func() time.Time
@@ -80,8 +81,12 @@ func (p *Problems) Step(ctx context.Context) error {
 		}
 		delete(since, key)
 	}
+	unknown := map[string]bool{}
+	if p.Unknown != nil {
+		unknown = p.Unknown()
+	}
 	for key, n := range open {
-		if there[key] || !lasted(key, problemOver) {
+		if there[key] || unknown[key] || !lasted(key, problemOver) {
 			continue
 		}
 		n.Kind, n.Text = deadletter.NoticeOver, "It is over: "+n.Text

@@ -39,11 +39,13 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	var now []deadletter.Problem
+	unknown := map[string]bool{}
 	box := &outbox{open: map[string]deadletter.Notice{}}
 	begin := func() *notify.Problems {
 		return &notify.Problems{
 			Store: box, Now: func() []deadletter.Problem { return now }, Channels: func() []string { return []string{"oncall"} },
-			Log: slog.New(slog.DiscardHandler), Clock: func() time.Time { return at },
+			Unknown: func() map[string]bool { return unknown },
+			Log:     slog.New(slog.DiscardHandler), Clock: func() time.Time { return at },
 		}
 	}
 	p := begin()
@@ -72,6 +74,10 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	p = begin()
 	step(time.Minute)
 	now = []deadletter.Problem{loses}
+	unknown[away.Key()] = true
+	step(time.Hour)
+	step(time.Hour)
+	delete(unknown, away.Key())
 	step(time.Second)
 	step(59 * time.Second)
 	step(time.Second, "over It is over: Broker main is not connected. to oncall")

@@ -62,7 +62,7 @@ func (s *Server) telling() error {
 	s.notifier = notify.New(s.outbox, notify.Options{Log: s.log, Registerer: s.Registry, Crash: s.crash})
 	s.tell(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
-	s.watched = &notify.Problems{Store: s.outbox, Now: s.toldProblems, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
+	s.watched = &notify.Problems{Store: s.outbox, Now: s.toldProblems, Unknown: s.unknownPaths, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/notify"
+	"github.com/deadletteroffice/dlo/internal/survey"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // valid holds valid values for the fields of every kind of channel, by name. The addresses are
@@ -91,5 +93,20 @@ func TestMachinesAreTheWebhooks(t *testing.T) {
 		if due, err := l.store.Due(t.Context(), channel, 10); err != nil || len(due) != want || want > 0 && due[0].Notice.Kind != deadletter.EventOperationFinished {
 			t.Errorf("%s: %+v, %v", channel, due, err)
 		}
+	}
+}
+
+// TestNoPathProblemEndsUnseen checks that people are not told of the end of a fault while dlo has
+// not yet looked at its vhost, such as after a restart.
+func TestNoPathProblemEndsUnseen(t *testing.T) {
+	t.Parallel()
+	s := &Server{survey: survey.New([]survey.Place{{Broker: "main", VHost: "shop"}})}
+	fault := pathProblem([]topology.Finding{{Kind: topology.NoExchange, Broker: "main", VHost: "shop", Queue: "orders", Title: "orders has no dead-letter exchange"}})
+	if !s.unknownPaths()[fault.Key()] {
+		t.Errorf("%q may be reported as over", fault.Key())
+	}
+	fault.VHost = "other" // dlo no longer looks there
+	if s.unknownPaths()[fault.Key()] {
+		t.Errorf("%q is never reported as over", fault.Key())
 	}
 }

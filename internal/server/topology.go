@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,22 @@ func (s *Server) pathProblems() []deadletter.Problem {
 		}
 	}
 	return list
+}
+
+// unknownPaths returns the keys of the problems of vhosts that dlo cannot read completely, so that
+// nobody is told that such a problem is over.
+func (s *Server) unknownPaths() map[string]bool {
+	keys := map[string]bool{}
+	for _, r := range s.survey.Reports() {
+		if r.UnknownSince.IsZero() {
+			continue
+		}
+		for _, kind := range topology.Kinds() {
+			p := deadletter.Problem{Kind: deadletter.ProblemKind(kind), Broker: r.Broker, VHost: r.VHost}
+			keys[p.Key()] = true
+		}
+	}
+	return keys
 }
 
 // reportedByBroker reports whether a finding is about an inbox and of a kind that its broker also
@@ -75,7 +92,7 @@ func pathProblem(found []topology.Finding) deadletter.Problem {
 // These are the metrics of the looks at the dead-letter paths.
 var (
 	findingsDesc = prometheus.NewDesc("dlo_findings", "Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.", []string{"kind", "severity", "broker", "vhost"}, nil)
-	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost.", []string{"broker", "vhost"}, nil)
+	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost completely or, before the first time, since it started.", []string{"broker", "vhost"}, nil)
 )
 
 // pathCollector collects the metrics of the latest looks.
@@ -95,8 +112,6 @@ func (c pathCollector) Collect(to chan<- prometheus.Metric) {
 		for k, n := range counts {
 			to <- prometheus.MustNewConstMetric(findingsDesc, prometheus.GaugeValue, float64(n), k[0], k[1], r.Broker, deadletter.Visible(r.VHost))
 		}
-		if !r.ReadAt.IsZero() {
-			to <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(r.ReadAt).Seconds(), r.Broker, deadletter.Visible(r.VHost))
-		}
+		to <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(cmp.Or(r.UnknownSince, r.ReadAt)).Seconds(), r.Broker, deadletter.Visible(r.VHost))
 	}
 }

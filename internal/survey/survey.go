@@ -3,9 +3,12 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +52,7 @@ func New(places []Place) *Survey {
 	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
 	for i, p := range places {
 		s.again = append(s.again, make(chan struct{}, 1))
-		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet"}
+		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet", UnknownSince: time.Now()}
 	}
 	return s
 }
@@ -106,7 +109,8 @@ func (s *Survey) look(ctx context.Context, i int) {
 	}
 	if err != nil {
 		s.mu.Lock()
-		s.reports[i].Failed = err.Error()
+		r := &s.reports[i]
+		r.Failed, r.UnknownSince = err.Error(), cmp.Or(r.UnknownSince, r.ReadAt)
 		s.mu.Unlock()
 		return
 	}
@@ -121,10 +125,12 @@ func (s *Survey) look(ctx context.Context, i int) {
 	report := topology.ReportOn(&snapshot, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(report.Gaps) > 0 && !snapshot.Passive {
-		report.Findings = keep(report.Findings, s.reports[i].Findings, &snapshot)
+	before := &s.reports[i]
+	if unread(&snapshot) {
+		report.Findings = keep(report.Findings, before.Findings, &snapshot)
+		report.UnknownSince = cmp.Or(before.UnknownSince, before.ReadAt)
 	}
-	keepFirstTimes(report.Findings, s.reports[i].Findings, snapshot.ReadAt)
+	keepFirstTimes(report.Findings, before.Findings, snapshot.ReadAt)
 	s.reports[i], s.read[i] = report, &snapshot
 }
 
@@ -161,12 +167,30 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
+// unread reports whether a part of a vhost could not be read. A passive look never reads more than
+// queues.
+func unread(s *topology.Snapshot) bool {
+	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
+}
+
+// queuesUnread reports whether queues may be missing from a snapshot because they could not be
+// read.
+func queuesUnread(s *topology.Snapshot) bool {
+	return slices.ContainsFunc(s.Gaps, func(g topology.Gap) bool {
+		return g.What == topology.PartQueues || strings.HasPrefix(g.What, "queue ")
+	})
+}
+
 // idleSince updates the times since which queues have had no consumer. If the broker does not
-// report the consumers of a queue, the queue keeps its time.
+// report the consumers of a queue, or the queue could not be read, the queue keeps its time.
 func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]time.Time {
 	after := map[string]time.Time{}
+	if queuesUnread(s) {
+		maps.Copy(after, before)
+	}
 	for i := range s.Queues {
 		q := &s.Queues[i]
+		delete(after, q.Name)
 		if q.Consumers.N > 0 {
 			continue
 		}
@@ -184,8 +208,12 @@ func idleSince(before map[string]time.Time, s *topology.Snapshot) map[string]tim
 func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
-		exists := old.Queue == "" || slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
-		if !again && exists {
+		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
+		over := old.Queue != "" && !read && !queuesUnread(s) // the queue is gone
+		if s.Passive {
+			over = read // a passive look reads all that its findings need
+		}
+		if !again && !over {
 			found = append(found, old)
 		}
 	}

@@ -29,13 +29,18 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 		var fails error
 		var gaps []topology.Gap
+		var unlisted bool // the queue is not in the list
 		consumers := topology.Figure{Known: true}
 		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			looks = append(looks, time.Since(began))
 			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
-			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}, fails
+			found := topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}
+			if unlisted {
+				found.Queues = nil
+			}
+			return found, fails
 		}}})
 		if r := s.Reports(); len(r) != 1 || r[0].Failed == "" || r[0].Broker != "main" {
 			t.Errorf("before the first look: %+v", r)
@@ -65,18 +70,29 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
 		change(func() { gaps = []topology.Gap{{What: topology.PartPolicies, Why: "500"}} })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		if since := s.Reports()[0].UnknownSince.Sub(began); since != 15*time.Minute+30*time.Second {
+			t.Errorf("a part is unknown since %s", since)
+		}
+		for _, what := range []string{topology.PartQueues, "queue orders"} {
+			change(func() { unlisted, gaps = true, []topology.Gap{{What: what, Why: "500"}} })
+			expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+			change(func() { unlisted, gaps = false, nil })
+			expect(time.Minute, "left_behind 0s", "no_exchange 0s")
+		}
 		change(func() { gaps, fails = nil, errors.New("the API answered 500") })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
-		if r := s.Reports()[0]; r.Failed != "the API answered 500" || r.Queues != 1 {
+		if r := s.Reports()[0]; r.Failed != "the API answered 500" || r.Queues != 1 || r.UnknownSince.IsZero() {
 			t.Errorf("after a failure: %+v", r)
 		}
 		change(func() { fails, consumers = nil, topology.Figure{N: 1, Known: true} })
 		expect(time.Minute, "no_exchange 0s")
-		if r := s.Reports()[0]; r.Failed != "" {
+		if r := s.Reports()[0]; r.Failed != "" || !r.UnknownSince.IsZero() {
 			t.Errorf("after a success: %+v", r)
 		}
 		change(func() { consumers = topology.Figure{Known: true} })
 		expect(14*time.Minute, "no_exchange 0s")
+		change(func() { unlisted = true }) // it was deleted
+		expect(time.Minute)
 		mu.Lock()
 		for i := 1; i < len(looks); i++ {
 			if looks[i]-looks[i-1] != 30*time.Second {
