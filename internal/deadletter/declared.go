@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Declared is a thing that dlo declared on a broker, or a policy that it set there.
+// Declared is a policy that dlo set on a broker. Queues and exchanges need no record, because dlo
+// recognises its own by the prefix of their names.
 type Declared struct {
 	ID     int64
 	Broker string
@@ -18,14 +19,8 @@ type Declared struct {
 	By     string
 }
 
-// DeclaredKind is the kind of thing that dlo declared.
+// DeclaredKind is the kind of a declared thing.
 type DeclaredKind string
 
-// These are the kinds of declared things. A binding is named by its exchange and its queue:
-// "dlo.dlx to dlo.letters".
-const (
-	DeclaredQueue    DeclaredKind = "queue"
-	DeclaredExchange DeclaredKind = "exchange"
-	DeclaredBinding  DeclaredKind = "binding"
-	DeclaredPolicy   DeclaredKind = "policy"
-)
+// DeclaredPolicy is the only kind so far.
+const DeclaredPolicy DeclaredKind = "policy"

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,27 +13,124 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// Configured are the names that the configuration has for one vhost.
+type Configured struct {
+	Exchanges []string // to which policies lead dead letters
+	Queues    []string // inboxes and queues of annotations
+	Policies  []string // policies that dlo has set, and deletes before it leaves
+}
+
+// Leaving is what Leave does in a vhost.
+type Leaving struct {
+	Removes []string  // objects to be removed, such as "queue dlo.letters"
+	Keeps   []Remains // objects of the configuration that stay
+	// Users are objects that send messages to what Leave would remove. As long as there are any,
+	// Leave removes nothing.
+	Users []string
+
+	exchanges, queues []string // names of the objects to be removed
+}
+
 // Remains is an object that dlo removed from a vhost or left in it. Why is "" if it was removed.
 type Remains struct {
 	What string // such as "queue dlo.letters"
 	Why  string
 }
 
-// Leave removes the queues and the exchange of dlo from the vhost of the link. It recognises them
-// by the prefix dlo., which is reserved for them. A queue with messages stays, except for the
-// markers of inboxes. While dead letters of another queue still go to the exchange, Leave removes
-// nothing and the error wraps ErrConflict. The error wraps ErrUnavailable if the vhost cannot be
-// read.
-func (l *Link) Leave(ctx context.Context) ([]Remains, error) {
+// kept is why Leave keeps an object whose name is not reserved for dlo.
+const kept = "its name does not begin with dlo., so others may use it; delete it yourself if nobody does"
+
+// Leaving lists what Leave would do. It changes nothing. The error wraps ErrUnavailable if the
+// vhost cannot be read.
+func (l *Link) Leaving(ctx context.Context, c Configured) (Leaving, error) {
 	s, err := l.Snapshot(ctx)
-	if err == nil && len(s.Gaps) > 0 {
+	switch {
+	case errors.Is(err, errNoManagement):
+		err = fmt.Errorf("%w, so dlo cannot list what it declared. Set management, or delete these yourself once nothing uses them: exchange %s, queue %s, and all others whose names begin with dlo.", err, deadletter.Visible(strings.Join(c.Exchanges, ", ")), deadletter.Visible(strings.Join(c.Queues, ", ")))
+	case err == nil && len(s.Gaps) > 0:
 		err = fmt.Errorf("%s: %s", s.Gaps[0].What, s.Gaps[0].Why)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+		return Leaving{}, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 	}
-	if users := usersOf(&s, l.broker.Exchange); len(users) > 0 {
-		return nil, fmt.Errorf("%w: dead letters of these queues still go to exchange %s, and would be lost: %s", deadletter.ErrConflict, deadletter.Visible(l.broker.Exchange), deadletter.Visible(strings.Join(users, ", ")))
+	return leaving(&s, c), nil
+}
+
+// leaving finds the objects of dlo by their names. The prefix dlo. is reserved for them.
+func leaving(s *topology.Snapshot, c Configured) Leaving {
+	var l Leaving
+	note := func(kind, name string, removed *[]string, configured []string) {
+		what := kind + " " + deadletter.Visible(name)
+		switch {
+		case deadletter.OwnQueue(name):
+			l.Removes, *removed = append(l.Removes, what), append(*removed, name)
+		case slices.Contains(configured, name):
+			l.Keeps = append(l.Keeps, Remains{what, kept})
+		}
+	}
+	for i := range s.Exchanges {
+		note("exchange", s.Exchanges[i].Name, &l.exchanges, c.Exchanges)
+	}
+	for i := range s.Queues {
+		if !s.Queues[i].Exclusive {
+			note("queue", s.Queues[i].Name, &l.queues, c.Queues)
+		}
+	}
+	l.Users = usersOf(s, c)
+	return l
+}
+
+// usersOf returns what sends messages to objects of dlo: queues through their dead letters, and
+// exchanges through bindings and as alternate exchanges.
+func usersOf(s *topology.Snapshot, c Configured) []string {
+	var users []string
+	add := func(format string, names ...any) {
+		for i := range names {
+			names[i] = deadletter.Visible(names[i].(string))
+		}
+		users = append(users, fmt.Sprintf(format, names...))
+	}
+	leads := func(exchange string) bool {
+		return deadletter.OwnQueue(exchange) || exchange != "" && slices.Contains(c.Exchanges, exchange)
+	}
+	for _, d := range topology.ReportOn(s, topology.Options{}).All {
+		from, own := d.Route.From, slices.IndexFunc(d.Route.Queues, deadletter.OwnQueue)
+		switch {
+		case d.Own || !d.Route.Set || slices.ContainsFunc(c.Policies, func(p string) bool { return from == topology.FromPolicy+" "+p }):
+		case leads(d.Route.Exchange):
+			add("queue %s, whose dead letters go to exchange %s", d.Name, d.Route.Exchange)
+		case own >= 0:
+			add("queue %s, whose dead letters go to queue %s", d.Name, d.Route.Queues[own])
+		}
+	}
+	for _, b := range s.Bindings {
+		if b.Source != "" && !leads(b.Source) && deadletter.OwnQueue(b.Destination) {
+			add("exchange %s, which is bound to %s %s", b.Source, b.To, b.Destination)
+		}
+	}
+	for _, x := range s.Exchanges {
+		if to, ok := x.Arguments.Text("alternate-exchange"); ok && leads(to) && !leads(x.Name) {
+			add("exchange %s, whose alternate exchange is %s", x.Name, to)
+		}
+	}
+	for _, p := range s.Policies {
+		if to, ok := p.Definition.Text("alternate-exchange"); ok && leads(to) {
+			add("policy %s, which sets the alternate exchange %s", p.Name, to)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(users)))
+}
+
+// Leave removes dlo's exchanges and queues from the vhost of the link. A queue with messages stays,
+// except for the markers of inboxes. The error wraps ErrConflict if something still sends messages
+// to an object of dlo, and ErrUnavailable if the vhost cannot be read.
+func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
+	plan, err := l.Leaving(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.InUse(); err != nil {
+		return nil, err
 	}
 	conn, err := l.dial(ctx, "leave")
 	if err != nil {
@@ -40,24 +138,30 @@ func (l *Link) Leave(ctx context.Context) ([]Remains, error) {
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
 	var done []Remains
-	if deadletter.OwnQueue(l.broker.Exchange) {
-		done = append(done, removed("exchange "+l.broker.Exchange, onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(l.broker.Exchange, false, false) })))
+	for _, name := range plan.exchanges {
+		done = append(done, removed("exchange "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) })))
+		l.crash("leave: exchange removed")
 	}
-	for i := range s.Queues {
-		q := &s.Queues[i]
-		if !deadletter.OwnQueue(q.Name) || q.Exclusive {
-			continue
-		}
-		done = append(done, removed("queue "+deadletter.Visible(q.Name), onChannel(conn, func(ch *amqp.Channel) error {
-			return deleteEmpty(ch, q.Name)
-		})))
+	for _, name := range plan.queues {
+		done = append(done, removed("queue "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return deleteEmpty(ch, name) })))
+		l.crash("leave: queue removed")
 	}
-	for _, inbox := range l.broker.Inboxes {
-		if !deadletter.OwnQueue(inbox) {
-			done = append(done, Remains{"queue " + deadletter.Visible(inbox), "it is an inbox that dlo may not have declared"})
-		}
+	return append(done, plan.Keeps...), nil
+}
+
+// crash calls the function of tests at a named point.
+func (l *Link) crash(point string) {
+	if l.broker.Crash != nil {
+		l.broker.Crash(point)
 	}
-	return done, nil
+}
+
+// InUse returns an error that wraps ErrConflict if messages would be lost by leaving.
+func (l *Leaving) InUse() error {
+	if len(l.Users) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: these still send messages to what dlo would remove, and the messages would be lost: %s", deadletter.ErrConflict, strings.Join(l.Users, "; "))
 }
 
 // deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use if-empty
@@ -84,16 +188,4 @@ func removed(what string, err error) Remains {
 		return Remains{what, why(err)}
 	}
 	return Remains{What: what}
-}
-
-// usersOf returns the queues, other than dlo's own, whose dead letters go to an exchange.
-func usersOf(s *topology.Snapshot, exchange string) []string {
-	var users []string
-	for _, d := range topology.ReportOn(s, topology.Options{}).All {
-		if exchange != "" && d.Route.Set && d.Route.Exchange == exchange && !d.Own {
-			users = append(users, d.Name)
-		}
-	}
-	slices.Sort(users)
-	return users
 }

@@ -30,9 +30,10 @@ type Broker struct {
 	APIPassword    string // file with the password of Management, read before each request; "" = it does not change
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
-	AcceptLimited  []string      // inboxes that are drained though the broker may delete letters
-	InFlight       int           // most unconfirmed publishes, over all channels
-	ConfirmTimeout time.Duration // how long a confirm may take
+	AcceptLimited  []string           // inboxes that are drained though the broker may delete letters
+	InFlight       int                // most unconfirmed publishes, over all channels
+	ConfirmTimeout time.Duration      // how long a confirm may take
+	Crash          func(point string) // called at named points, for tests; nil in production
 }
 
 // Link manages the connections to one broker: one for publishing, and one for each inbox.

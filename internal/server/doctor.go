@@ -45,7 +45,7 @@ func (c Doctor) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	list := []checkup{{Part: "configuration", Text: "every setting of " + where(path) + " is valid"}}
-	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))
+	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return err
 	}

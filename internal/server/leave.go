@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Leave is the command `dlo leave`.
@@ -22,7 +24,8 @@ type Leave struct {
 }
 
 // Run removes the objects that dlo declared on the configured brokers, and the policies that it
-// set. No dlo may run on the store at the same time.
+// set. No dlo may run on the store at the same time. Run changes nothing if messages would be lost,
+// or if a broker cannot be read.
 func (c Leave) Run(ctx context.Context, o Options) error {
 	path, err := c.Path(o.Getenv)
 	if err != nil {
@@ -34,7 +37,7 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	}
 	log := slog.New(slog.DiscardHandler)
 	s := &Server{cfg: cfg, log: log}
-	if s.links, err = linksOf(cfg, log); err != nil {
+	if s.links, err = linksOf(cfg, log, o.Crash); err != nil {
 		return err
 	}
 	if s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: log, Brokers: named(cfg.Brokers)}); err != nil {
@@ -44,33 +47,104 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	if err := c.settled(ctx, s); err != nil {
 		return err
 	}
-	if c.Export != "" && c.Yes {
+	adoption := adopt.New(s.store, s.adoptions(), func(string, string) {}, o.Crash, log)
+	applied, err := adoption.Adopted(ctx)
+	if err != nil {
+		return err
+	}
+	vhosts := s.vhosts(applied)
+	if err := announce(ctx, o.Out, vhosts, applied, c.Yes); err != nil || !c.Yes {
+		return err
+	}
+	if c.Export != "" {
 		if err := exportLetters(ctx, s.store, c.Export); err != nil {
 			return err
 		}
 		fmt.Fprintln(o.Out, "written: all letters, to "+c.Export)
 	}
-	adoption := adopt.New(s.store, s.adoptions(), func(string, string) {}, nil, log)
-	applied, err := adoption.Adopted(ctx)
-	if err != nil {
-		return err
-	}
 	for _, a := range applied {
-		what := fmt.Sprintf("policy %s in vhost %s", a.Name, deadletter.Visible(a.VHost))
-		if !c.Yes {
-			fmt.Fprintln(o.Out, "would be removed: "+what)
-			continue
-		}
 		if _, err := adoption.Undo(ctx, deadletter.Local, a.ID); err != nil {
 			return err
 		}
-		fmt.Fprintln(o.Out, "removed: "+what)
+		fmt.Fprintln(o.Out, "removed: "+policyOf(&a))
 	}
-	if !c.Yes {
-		fmt.Fprintln(o.Out, "would be removed: queues and exchanges whose names begin with dlo., unless they hold messages; nothing was changed, and --yes removes them")
-		return nil
+	return leaveAll(ctx, o.Out, vhosts)
+}
+
+func policyOf(a *topology.Adopted) string {
+	return fmt.Sprintf("policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker))
+}
+
+// leftVHost is a vhost that dlo leaves, with the names that the configuration has for it.
+type leftVHost struct {
+	*rabbitmq.Link
+	names rabbitmq.Configured
+}
+
+func (v *leftVHost) where() string {
+	return fmt.Sprintf("vhost %s of broker %s", deadletter.Visible(v.VHost()), deadletter.Visible(v.Status().Name))
+}
+
+// vhosts lists the vhosts of the configuration, each once.
+func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
+	var list []leftVHost
+	seen := map[string]int{}
+	for i, b := range s.cfg.Brokers {
+		at, ok := seen[b.Place()]
+		if !ok {
+			at, seen[b.Place()] = len(list), len(list)
+			list = append(list, leftVHost{Link: s.links[i]})
+		}
+		v := &list[at]
+		if b.Management != "" {
+			v.Link = s.links[i] // only this entry can read the vhost
+		}
+		if b.Exchange != "" {
+			v.names.Exchanges = append(v.names.Exchanges, b.Exchange)
+		}
+		v.names.Queues = append(v.names.Queues, b.Inboxes...)
+		if b.Annotations != "" {
+			v.names.Queues = append(v.names.Queues, b.Annotations)
+		}
+		for _, a := range applied {
+			if a.Broker == b.Name && a.VHost == s.links[i].VHost() {
+				v.names.Policies = append(v.names.Policies, a.Name)
+			}
+		}
 	}
-	return leaveAll(ctx, o.Out, s.links)
+	return list
+}
+
+// announce reads all vhosts, and returns an error if dlo cannot leave them. Unless yes is set, it
+// prints what would be removed.
+func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []topology.Adopted, yes bool) error {
+	var refused []error
+	var lines []string
+	for i := range applied {
+		lines = append(lines, "would be removed: "+policyOf(&applied[i]))
+	}
+	for i := range vhosts {
+		v := &vhosts[i]
+		l, err := v.Leaving(ctx, v.names)
+		if err == nil {
+			err = l.InUse()
+		}
+		if err != nil {
+			refused = append(refused, fmt.Errorf("%s: %w", v.where(), err))
+		}
+		for _, what := range l.Removes {
+			lines = append(lines, "would be removed: "+what+" in "+v.where())
+		}
+		for _, r := range l.Keeps {
+			lines = append(lines, "would stay: "+r.What+" in "+v.where()+": "+r.Why)
+		}
+	}
+	if !yes {
+		for _, line := range append(lines, "nothing was changed; --yes removes these. A queue that still holds messages stays") {
+			fmt.Fprintln(out, line)
+		}
+	}
+	return errors.Join(refused...)
 }
 
 // settled returns an error if letters in the store still need an action.
@@ -92,24 +166,29 @@ func (c Leave) settled(ctx context.Context, s *Server) error {
 }
 
 // leaveAll removes dlo's objects from the brokers, and prints what it removed.
-func leaveAll(ctx context.Context, out io.Writer, links []*rabbitmq.Link) error {
-	kept := 0
-	for _, link := range links {
-		done, err := link.Leave(ctx)
+func leaveAll(ctx context.Context, out io.Writer, vhosts []leftVHost) error {
+	stay := 0
+	var failed []error
+	for i := range vhosts {
+		v := &vhosts[i]
+		done, err := v.Leave(ctx, v.names)
 		if err != nil {
-			return fmt.Errorf("broker %s, vhost %s: %w", deadletter.Visible(link.Status().Name), deadletter.Visible(link.VHost()), err)
+			failed = append(failed, fmt.Errorf("%s: %w", v.where(), err))
 		}
 		for _, r := range done {
 			if r.Why != "" {
-				kept++
-				fmt.Fprintf(out, "not removed: %s: %s\n", r.What, deadletter.Visible(r.Why))
+				stay++
+				fmt.Fprintf(out, "not removed: %s in %s: %s\n", r.What, v.where(), deadletter.Visible(r.Why))
 				continue
 			}
-			fmt.Fprintln(out, "removed: "+r.What)
+			fmt.Fprintln(out, "removed: "+r.What+" in "+v.where())
 		}
 	}
-	if kept > 0 {
-		return refusedError{fmt.Errorf("%d things could not be removed; see above", kept), 3}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	if stay > 0 {
+		return refusedError{fmt.Errorf("%d things could not be removed; see above", stay), 3}
 	}
 	return nil
 }

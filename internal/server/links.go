@@ -16,12 +16,12 @@ import (
 )
 
 // linksOf creates one link for each configured broker, in order. The links are not connected yet.
-func linksOf(cfg config.Config, log *slog.Logger) ([]*rabbitmq.Link, error) {
+func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
 			Name: b.Name, URL: b.URL, PasswordFile: b.PasswordFile, Management: b.Management, APIPassword: b.APIPassword, Exchange: b.Exchange, Inboxes: b.Inboxes,
-			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
+			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout, Crash: crash,
 		}, log)
 		if err != nil {
 			return nil, wrong("%w", err)
@@ -46,7 +46,7 @@ func (s *Server) reached(ctx context.Context) error {
 // Ask connects to each configured broker and reports what the broker allows dlo to do. It changes
 // nothing on the brokers.
 func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
-	links, err := linksOf(cfg, slog.New(slog.DiscardHandler))
+	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return nil, err
 	}

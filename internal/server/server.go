@@ -109,7 +109,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
 	s.log, s.flushLog = newLog(o.Log)
 	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.links, err = linksOf(cfg, s.log); err != nil {
+	if s.links, err = linksOf(cfg, s.log, s.crash); err != nil {
 		return nil, err
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))

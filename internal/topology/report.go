@@ -4,18 +4,18 @@ import "time"
 
 // Report is the result of the latest look at one vhost.
 type Report struct {
-	Broker   string
-	VHost    string
-	ReadAt   time.Time // when the findings were read; zero for a file, or if no look succeeded yet
-	Failed   string    // why the latest look failed; "" = it succeeded
+	Broker string
+	VHost  string
+	ReadAt time.Time // when the findings were read; zero for a file, or if no look succeeded yet
+	Failed string    // why the latest look failed; "" = it succeeded
 	// UnknownSince is the time of the last look that read everything, or the start of dlo. Zero means
 	// that the latest look read everything.
 	UnknownSince time.Time
 	Passive      bool // the look used AMQP only, because there is no management API
 	Queues       int  // number of queues in the vhost
-	Findings []Finding
-	Gaps     []Gap
-	All      []Described // all queues, by name
+	Findings     []Finding
+	Gaps         []Gap
+	All          []Described // all queues, by name
 }
 
 // ReportOn inspects a snapshot.
