@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -94,13 +96,15 @@ func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, 
 		if err := c.call(p, http.MethodGet, "/topology/findings", nil, &checked); err != nil {
 			return checked, nil, err
 		}
-		return c.inVHosts(checked), nil, nil
+		checked, err = c.inVHosts(checked)
+		return checked, nil, err
 	}
 	var reports []topology.Report
 	for i := range snapshots {
 		reports = append(reports, topology.ReportOn(&snapshots[i], topology.Options{Inboxes: c.Inbox}))
 	}
-	return c.inVHosts(api.NewTopology(reports)), text, nil
+	checked, err = c.inVHosts(api.NewTopology(reports))
+	return checked, text, err
 }
 
 // dropped returns how many rejected messages the node of --broker has dropped. 0 can also mean that
@@ -150,13 +154,21 @@ func readDefinitions(p *Program, name string) ([]byte, error) {
 	return text, err
 }
 
-// inVHosts returns t without the findings and looks of other vhosts than those requested.
-func (c topologyCheckCmd) inVHosts(t api.Topology) api.Topology {
+// inVHosts returns t without the findings and looks of other vhosts than those requested. It is an
+// error if a requested vhost does not exist.
+func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	if len(c.VHost) == 0 {
-		return t
+		return t, nil
+	}
+	var there []string
+	for _, l := range t.Looks {
+		there = append(there, l.VHost)
 	}
 	kept := api.Topology{Findings: []api.Finding{}, Looks: []api.Look{}}
 	for _, vhost := range c.VHost {
+		if !slices.Contains(there, vhost) {
+			return kept, noVHost(vhost, there)
+		}
 		for _, f := range t.Findings {
 			if f.VHost == vhost {
 				kept.Findings = append(kept.Findings, f)
@@ -168,7 +180,16 @@ func (c topologyCheckCmd) inVHosts(t api.Topology) api.Topology {
 			}
 		}
 	}
-	return kept
+	return kept, nil
+}
+
+// noVHost is the error if the command line names a vhost that was not looked at. The argument there
+// lists those that were.
+func noVHost(vhost string, there []string) error {
+	if len(there) == 1 && there[0] == "" {
+		return fmt.Errorf("%w: the file does not name its vhost; leave out --vhost", errUsage)
+	}
+	return fmt.Errorf("%w: there is no vhost %s; there is: %s", errUsage, deadletter.Visible(vhost), deadletter.Visible(strings.Join(slices.Compact(slices.Sorted(slices.Values(there))), ", ")))
 }
 
 func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, dropped int64) error {
@@ -240,13 +261,22 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		first += fmt.Sprintf("; the node has dropped %s since it started", count(int(dropped), "message", "messages"))
 	}
 	fmt.Fprintln(out, first)
+	brokers := brokersOf(t.Looks, func(l api.Look) string { return l.Broker })
+	for _, l := range t.Looks {
+		if l.Failed != "" && !l.ReadAt.IsZero() {
+			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clock(l.ReadAt))
+		}
+	}
 	for i, f := range t.Findings {
 		if i == 0 || !explainedBy(t.Findings[i-1], f) {
 			fmt.Fprintf(out, "\n%s  %s\n", f.Severity, f.Kind)
 		}
 		title := f.Title
 		if len(t.Looks) > 1 {
-			title += " (vhost " + f.VHost + ")"
+			title += " (" + vhostOf(f.Broker, f.VHost, brokers > 1) + ")"
+		}
+		if !f.Since.IsZero() {
+			title += ", since " + clock(f.Since)
 		}
 		fmt.Fprintln(out, "  "+deadletter.Visible(title))
 		if i+1 < len(t.Findings) && explainedBy(f, t.Findings[i+1]) {
@@ -255,13 +285,19 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		for _, part := range [][2]string{{"loses", f.Loses}, {"why", f.Why}, {"cure", f.Cure}} {
 			fmt.Fprintf(out, "    %-6s %s\n", part[0]+":", deadletter.Visible(part[1]))
 		}
+		if f.Sure == string(topology.Likely) {
+			fmt.Fprintln(out, "    sure:  this is likely, not certain")
+		}
 	}
 	for _, l := range t.Looks {
 		for _, g := range l.Gaps {
-			fmt.Fprintf(out, "\nnot known: %s of vhost %s: %s\n", deadletter.Visible(g.What), deadletter.Visible(l.VHost), deadletter.Visible(g.Why))
+			fmt.Fprintf(out, "\nnot known: %s of %s: %s\n", deadletter.Visible(g.What), vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(g.Why))
 		}
 	}
 }
+
+// clock formats a time.
+func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
 // explainedBy reports whether two findings differ only in the queue.
 func explainedBy(a, b api.Finding) bool {

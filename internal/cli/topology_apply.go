@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 type topologyApplyCmd struct {
@@ -104,7 +105,7 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	if err := c.call(p, http.MethodGet, "/topology/adopted", nil, &all); err != nil {
 		return err
 	}
-	chosen := slices.DeleteFunc(all.Policies, func(a api.AdoptedPolicy) bool { return !c.chooses(a) })
+	chosen := c.chosen(all.Policies)
 	if c.Output == "json" && len(c.Queues) == 0 {
 		return printJSON(p.Stdout, api.AdoptedPolicies{Policies: chosen}, true)
 	}
@@ -141,20 +142,28 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	return errors.Join(failed...)
 }
 
-// chooses reports whether the command line selects an adopted policy.
-func (c topologyUndoCmd) chooses(a api.AdoptedPolicy) bool {
-	if c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost {
-		return false
+// chosen returns the policies that the command line selects.
+func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
+	list := slices.DeleteFunc(all, func(a api.AdoptedPolicy) bool {
+		return c.Broker != "" && c.Broker != a.Broker || c.VHost != "" && c.VHost != a.VHost
+	})
+	if len(c.Queues) == 0 {
+		return list
 	}
-	return len(c.Queues) == 0 || slices.ContainsFunc(a.Queues, func(q string) bool {
-		return slices.ContainsFunc(c.Queues, func(g string) bool { return g == q || deadletter.Glob(g, q, false) })
+	var queues []string
+	for _, a := range list {
+		queues = append(queues, a.Queues...)
+	}
+	queues = topology.Chosen(queues, c.Queues)
+	return slices.DeleteFunc(list, func(a api.AdoptedPolicy) bool {
+		return !slices.ContainsFunc(a.Queues, func(q string) bool { return slices.Contains(queues, q) })
 	})
 }
 
 // printAdopted prints, for people, the policies that dlo has set.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
-		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, a.At.UTC().Format("2006-01-02 15:04 UTC"), deadletter.Visible(a.By))
+		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clock(a.At), deadletter.Visible(a.By))
 		for _, q := range a.Queues {
 			fmt.Fprintln(p.Stdout, "  "+deadletter.Visible(q))
 		}
@@ -170,6 +179,7 @@ type topologyLeaveCmd struct {
 	Broker string   `name:"broker" help:"Only this broker of the configuration."`
 	VHost  string   `name:"vhost" help:"Only this vhost."`
 	Yes    bool     `name:"yes" short:"y" help:"Do not ask before policies are changed."`
+	Output string   `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 }
 
 func (c topologyLeaveCmd) Run(p *Program) error {
@@ -179,6 +189,9 @@ func (c topologyLeaveCmd) Run(p *Program) error {
 	var left api.Left
 	if err := c.call(p, http.MethodPost, "/topology/leave", api.LeaveRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues}, &left); err != nil {
 		return err
+	}
+	if c.Output == "json" {
+		return printJSON(p.Stdout, left, true)
 	}
 	for _, q := range left.Queues {
 		fmt.Fprintln(p.Stdout, "left: "+deadletter.Visible(q))

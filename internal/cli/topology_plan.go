@@ -51,7 +51,7 @@ func (c topologyPlanCmd) refused(p *Program, plans api.Plans) error {
 		refused += len(plan.Refused)
 		for _, r := range plan.Refused {
 			if c.Output != "table" {
-				fmt.Fprintf(p.Stderr, "left alone: %s: %s\n", deadletter.Visible(r.Queue), deadletter.Visible(r.Why))
+				fmt.Fprintf(p.Stderr, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan), deadletter.Visible(r.Why))
 			}
 		}
 	}
@@ -95,14 +95,24 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 		err := c.call(p, http.MethodPost, "/topology/plan", api.PlanRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}, &plans)
 		return plans, err
 	}
-	var plans []topology.Plan
+	var all []*topology.Snapshot
+	var there []string
 	for i := range snapshots {
-		s := &snapshots[i]
-		if c.VHost != "" && c.VHost != s.VHost {
-			continue
+		there = append(there, snapshots[i].VHost)
+		if c.VHost == "" || c.VHost == snapshots[i].VHost {
+			all = append(all, &snapshots[i])
 		}
-		found := topology.Inspect(s, topology.Options{Inboxes: c.Inbox})
-		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: topology.Choose(s, found, c.Queues, c.AtLeastOnce), Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}))
+	}
+	if len(all) == 0 && c.VHost != "" {
+		return api.Plans{}, noVHost(c.VHost, there)
+	}
+	var plans []topology.Plan
+	for i, globs := range topology.GlobsFor(all, c.Queues) {
+		var queues []string
+		if len(globs) > 0 || len(c.Queues) == 0 {
+			queues = topology.Choose(all[i], topology.Inspect(all[i], topology.Options{Inboxes: c.Inbox}), globs, c.AtLeastOnce)
+		}
+		plans = append(plans, topology.MakePlan(all[i], topology.Want{Queues: queues, Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}))
 	}
 	return api.NewPlans(plans), nil
 }
@@ -116,10 +126,11 @@ func printPlans(out io.Writer, plans api.Plans) {
 
 // printPolicies prints the policies of plans for people, and returns their number.
 func printPolicies(out io.Writer, plans api.Plans) (policies int) {
+	brokers := brokersOf(plans.Plans, func(p api.TopologyPlan) string { return p.Broker })
 	for _, plan := range plans.Plans {
 		policies += len(plan.Policies)
 		for _, p := range plan.Policies {
-			fmt.Fprintf(out, "policy %s in vhost %s, priority %d, for %s\n", p.Name, deadletter.Visible(plan.VHost), p.Priority, count(len(p.Queues), "queue", "queues"))
+			fmt.Fprintf(out, "policy %s in %s, priority %d, for %s\n", p.Name, vhostOf(plan.Broker, plan.VHost, brokers > 1), p.Priority, count(len(p.Queues), "queue", "queues"))
 			for _, q := range p.Queues {
 				fmt.Fprintln(out, "  "+deadletter.Visible(q))
 			}
@@ -141,13 +152,39 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 			fmt.Fprintf(out, "  if nobody needs them, add this rule to the configuration of dlo first:\n%s", indented(plan.Rule))
 		}
 		for _, r := range plan.Refused {
-			fmt.Fprintf(out, "left alone: %s: %s\n", deadletter.Visible(r.Queue), deadletter.Visible(r.Why))
+			fmt.Fprintf(out, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan), deadletter.Visible(r.Why))
 		}
 	}
 	if policies == 0 {
 		fmt.Fprintln(out, "nothing to plan")
 	}
 	return policies
+}
+
+// placeOf returns the vhost of a plan, in parentheses, if there are several plans.
+func placeOf(all api.Plans, plan api.TopologyPlan) string {
+	if len(all.Plans) < 2 {
+		return ""
+	}
+	return " (" + vhostOf(plan.Broker, plan.VHost, brokersOf(all.Plans, func(p api.TopologyPlan) string { return p.Broker }) > 1) + ")"
+}
+
+// vhostOf names a vhost, with its broker if there are several.
+func vhostOf(broker, vhost string, several bool) string {
+	text := "vhost " + deadletter.Visible(vhost)
+	if several {
+		text += " of broker " + deadletter.Visible(broker)
+	}
+	return text
+}
+
+// brokersOf returns the number of different brokers in a list.
+func brokersOf[T any](list []T, broker func(T) string) int {
+	names := map[string]bool{}
+	for _, one := range list {
+		names[broker(one)] = true
+	}
+	return len(names)
 }
 
 // indented indents each line of a text.

@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -85,8 +88,12 @@ notify  no_exchange
 	if strings.Count(out, "\n") != 3 || !strings.HasPrefix(out, `{"kind":"exchange_missing","severity":"page","broker":"","vhost":"/","queue":"\u001b[2J","title":`) {
 		t.Error(out)
 	}
-	if out, errs, code := runTopology(t, Program{}, "check", file, "--vhost", "other"); out != "0 queues, 0 findings; no queue drops what its consumers reject\n" || errs != "" || code != 0 {
+	if out, errs, code := runTopology(t, Program{}, "check", file, "--vhost", "other"); out != "" || !strings.Contains(errs, "there is no vhost other; there is: /") || code != 2 {
 		t.Errorf("another vhost: %d %q %q", code, errs, out)
+	}
+	unnamed := strings.ReplaceAll(wrongFile, `"vhost": "/", `, "")
+	if out, errs, code := runTopology(t, Program{Stdin: strings.NewReader(unnamed)}, "check", "-", "--vhost", "/"); out != "" || !strings.Contains(errs, "the file does not name its vhost; leave out --vhost") || code != 2 {
+		t.Errorf("a file without vhosts: %d %q %q", code, errs, out)
 	}
 }
 
@@ -179,6 +186,9 @@ func TestTheCheckOfAServer(t *testing.T) {
 		t.Errorf("%d %s", code, out)
 	}
 	answer = `{"findings":[],"looks":[{"broker":"main","vhost":"/","failed":"the API answered 500"}]}`
+	if _, errs, code := runTopology(t, Program{}, "check", "--server", server.URL, "--vhost", "shop"); code != 2 || !strings.Contains(errs, "there is no vhost shop; there is: /") {
+		t.Errorf("%d %s", code, errs)
+	}
 	if _, errs, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
 		t.Errorf("%d %s", code, errs)
 	}
@@ -215,6 +225,9 @@ nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabb
 	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters") || code != 3 {
 		t.Errorf("%d %q", code, errs)
 	}
+	if _, errs, code = run("--vhost", "shop"); code != 2 || !strings.Contains(errs, "there is no vhost shop; there is: /") {
+		t.Errorf("%d %q", code, errs)
+	}
 	if _, errs, code = run("nowhere"); code != 1 || !strings.Contains(errs, "nothing is planned: 1 queue is left alone") {
 		t.Errorf("%d %q", code, errs)
 	}
@@ -235,5 +248,60 @@ func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 	stdout, stderr, code := runTopology(t, Program{}, "check", file)
 	if code != 0 || !strings.Contains(stdout, "The shovel archive takes messages out of orders") || !strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
 		t.Errorf("%d %s %s", code, stdout, stderr)
+	}
+}
+
+// TestSeveralPlaces checks the output for several vhosts and brokers. A queue is left alone only if
+// no vhost has it, and each line names its vhost and, if there are several, its broker.
+func TestSeveralPlaces(t *testing.T) {
+	t.Parallel()
+	look := func(names map[string][]string) Program {
+		return Program{Look: func(context.Context, string, []string) ([]topology.Snapshot, error) {
+			var list []topology.Snapshot
+			for _, vhost := range slices.Sorted(maps.Keys(names)) {
+				s := topology.Snapshot{VHost: vhost, Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}}, Queues: []topology.Queue{{Name: "dlo.letters"}}}
+				for _, q := range names[vhost] {
+					s.Queues = append(s.Queues, topology.Queue{Name: q})
+				}
+				list = append(list, s)
+			}
+			return list, nil
+		}}
+	}
+	two := look(map[string][]string{"a": {"orders", "*"}, "b": {"mail"}})
+	out, errs, code := runTopology(t, two, "plan", "--broker", "http://a:b@host", "orders")
+	if code != 0 || errs != "" || strings.Contains(out, "left alone") || strings.Count(out, "in vhost a,") != 1 {
+		t.Errorf("%d %q\n%s", code, errs, out)
+	}
+	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "orders", "nowhere")
+	if code != 3 || !strings.Contains(out, "left alone: nowhere (vhost a): there is no such queue\n") || !strings.Contains(out, "left alone: nowhere (vhost b): ") {
+		t.Errorf("%d\n%s", code, out)
+	}
+	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "*")
+	if code != 0 || strings.Contains(out, "orders") {
+		t.Errorf("a queue with the name of a glob: %d\n%s", code, out)
+	}
+	answer := `{"findings":[{"kind":"no_exchange","severity":"notify","broker":"main","vhost":"/","queue":"q","title":"q has none","sure":"likely","since":"2026-11-23T08:00:00Z"},
+		{"kind":"no_exchange","severity":"notify","broker":"other","vhost":"/","queue":"q","title":"q has none","sure":"likely"}],
+		"looks":[{"broker":"main","vhost":"/","queues":2,"read_at":"2026-11-23T09:00:00Z","failed":"500"},{"broker":"other","vhost":"/","queues":2}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	defer server.Close()
+	out, _, _ = runTopology(t, Program{}, "check", "--server", server.URL)
+	for _, want := range []string{"  q has none (vhost / of broker main), since 2026-11-23 08:00 UTC\n", "  q has none (vhost / of broker other)\n", "could not look at vhost / of broker main now: 500\n  what is known about it is from 2026-11-23 09:00 UTC\n", "sure:  this is likely, not certain"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestUndoOfAQueueWithTheNameOfAGlob checks that such a queue alone is chosen.
+func TestUndoOfAQueueWithTheNameOfAGlob(t *testing.T) {
+	t.Parallel()
+	all := []api.AdoptedPolicy{{Name: "a", Queues: []string{"*"}}, {Name: "b", Queues: []string{"orders"}}}
+	if got := (topologyUndoCmd{Queues: []string{"*"}}).chosen(slices.Clone(all)); len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("%+v", got)
+	}
+	if got := (topologyUndoCmd{Queues: []string{"o*"}}).chosen(slices.Clone(all)); len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("%+v", got)
 	}
 }

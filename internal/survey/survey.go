@@ -147,7 +147,8 @@ func (s *Survey) Reports() []topology.Report {
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var plans []topology.Plan
+	var chosen []int
+	var read []*topology.Snapshot
 	for i, p := range s.places {
 		if w.Broker != "" && w.Broker != p.Broker || w.VHost != "" && w.VHost != p.VHost {
 			continue
@@ -158,8 +159,15 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 		if s.read[i].Passive {
 			return nil, fmt.Errorf("%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it", deadletter.ErrUnavailable, p.Broker)
 		}
-		queues := topology.Choose(s.read[i], s.reports[i].Findings, w.Queues, w.AtLeastOnce)
-		plans = append(plans, topology.MakePlan(s.read[i], topology.Want{Queues: queues, Exchange: p.Exchange, AtLeastOnce: w.AtLeastOnce, Intents: p.Intents}))
+		chosen, read = append(chosen, i), append(read, s.read[i])
+	}
+	var plans []topology.Plan
+	for n, globs := range topology.GlobsFor(read, w.Queues) {
+		i, queues := chosen[n], []string(nil)
+		if len(globs) > 0 || len(w.Queues) == 0 {
+			queues = topology.Choose(read[n], s.reports[i].Findings, globs, w.AtLeastOnce)
+		}
+		plans = append(plans, topology.MakePlan(read[n], topology.Want{Queues: queues, Exchange: s.places[i].Exchange, AtLeastOnce: w.AtLeastOnce, Intents: s.places[i].Intents}))
 	}
 	if len(plans) == 0 {
 		return nil, fmt.Errorf("%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker))

@@ -1,0 +1,50 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// GlobsFor returns, for each snapshot, the names and globs to choose from in it. A name or glob
+// that selects queues of some snapshots is left out for the others. One that selects nothing
+// anywhere is kept for all, so that each plan refuses it.
+func GlobsFor(all []*Snapshot, globs []string) [][]string {
+	list := make([][]string, len(all))
+	for _, g := range globs {
+		var in []int
+		for i, s := range all {
+			if s.selects(g) {
+				in = append(in, i)
+			}
+		}
+		for i := range all {
+			if len(in) == 0 {
+				list[i] = append(list[i], g)
+			}
+		}
+		for _, i := range in {
+			list[i] = append(list[i], g)
+		}
+	}
+	return list
+}
+
+// selects reports whether a name or glob selects a queue of the snapshot.
+func (s *Snapshot) selects(glob string) bool {
+	chosen := Choose(s, nil, []string{glob}, false)
+	if len(chosen) != 1 || chosen[0] != glob {
+		return true
+	}
+	return slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == glob })
+}
+
+// Chosen returns the queues of a list that names or globs select. If the list has a queue with the
+// name of a glob, only that queue is meant.
+func Chosen(queues, globs []string) []string {
+	return slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
+		return !slices.ContainsFunc(globs, func(g string) bool {
+			return g == q || !slices.Contains(queues, g) && deadletter.Glob(g, q, false)
+		})
+	})
+}
