@@ -33,8 +33,11 @@ type Place struct {
 	Intents       []topology.IntentOf
 	Unready       func() string // why a message could not arrive now; "" = it could
 	Look          func(ctx context.Context) (topology.Snapshot, error)
-	Set           func(ctx context.Context, p topology.Policy) error
-	Delete        func(ctx context.Context, name string) error
+	// Policy returns the policy that the broker has now under a name, or nil if there is none. Its
+	// errors wrap ErrUnavailable.
+	Policy func(ctx context.Context, name string) (*topology.Policy, error)
+	Set    func(ctx context.Context, p topology.Policy) error
+	Delete func(ctx context.Context, name string) error
 	// Probe rejects a message in a temporary queue and waits until arrived is closed.
 	Probe       func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error
 	DeleteProbe func(ctx context.Context, queue string) error
@@ -58,6 +61,7 @@ type Adoption struct {
 const (
 	changeWait = 2 * time.Minute
 	probeWait  = 20 * time.Second // for one policy
+	giveUpWait = 30 * time.Second // to take back the policies of a change that failed
 )
 
 // recoverEvery is the interval between attempts to take back changes that a crash left unfinished.

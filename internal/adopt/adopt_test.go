@@ -28,7 +28,8 @@ type office struct {
 	look, set, remove, probe, declare error
 	late                              bool // a policy is set although set fails
 	unready                           string
-	lost                              bool // the message of a probe does not arrive
+	lost                              bool          // the message of a probe does not arrive
+	slow                              time.Duration // how long a probe takes
 }
 
 func (o *office) Declare(_ context.Context, things []deadletter.Declared, act deadletter.Act) error {
@@ -55,8 +56,8 @@ func (o *office) Undeclare(_ context.Context, ids []int64, act deadletter.Act) e
 	return nil
 }
 
-func (o *office) Declared(context.Context) ([]deadletter.Declared, error) {
-	return slices.Clone(o.rows), nil
+func (o *office) Declared(ctx context.Context) ([]deadletter.Declared, error) {
+	return slices.Clone(o.rows), ctx.Err()
 }
 
 func (o *office) TrialMark(id string) string { return "mark of " + id }
@@ -74,6 +75,14 @@ func open() *office {
 			s.Policies = slices.Clone(s.Policies)
 			return s, o.look
 		},
+		Policy: func(_ context.Context, name string) (*topology.Policy, error) {
+			i := slices.IndexFunc(o.snapshot.Policies, func(p topology.Policy) bool { return p.Name == name })
+			if i < 0 || o.look != nil {
+				return nil, o.look
+			}
+			now := o.snapshot.Policies[i]
+			return &now, nil
+		},
 		Set: func(_ context.Context, p topology.Policy) error {
 			if o.set == nil || o.late {
 				o.snapshot.Policies = append(o.snapshot.Policies, p)
@@ -88,6 +97,7 @@ func open() *office {
 		},
 		Probe: func(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
 			o.probed = append(o.probed, queue+" "+kind)
+			time.Sleep(o.slow)
 			if o.probe != nil {
 				return o.probe
 			}
@@ -124,6 +134,7 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 		"the user may not":        {fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) }, want: deadletter.ErrForbidden, text: "All policies of the plan were taken back"},
 		"the message is lost":     {fail: func(o *office) { o.lost = true }, want: deadletter.ErrConflict, text: "did not reach dlo"},
 		"the queue is refused":    {fail: func(o *office) { o.probe = errors.New("403") }, want: deadletter.ErrConflict, text: "403"},
+		"the time is over":        {fail: func(o *office) { o.slow, o.probe = 3*time.Minute, errors.New("the time is over") }, want: deadletter.ErrConflict, text: "All policies of the plan were taken back"},
 		"the vhost has changed":   {fail: func(o *office) { o.snapshot.Queues = o.snapshot.Queues[1:] }, want: deadletter.ErrConflict, text: "is not planned any more: queue orders: there is no such queue"},
 		"the store is full":       {fail: func(o *office) { o.declare = errors.New("full") }, text: "full"},
 	} {
@@ -158,7 +169,7 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()
 		o.set, o.late = fmt.Errorf("%w: no answer", deadletter.ErrUnavailable), true
-		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "dlo takes the policies back") {
+		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "may be set now. dlo takes the policies back") || !strings.Contains(err.Error(), ". Policy dlo-") {
 			t.Errorf("%v", err)
 		}
 		if len(o.rows) != 1 || o.rows[0].Sure {
@@ -213,6 +224,27 @@ func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 	}
 	if _, err := o.adoption.Undo(t.Context(), deadletter.Principal{Name: "eve"}, 1); err == nil {
 		t.Error("a stranger may undo")
+	}
+}
+
+// TestWhatLeavesIsNamed takes out a queue with the name of a glob, which takes out no other queue.
+// If a later policy cannot be changed, the error names the queues that have left.
+func TestWhatLeavesIsNamed(t *testing.T) {
+	o := open()
+	o.snapshot.Queues = append(o.snapshot.Queues, topology.Queue{Name: "*"})
+	for _, queue := range []string{"*", "mail", "orders"} {
+		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan(queue)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"*"}})
+	if err != nil || !slices.Equal(left, []string{"*"}) || len(o.rows) != 2 {
+		t.Errorf("%q, %v, %+v", left, err, o.rows)
+	}
+	o.snapshot.Policies[1].Priority = 7
+	left, err = o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"*"}})
+	if !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "Before that, these queues left: mail") || !slices.Equal(left, []string{"mail"}) {
+		t.Errorf("%q, %v", left, err)
 	}
 }
 

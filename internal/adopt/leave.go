@@ -10,10 +10,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Leave takes queues out of the policies that dlo has applied. Globs select the queues. The other
-// queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the names of
-// the queues that left, even if there is an error. The error wraps ErrNotFound if no policy has
-// such a queue. It can also wrap ErrConflict, ErrForbidden or ErrUnavailable.
+// Leave takes queues out of the policies that dlo has applied. Names or globs select the queues. The
+// other queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the
+// names of the queues that left, even if there is an error, and the error names them as well. The
+// error wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict, ErrForbidden
+// or ErrUnavailable.
 func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -23,18 +24,23 @@ func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topolog
 	if err != nil {
 		return nil, err
 	}
-	var left []string
+	applied = slices.DeleteFunc(applied, func(one topology.Adopted) bool {
+		return w.Broker != "" && w.Broker != one.Broker || w.VHost != "" && w.VHost != one.VHost
+	})
+	var all, left []string
 	for _, one := range applied {
-		if w.Broker != "" && w.Broker != one.Broker || w.VHost != "" && w.VHost != one.VHost {
-			continue
-		}
-		leaving := slices.DeleteFunc(slices.Clone(one.Queues), func(q string) bool {
-			return !slices.ContainsFunc(w.Queues, func(g string) bool { return g == q || deadletter.Glob(g, q, false) })
-		})
+		all = append(all, one.Queues...)
+	}
+	chosen := topology.Chosen(all, w.Queues)
+	for _, one := range applied {
+		leaving := slices.DeleteFunc(slices.Clone(one.Queues), func(q string) bool { return !slices.Contains(chosen, q) })
 		if len(leaving) == 0 {
 			continue
 		}
 		if err := a.leave(ctx, by, one.ID, leaving); err != nil {
+			if len(left) > 0 {
+				err = fmt.Errorf("%w. Before that, these queues left: %s", err, deadletter.Visible(strings.Join(left, ", ")))
+			}
 			return left, err
 		}
 		left = append(left, leaving...)
@@ -81,7 +87,7 @@ func (a *Adoption) leave(ctx context.Context, by deadletter.Principal, id int64,
 
 // keep sets and proves the policy of the queues that remain.
 func (a *Adoption) keep(ctx context.Context, by deadletter.Principal, p *Place, rest topology.Planned) error {
-	switch now, err := p.policy(ctx, rest.Name); {
+	switch now, err := p.Policy(ctx, rest.Name); {
 	case err != nil:
 		return err
 	case now != nil:

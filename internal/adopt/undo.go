@@ -6,21 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes back the policies of a plan that could not be applied. It returns the cause. If a
-// policy could not be taken back, the error also says why, and Run tries again.
+// giveUp takes back the policies of a plan that could not be applied. It returns the cause, and
+// says which policies could not be taken back. Run tries to take these back again.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // a request that timed out may still be carried out
-		return fmt.Errorf("%w. dlo takes the policies back as soon as the management API responds", cause)
+		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))
 	}
+	// The time of the change may be over, and that may be the cause.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpWait)
+	defer cancel()
 	stored, err := a.store.Declared(ctx)
 	if err != nil {
-		return errors.Join(cause, err)
+		return fmt.Errorf("%w. %s may stay set until dlo can read its store: %w", cause, policies(rows), err)
 	}
+	var stay []deadletter.Declared
+	var why []error
 	for _, d := range stored {
 		mine := slices.ContainsFunc(rows, func(r deadletter.Declared) bool {
 			return r.Broker == d.Broker && r.VHost == d.VHost && r.Kind == d.Kind && r.Name == d.Name
@@ -29,10 +35,25 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 			continue
 		}
 		if err := a.takeBack(ctx, p, &d, by, "it could not be applied"); err != nil {
-			return fmt.Errorf("%w. Policy %s could not be taken back either; dlo tries again: %w", cause, d.Name, err)
+			stay, why = append(stay, d), append(why, err)
 		}
 	}
+	if len(stay) > 0 {
+		return fmt.Errorf("%w. %s could not be taken back either; dlo tries again: %w", cause, policies(stay), errors.Join(why...))
+	}
 	return fmt.Errorf("%w. All policies of the plan were taken back", cause)
+}
+
+// policies names policies at the beginning of a sentence.
+func policies(rows []deadletter.Declared) string {
+	var names []string
+	for _, d := range rows {
+		names = append(names, d.Name)
+	}
+	if len(names) == 1 {
+		return "Policy " + names[0]
+	}
+	return "Policies " + strings.Join(names, ", ")
 }
 
 // takeBack deletes a policy that dlo has set or was about to set, and forgets it. It deletes the
@@ -42,7 +63,7 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	if err != nil {
 		return err
 	}
-	now, err := p.policy(ctx, d.Name)
+	now, err := p.Policy(ctx, d.Name)
 	if err != nil {
 		return err
 	}
@@ -69,22 +90,6 @@ func planned(d *deadletter.Declared) (topology.Planned, error) {
 		return p, fmt.Errorf("the record of policy %s cannot be read: %w", d.Name, err)
 	}
 	return p, nil
-}
-
-// policy returns the policy that the broker has now under a name, or nil if there is none.
-func (p *Place) policy(ctx context.Context, name string) (*topology.Policy, error) {
-	s, err := p.Look(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
-	}
-	if why := s.Unread(topology.PartPolicies); why != "" {
-		return nil, fmt.Errorf("%w: policies cannot be read: %s", deadletter.ErrUnavailable, why)
-	}
-	i := slices.IndexFunc(s.Policies, func(p topology.Policy) bool { return p.Name == name })
-	if i < 0 {
-		return nil, nil
-	}
-	return &s.Policies[i], nil
 }
 
 // Adopted returns the policies that dlo has applied and not undone.
@@ -144,7 +149,7 @@ func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) 
 
 // asApplied returns an error if a policy exists and differs from what dlo set.
 func (p *Place) asApplied(ctx context.Context, applied *topology.Policy) error {
-	now, err := p.policy(ctx, applied.Name)
+	now, err := p.Policy(ctx, applied.Name)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,29 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
+
+// Policy returns the policy that the vhost of the link has under a name, or nil if there is none. It
+// reads the list of policies, for which the tag management is enough. To read a single policy, the
+// user needs the tag policymaker. The error wraps ErrUnavailable.
+func (l *Link) Policy(ctx context.Context, name string) (*topology.Policy, error) {
+	if l.looks == nil {
+		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, errNoManagement)
+	}
+	var list []topology.Policy
+	if err := l.looks.get(ctx, "/api/policies/"+url.PathEscape(l.vhost), &list); err != nil {
+		return nil, fmt.Errorf("%w: policies cannot be read: %w", deadletter.ErrUnavailable, err)
+	}
+	i := slices.IndexFunc(list, func(p topology.Policy) bool { return p.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return &list[i], nil
+}
 
 // SetPolicy sets a policy in the vhost of the link. The user needs the tag policymaker (measured on
 // 3.10.8, 4.0.5, 4.3.6). The error wraps ErrForbidden if the user lacks the tag, and ErrUnavailable

@@ -123,7 +123,7 @@ func (s *Server) adoptions() []adopt.Place {
 			unready = func() string { return why }
 		}
 		list = append(list, adopt.Place{
-			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Intents: b.Intents, Unready: unready, Look: link.Snapshot, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
+			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Intents: b.Intents, Unready: unready, Look: link.Snapshot, Policy: link.Policy, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
 		})
 	}
 	return list
