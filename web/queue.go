@@ -82,7 +82,7 @@ func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origi
 		if r.Broker != o.Broker || r.VHost != o.VHost {
 			continue
 		}
-		p.ReadAt = r.ReadAt
+		p.ReadAt, p.Passive = r.ReadAt, r.Passive
 		if i := slices.IndexFunc(r.All, func(d topology.Described) bool { return d.Name == o.Queue }); i >= 0 {
 			p.Policy = r.All[i].Policy
 		}

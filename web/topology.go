@@ -47,7 +47,7 @@ func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
 	for i := range reports {
 		r := &reports[i]
-		look := view.PathLook{Place: placeOf(r.Broker, r.VHost), ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues}
+		look := view.PathLook{Place: placeOf(r.Broker, r.VHost), ReadAt: r.ReadAt, Passive: r.Passive, Failed: r.Failed, Queues: r.Queues}
 		for _, g := range r.Gaps {
 			look.Gaps = append(look.Gaps, g.What+": "+g.Why)
 		}

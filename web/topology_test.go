@@ -69,7 +69,14 @@ func TestFaultsOfThePaths(t *testing.T) {
 	h.Topology = looked{report(many[30:]...)}
 	h.get("/queues").want(t, 200, "and 6 more queues")
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start}}
-	h.get("/queues").want(t, 200, "No queue loses its dead letters")
+	h.get("/queues").want(t, 200, "No queue loses its dead letters", "0 queues checked ", " through the management API")
+	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", Failed: "dlo has not looked yet"}}
+	h.get("/queues").want(t, 200, "It is therefore not known whether a queue loses its dead letters").wantNot(t, "No queue loses")
+	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start, Passive: true, Gaps: []topology.Gap{{What: "bindings", Why: "no API"}}, All: []topology.Described{{Name: "sms"}}}}
+	h.get("/queues").want(t, 200, " over AMQP").wantNot(t, "No queue loses", "ago through the management API")
+	h.get(queuePage("main", "/", "sms")).want(t, 200, " over AMQP")
+	h.Topology = looked{report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "nowhere", Title: "nowhere has none", Plannable: true})}
+	h.get("/queues").want(t, 200, "dlo plans no policy for nowhere: there is no such queue.").wantNot(t, "Show fix")
 	storm := likely
 	storm.Kind, storm.Queue = topology.RedeliveryStorm, "sms"
 	h.Topology = looked{report(storm)}

@@ -12,6 +12,7 @@ type QueuePage struct {
 	Queue   WatchedQueue
 	Policy  string    // the policy that applies to the queue; "" = none, or unknown
 	ReadAt  time.Time // when the broker was read; zero = never
+	Passive bool      // the broker was read over AMQP, because there is no management API
 	Retries QueueRow
 	Faults  []Fault
 	Groups  []deadletter.GroupRow // newest first
@@ -26,4 +27,12 @@ type QueuePage struct {
 // place returns the broker and the vhost of the queue.
 func (p QueuePage) place() string {
 	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
+}
+
+// way says how the broker was read.
+func (p QueuePage) way() string {
+	if p.Passive {
+		return overAMQP
+	}
+	return throughAPI
 }

@@ -22,10 +22,10 @@ type Fault struct {
 	Queue    string    // the only queue of Plan, as PlaceOf encodes it; "" = all queues of the fault
 	Policies []PlannedPolicy
 	Refused  []Refusal // queues that no policy can cure
-	Drops    []Drop // queues that drop messages by design
-	Rule     string // rule that discards the letters of Drops; "" = Drops is empty
-	Sent     int    // letters that dlo sent to the queue of a storm, and that have not settled
-	SentURL  string // their list
+	Drops    []Drop    // queues that drop messages by design
+	Rule     string    // rule that discards the letters of Drops; "" = Drops is empty
+	Sent     int       // letters that dlo sent to the queue of a storm, and that have not settled
+	SentURL  string    // their list
 }
 
 // Refusal is a queue that a plan leaves alone.
@@ -54,11 +54,13 @@ func (d Drop) words() string {
 
 // PathLook is the latest look at the dead-letter paths of one vhost.
 type PathLook struct {
-	Place  string // broker and vhost
-	ReadAt time.Time
-	Failed string // why the latest look failed; "" = it did not fail
-	Queues int
-	Gaps   []string
+	Place  string    // broker and vhost
+	ReadAt time.Time // zero = no look has succeeded
+	// Passive means that dlo looks over AMQP, because there is no management API.
+	Passive bool
+	Failed  string // why the latest look failed; "" = it did not fail
+	Queues  int
+	Gaps    []string
 }
 
 // These constants limit the problems on the page. dlo topology check lists all of them.
@@ -121,5 +123,36 @@ func looked(now time.Time, looks []PathLook) string {
 	if oldest.IsZero() {
 		return ""
 	}
-	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " through the management API"
+	return Number(queues, "queue", "queues") + " checked " + When(now, oldest) + " " + ways(looks)
+}
+
+// ways says how dlo looked at the vhosts.
+func ways(looks []PathLook) string {
+	api, passive := false, false
+	for _, l := range looks {
+		api, passive = api || !l.Passive && !l.ReadAt.IsZero(), passive || l.Passive && !l.ReadAt.IsZero()
+	}
+	switch {
+	case api && passive:
+		return throughAPI + " and over AMQP"
+	case passive:
+		return overAMQP
+	}
+	return throughAPI
+}
+
+// These say how dlo read a broker.
+const (
+	throughAPI = "through the management API"
+	overAMQP   = "over AMQP"
+)
+
+// noFaults is shown if there is no fault. A look that read only a part proves nothing.
+func noFaults(looks []PathLook) string {
+	for _, l := range looks {
+		if l.Failed != "" || len(l.Gaps) > 0 {
+			return "dlo found no fault, but could not read everything. It is therefore not known whether a queue loses its dead letters."
+		}
+	}
+	return "No queue loses its dead letters, as far as dlo can see."
 }
