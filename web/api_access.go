@@ -41,7 +41,7 @@ func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt, w.Now())
+	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt.Time, w.Now())
 	if err != nil {
 		return nil, err
 	}

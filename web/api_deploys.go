@@ -9,7 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-func apiDeployOf(d deadletter.Deploy) api.Deploy { return api.Deploy(d) }
+func apiDeployOf(d deadletter.Deploy) api.Deploy {
+	return api.Deploy{ID: d.ID, At: api.At(d.At), Service: d.Service, Version: d.Version, Link: d.Link, By: d.By}
+}
 
 // apiDeploys handles GET /deploys: the last 90 days, newest first, at most 200.
 func (w *Web) apiDeploys(r *http.Request) (any, error) {
@@ -41,7 +43,7 @@ func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 	case in.At.After(now.Add(time.Hour)):
 		return nil, invalid("at is in the future")
 	}
-	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{At: in.At, Service: in.Service, Version: in.Version, Link: in.Link, By: by.Name})
+	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{At: in.At.Time, Service: in.Service, Version: in.Version, Link: in.Link, By: by.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 		V: exportVersion, ID: l.ID, State: l.State,
 		Origin: api.ExportedOrigin{Broker: l.Origin.Broker, VHost: api.Text(l.Origin.VHost), Queue: api.Text(l.Origin.Queue), Exchange: api.Text(l.Origin.Exchange), RoutingKey: api.Text(l.Origin.RoutingKey)},
 		Inbox:  api.Text(l.Inbox), Exchange: api.Text(l.ArrivedBy.Exchange), RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
-		ReceivedAt: l.ReceivedAt.UTC(), DiedAt: utc(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
+		ReceivedAt: api.At(l.ReceivedAt), DiedAt: api.IfKnown(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why,
 	}
 	plain := l.Properties
 	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Place()) == nil {
@@ -85,7 +85,7 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	p := e.Properties
 	out := deadletter.Properties{
 		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo,
-		Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserID: p.UserID, AppID: p.AppID,
+		Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: p.Timestamp.Time, Type: p.Type, UserID: p.UserID, AppID: p.AppID,
 	}
 	if len(e.Headers) > 0 {
 		out.Headers = make(deadletter.Table, len(e.Headers))
@@ -204,10 +204,10 @@ func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, f
 		table.row("id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group", "severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why")
 	}
 	stamp := func(t time.Time) string {
-		if t = utc(t); t.IsZero() {
-			return ""
+		if at := api.At(t); !at.IsZero() {
+			return at.Format(time.RFC3339)
 		}
-		return t.Format(time.RFC3339)
+		return ""
 	}
 	for _, l := range w.hideRows(rows) {
 		table.row(string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost, l.Queue, l.Reason, l.Type, groupName(l.Group), string(l.Severity),

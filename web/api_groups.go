@@ -12,13 +12,13 @@ import (
 func apiGroupOf(g deadletter.GroupRow) api.Group {
 	out := api.Group{
 		ID: g.ID.String(), Title: g.Title, Broker: g.Broker, VHost: g.VHost, Queue: g.Queue, Type: g.Type, Reason: g.Reason, Error: g.Error, Severity: string(g.Severity), Chosen: g.Chosen,
-		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, Failing: g.Failing, FirstSeen: g.FirstAt, LastSeen: g.LastAt, Hours: g.Spark,
+		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, Failing: g.Failing, FirstSeen: api.At(g.FirstAt), LastSeen: api.At(g.LastAt), Hours: g.Spark,
 	}
 	if g.Status == deadletter.GroupSnoozed {
-		out.Snooze = &api.Snooze{Until: g.Snooze.Until, After: g.Snooze.After, Queue: g.Snooze.Queue, By: g.Snooze.By}
+		out.Snooze = &api.Snooze{Until: api.At(g.Snooze.Until), After: g.Snooze.After, Queue: g.Snooze.Queue, By: g.Snooze.By}
 	}
 	if !g.Resolved.At.IsZero() {
-		out.Resolved = &api.Resolution{At: g.Resolved.At, By: g.Resolved.By, Version: g.Resolved.Version}
+		out.Resolved = &api.Resolution{At: api.At(g.Resolved.At), By: g.Resolved.By, Version: g.Resolved.Version}
 	}
 	return out
 }
@@ -54,7 +54,7 @@ func (w *Web) apiGroup(r *http.Request) (any, error) {
 		Rules: append([]string{}, g.Rules...), Paused: g.Paused,
 		Operations: each(g.Operations, apiOperationOf), Deploys: each(g.Deploys, apiDeployOf),
 		History: each(g.History, func(e deadletter.Event) api.GroupEvent {
-			return api.GroupEvent{At: e.At, Kind: e.Kind, By: e.Actor, Detail: e.Detail}
+			return api.GroupEvent{At: api.At(e.At), Kind: e.Kind, By: e.Actor, Detail: e.Detail}
 		}),
 	}
 	for state, n := range g.Letters {

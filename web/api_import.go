@@ -225,7 +225,7 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		Origin: deadletter.Origin{
 			Broker: in.Origin.Broker, VHost: string(in.Origin.VHost), Queue: string(in.Origin.Queue), Exchange: string(in.Origin.Exchange), RoutingKey: string(in.Origin.RoutingKey),
 		},
-		ReceivedAt: in.ReceivedAt, DiedAt: in.DiedAt, Reason: string(in.Reason), Error: deadletter.Cut(in.Error, maxError), Attempts: in.Attempts,
+		ReceivedAt: in.ReceivedAt.Time, DiedAt: in.DiedAt.OrZero(), Reason: string(in.Reason), Error: deadletter.Cut(in.Error, maxError), Attempts: in.Attempts,
 	}
 	serial, _, ok := id.Split()
 	switch {

@@ -26,17 +26,8 @@ func groupName(g deadletter.GroupID) string {
 func apiRowOf(r deadletter.Row) api.Row {
 	return api.Row{
 		ID: r.ID, State: r.State, WaitsIn: r.WaitsIn, Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Reason: r.Reason, Type: r.Type, Group: groupName(r.Group), Attempts: r.Attempts,
-		Exchange: r.Exchange, RoutingKey: r.RoutingKey, ReceivedAt: r.ReceivedAt.UTC(), DiedAt: utc(r.DiedAt), DueAt: utc(r.DueAt), Size: r.Size, Summary: r.Summary, Error: r.Error,
+		Exchange: r.Exchange, RoutingKey: r.RoutingKey, ReceivedAt: api.At(r.ReceivedAt), DiedAt: api.IfKnown(r.DiedAt), DueAt: api.At(r.DueAt), Size: r.Size, Summary: r.Summary, Error: r.Error,
 	}
-}
-
-// utc converts a time to UTC. It returns the zero time for times that RFC 3339 cannot represent. A
-// header can contain such a time, because it may hold any number of seconds.
-func utc(t time.Time) time.Time {
-	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 const (
@@ -94,7 +85,7 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 			return nil, errLookOrder(terms[0])
 		}
 		rows, how, next, err := w.look(r.Context(), indexed, terms, p.After, p.Limit)
-		return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: next, Looked: &api.Looked{Letters: how.Letters, Back: utc(how.Back), All: how.All}}, err
+		return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: next, Looked: &api.Looked{Letters: how.Letters, Back: api.At(how.Back), All: how.All}}, err
 	}
 	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
 	if err != nil {
@@ -198,14 +189,13 @@ func (w *Web) apiHistogram(r *http.Request) (any, error) {
 		return nil, err
 	}
 	bar := func(b deadletter.Bar) api.Bar {
-		b.At = utc(b.At)
-		return api.Bar(b)
+		return api.Bar{At: api.At(b.At), Waiting: b.Waiting, Recovered: b.Recovered, Dead: b.Dead, Discarded: b.Discarded}
 	}
-	return api.Histogram{From: utc(h.From), To: utc(h.To), Step: h.Step.Seconds(), Sampled: h.Sampled, Bars: each(h.Bars, bar)}, nil
+	return api.Histogram{From: api.At(h.From), To: api.At(h.To), Step: api.Duration(h.Step), Sampled: h.Sampled, Bars: each(h.Bars, bar)}, nil
 }
 
 func propertiesOf(p deadletter.Properties) api.Properties {
-	return api.Properties{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: utc(p.Timestamp), Type: p.Type, UserID: p.UserID, AppID: p.AppID}
+	return api.Properties{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: api.At(p.Timestamp), Type: p.Type, UserID: p.UserID, AppID: p.AppID}
 }
 
 func typed(t deadletter.Table) map[string]deadletter.Typed {
@@ -282,11 +272,11 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	out = api.Letter{
 		Row:          apiRowOf(l.Row()),
 		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Operation: operationName(l.Operation),
-		ChangedAt: utc(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
+		ChangedAt: api.At(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
 		Withheld: l.Withheld, Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
 		Siblings: each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }), Candidates: each(doc.Ranking.Matches, matchOf), Matching: matchingOf(doc.Ranking),
 		History: each(history, func(e deadletter.Event) api.Event {
-			return api.Event{At: e.At.UTC(), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)}
+			return api.Event{At: api.At(e.At), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)}
 		}),
 	}
 	if out.Masked = masked; l.Withheld || !reveal && w.bytesMasked(doc) {
@@ -299,12 +289,12 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
-		return api.Death{Queue: d.Queue, Exchange: d.Exchange, RoutingKeys: append([]string{}, d.RoutingKeys...), Reason: d.Reason, Count: d.Count, FirstAt: utc(d.FirstAt)}
+		return api.Death{Queue: d.Queue, Exchange: d.Exchange, RoutingKeys: append([]string{}, d.RoutingKeys...), Reason: d.Reason, Count: d.Count, FirstAt: api.IfKnown(d.FirstAt)}
 	})
 	out.Attempts = each(attempts, func(a deadletter.Attempt) api.Attempt {
-		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: a.At.UTC(), ClosedAt: utc(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: utc(a.WaitUntil)}
+		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: api.At(a.At), ClosedAt: api.At(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: api.At(a.WaitUntil)}
 		if b := a.Back; b != nil {
-			v.Back = &api.Return{At: b.At.UTC(), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
+			v.Back = &api.Return{At: api.At(b.At), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
 		}
 		return v
 	})

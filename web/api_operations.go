@@ -50,8 +50,8 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
 	return api.Operation{
-		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: utc(o.PhaseUntil), Why: o.Why, By: o.By, Through: string(o.Through), Reason: o.Reason, Query: o.Query, Except: o.Except,
-		Changed: o.Changed, To: o.To, DueAt: utc(o.DueAt), Reset: o.Reset, Restored: o.Restored, CreatedAt: o.CreatedAt.UTC(), SentAt: utc(o.SentAt), FinishedAt: utc(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
+		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: api.At(o.PhaseUntil), Why: o.Why, By: o.By, Through: string(o.Through), Reason: o.Reason, Query: o.Query, Except: o.Except,
+		Changed: o.Changed, To: o.To, DueAt: api.At(o.DueAt), Reset: o.Reset, Restored: o.Restored, CreatedAt: api.At(o.CreatedAt), SentAt: api.At(o.SentAt), FinishedAt: api.At(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
 		Pace: apiPaceOf(o.Pace), Counts: countsOf(c),
 		Verdict: api.Verdict{
 			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
@@ -148,7 +148,7 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
 	out := api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice, State: l.State, Error: l.Error}
 	if l.State == deadletter.StateScheduled {
-		out.DueAt = &l.DueAt
+		out.DueAt = api.IfKnown(l.DueAt)
 	}
 	if l.Group != 0 {
 		out.Group = l.Group.String()

@@ -21,10 +21,14 @@ type Redirector interface {
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
 }
 
+func apiOverrideOf(o deadletter.Override) api.Override {
+	return api.Override{ID: o.ID, Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, To: o.To, By: o.By, Reason: o.Reason, At: api.At(o.At)}
+}
+
 // apiOverrides handles GET /overrides.
 func (w *Web) apiOverrides(r *http.Request) (any, error) {
 	list, err := w.Store.Overrides(r.Context())
-	return api.Overrides{Overrides: each(list, func(o deadletter.Override) api.Override { return api.Override(o) })}, err
+	return api.Overrides{Overrides: each(list, apiOverrideOf)}, err
 }
 
 // apiAddOverride handles POST /overrides {queue, to, broker, vhost, reason}. The broker may be
@@ -40,7 +44,7 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return created{api.Override(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
+	return created{apiOverrideOf(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
 }
 
 // place fills in a broker and vhost that a call left out, if there is only one candidate.

@@ -25,7 +25,7 @@ type Picker interface {
 }
 
 func pickOf(p deadletter.Pick) api.Pick {
-	out := api.Pick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: p.At}
+	out := api.Pick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: api.At(p.At)}
 	switch {
 	case p.Letter != "":
 		out.For, out.Letter = "letter", string(p.Letter)

@@ -15,7 +15,7 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	if g.State == "" {
 		return api.Retries{State: retriesRunning}
 	}
-	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
+	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
 }
 
 // known returns a number that a broker reported, or nil if the broker did not report it.
@@ -40,7 +40,7 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
 			Depth: known(q.facts.Ready), Consumers: known(q.facts.Consumers), Retries: apiRetriesOf(q.guard), Away: q.away,
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
-				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: utc(g.Since), Until: utc(g.Until)}
+				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
 			}),
 		}
 		out.Queues = append(out.Queues, v)

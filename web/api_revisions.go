@@ -14,7 +14,7 @@ import (
 )
 
 func apiRevisionOf(r deadletter.Revision) api.Revision {
-	return api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: r.At, Size: len(r.Body), Operation: operationName(r.Operation)}
+	return api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: api.At(r.At), Size: len(r.Body), Operation: operationName(r.Operation)}
 }
 
 // apiRevise handles POST /letters/{id}/revisions.

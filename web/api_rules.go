@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,7 +17,7 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 		return nil, deadletter.ErrNotFound
 	}
 	set := w.Rules.Set()
-	out := api.Rules{File: set.File, LoadedAt: utc(set.Loaded), Rules: []api.Rule{}, Default: apiRuleOf(&set.Default, nil), YAML: allYAML(set)}
+	out := api.Rules{File: set.File, LoadedAt: api.At(set.Loaded), Rules: []api.Rule{}, Default: apiRuleOf(&set.Default, nil), YAML: allYAML(set)}
 	when := conditions(set)
 	for i := range set.Rules {
 		out.Rules = append(out.Rules, apiRuleOf(&set.Rules[i], when[i]))
@@ -53,7 +52,7 @@ func readFacts(in *api.Facts) (rules.Facts, error) {
 		return f, invalid("attempts is a number from 0 to %d", maxAttempts)
 	}
 	if in.Age != "" {
-		age, err := time.ParseDuration(in.Age)
+		age, err := deadletter.ParseDuration(in.Age)
 		if err != nil || age < 0 {
 			return f, invalid("age must be a duration, for example 90s or 2h")
 		}

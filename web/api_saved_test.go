@@ -95,7 +95,7 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 3, "x")
-	h.get("/api/v1/letters/histogram?q=queue:sms").want(t, 200, `"step":900`, `"sampled":0`, `"waiting":0,"recovered":0,"dead":3,"discarded":0`, `"to":"2026-11-20T09:15:00Z"`)
+	h.get("/api/v1/letters/histogram?q=queue:sms").want(t, 200, `"step":"15m0s"`, `"sampled":0`, `"waiting":0,"recovered":0,"dead":3,"discarded":0`, `"to":"2026-11-20T09:15:00Z"`)
 	h.get("/api/v1/letters/histogram?q=queue:nope").want(t, 200, `"bars":[]`)
 	h.get("/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z").want(t, 400, "from must be before to")
 	h.get("/api/v1/letters/histogram?bars=501").want(t, 400, "1 to 500")

@@ -21,7 +21,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	if err != nil {
 		return out, false, err
 	}
-	sel := query.Selection{Until: in.Until}
+	sel := query.Selection{Until: in.Until.Time}
 	if in.Q != nil {
 		q, err := query.Parse(*in.Q, w.queryOptions())
 		if err != nil {
@@ -58,7 +58,7 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	}
 	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
+		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt.Time, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
 }
@@ -106,7 +106,7 @@ func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 
 func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) string) api.Plan {
 	v := api.Plan{
-		Action: p.Action, Until: p.Until.UTC(), Total: p.Total, Eligible: p.Eligible, First: p.First, To: p.To, Pace: apiPaceOf(p.Pace),
+		Action: p.Action, Until: api.At(p.Until), Total: p.Total, Eligible: p.Eligible, First: p.First, To: p.To, Pace: apiPaceOf(p.Pace),
 		Queues: []api.PlanQueue{}, Warnings: append([]string{}, p.Warnings...),
 	}
 	if q != nil {
@@ -115,10 +115,13 @@ func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) strin
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
 			Broker: q.Broker, VHost: q.VHost, Label: label(q.Broker), Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
-			Consumers: known(q.Facts.Consumers), Ready: known(q.Facts.Ready), SingleActive: q.Facts.SingleActive, MaxLength: known(q.Facts.MaxLength), MaxBytes: known(q.Facts.MaxBytes),
+			Consumers: known(q.Facts.Consumers), Ready: known(q.Facts.Ready), MaxLength: known(q.Facts.MaxLength), MaxBytes: known(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {
 			queue.DeadLetters = &q.Facts.DeadLetters
+		}
+		if single, known := q.Facts.HasSingleActive(); known {
+			queue.SingleActive = &single
 		}
 		if q.Facts.Known {
 			queue.Exists = &q.Facts.Exists

@@ -56,21 +56,21 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 	out := api.Types{Sets: []api.SchemaSet{}, Directory: status.Directory, Problems: append([]string{}, status.Problems...)}
 	types := w.Decoder().Types
 	for _, s := range types.Sets() {
-		v := api.SchemaSet{Name: s.Name, Version: s.Version, Current: s.Current, Source: s.Source, Detail: s.Detail, By: s.By, At: utc(s.At), CurrentAt: utc(s.CurrentAt), Files: s.Files, TypeCount: len(s.Types), Types: []string{}}
+		v := api.SchemaSet{Name: s.Name, Version: s.Version, Current: s.Current, Source: s.Source, Detail: s.Detail, By: s.By, At: api.At(s.At), CurrentAt: api.At(s.CurrentAt), Files: s.Files, TypeCount: len(s.Types), Types: []string{}}
 		if s.Current {
 			v.Types = append(v.Types, s.Types[:min(namedTypes, len(s.Types))]...)
 		}
 		out.Sets = append(out.Sets, v)
 	}
 	out.Servers = each(status.Servers, func(s deadletter.SchemaServer) api.SchemaServer {
-		return api.SchemaServer{Address: s.Address, AskedAt: utc(s.At), Problem: s.Problem}
+		return api.SchemaServer{Address: s.Address, AskedAt: api.At(s.At), Problem: s.Problem}
 	})
 	removed, err := w.Store.RemovedSchemas(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	out.Removed = each(removed, func(v deadletter.SchemaVersion) api.RemovedSet {
-		return api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.At, RemovedAt: v.RemovedAt}
+		return api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: api.At(v.At), RemovedAt: api.At(v.RemovedAt)}
 	})
 	if out.Letters, err = w.Store.TypeCounts(r.Context(), nil); err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (c *choice) pace(r *http.Request) {
 	if n, ok := c.count("canary", o.Canary, "letters, or 0 for none"); ok {
 		pace.Canary = &n
 	}
-	if wait, err := time.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
+	if wait, err := deadletter.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
 		c.mistakes["wait"] = "A wait is written 30s, 2m or 1h, and is at most 24h."
 	} else {
 		pace.CanaryWait = &wait
@@ -151,7 +151,7 @@ func (c *choice) due(r *http.Request, now time.Time) {
 		c.options.Due = strings.TrimSpace(r.PostFormValue("due"))
 	}
 	c.request.DueAt = now.Add(time.Hour)
-	if in, err := time.ParseDuration(c.options.Due); err == nil && in >= 0 {
+	if in, err := deadletter.ParseDuration(c.options.Due); err == nil && in >= 0 {
 		c.request.DueAt, c.request.DueIn = now.Add(in), in
 	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
 		c.request.DueAt = at

@@ -160,12 +160,15 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 	return wrong, named, open
 }
 
+// uniformTime is the form of every time of the API.
+var uniformTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`)
+
 func text(s map[string]any, v, at string) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, at+" "+fmt.Sprintf(format, args...)) }
 	switch s["format"] {
 	case "date-time":
-		if _, err := time.Parse(time.RFC3339, v); err != nil {
-			say("is %q, and no time", v)
+		if _, err := time.Parse(time.RFC3339, v); err != nil || !uniformTime.MatchString(v) {
+			say("is %q, and no time in UTC with at most 3 digits after the second", v)
 		}
 	case "uuid":
 		if _, err := deadletter.ParseID(v); err != nil {

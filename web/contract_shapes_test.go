@@ -64,8 +64,11 @@ func (c *contract) holdType(t reflect.Type, schema any, at string, u use) {
 	case reflect.TypeFor[api.Duration]():
 		c.holdKind(s, at, "string", nil, nil)
 		return
-	case reflect.TypeFor[time.Time]():
+	case reflect.TypeFor[api.Time]():
 		c.holdKind(s, at, "string", "date-time", nil)
+		return
+	case reflect.TypeFor[time.Time]():
+		c.say(at, "is a time.Time, which JSON may give in any zone, and not an api.Time")
 		return
 	case reflect.TypeFor[[]byte]():
 		c.holdKind(s, at, "string", nil, "base64")
@@ -125,6 +128,10 @@ func componentOf(schema any) string {
 // type.
 func (c *contract) sameName(t reflect.Type, name, at string) bool {
 	own := ""
+	if t == reflect.TypeFor[api.Time]() {
+		c.reached[t.Name()] = true
+		return true
+	}
 	if t.PkgPath() == reflect.TypeFor[api.Problem]().PkgPath() || t == reflect.TypeFor[deadletter.Typed]() {
 		own = t.Name()
 		c.reached[own] = true

@@ -273,7 +273,7 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	case "morning":
 		s.Until = w.morning(now)
 	default:
-		in, err := time.ParseDuration(text)
+		in, err := deadletter.ParseDuration(text)
 		if err != nil {
 			return deadletter.Decision{}, invalid("%q is not a duration, for example 4h", deadletter.Visible(deadletter.Cut(text, 40)))
 		}

@@ -54,7 +54,7 @@ func (w *Web) tryForm(r *http.Request) (string, error) {
 func apiTrialOf(t deadletter.Trial) api.Trial {
 	return api.Trial{
 		Broker: t.Broker, VHost: t.VHost, Queue: deadletter.TrialQueue, By: t.By, State: t.State, Problem: t.Problem, Cure: t.Cure, Letter: t.Letter, Type: deadletter.TrialType, Summary: t.Summary,
-		StartedAt: t.StartedAt.UTC(), RejectedAt: utc(t.RejectedAt), ArrivedAt: utc(t.ArrivedAt), DecodedAt: utc(t.DecodedAt), RequeuedAt: utc(t.RequeuedAt), AcceptedAt: utc(t.AcceptedAt), SettledAt: utc(t.SettledAt),
+		StartedAt: api.At(t.StartedAt), RejectedAt: api.At(t.RejectedAt), ArrivedAt: api.At(t.ArrivedAt), DecodedAt: api.At(t.DecodedAt), RequeuedAt: api.At(t.RequeuedAt), AcceptedAt: api.At(t.AcceptedAt), SettledAt: api.At(t.SettledAt),
 	}
 }
 

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -50,17 +48,17 @@ type Me struct {
 
 // Token is a token of the API without its secret. The response to GET /tokens contains it.
 type Token struct {
-	Name      string    `json:"name"`
-	Grant     Grant     `json:"grant"`
-	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by"`
-	ExpiresAt time.Time `json:"expires_at,omitzero"` // absent = never
-	UsedAt    time.Time `json:"used_at,omitzero"`    // absent = never
+	Name      string `json:"name"`
+	Grant     Grant  `json:"grant"`
+	CreatedAt Time   `json:"created_at"`
+	CreatedBy string `json:"created_by"`
+	ExpiresAt Time   `json:"expires_at,omitzero"` // absent = never
+	UsedAt    Time   `json:"used_at,omitzero"`    // absent = never
 }
 
 // NewToken returns a token of the domain as JSON.
 func NewToken(t deadletter.APIToken) Token {
-	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, ExpiresAt: t.ExpiresAt, UsedAt: t.UsedAt}
+	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: At(t.CreatedAt), CreatedBy: t.CreatedBy, ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt)}
 }
 
 // Tokens is the response to GET /tokens.
@@ -72,7 +70,7 @@ type Tokens struct {
 type TokenRequest struct {
 	Name string `json:"name"`
 	GrantRequest
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	ExpiresAt Time `json:"expires_at,omitzero"`
 }
 
 // NewSecret is the response to POST /tokens. The secret is not shown again.
@@ -83,17 +81,17 @@ type NewSecret struct {
 
 // User is a local user. The response to GET /users contains it.
 type User struct {
-	Name       string    `json:"name"`
-	Grant      Grant     `json:"grant"`
-	CreatedAt  time.Time `json:"created_at"`
-	CreatedBy  string    `json:"created_by"`
-	SignedInAt time.Time `json:"signed_in_at,omitzero"` // absent = never
-	Invited    bool      `json:"invited"`               // the user has not chosen a password yet
+	Name       string `json:"name"`
+	Grant      Grant  `json:"grant"`
+	CreatedAt  Time   `json:"created_at"`
+	CreatedBy  string `json:"created_by"`
+	SignedInAt Time   `json:"signed_in_at,omitzero"` // absent = never
+	Invited    bool   `json:"invited"`               // the user has not chosen a password yet
 }
 
 // NewUser returns a user of the domain as JSON.
 func NewUser(u deadletter.User) User {
-	return User{Name: u.Name, Grant: NewGrant(u.Grant), CreatedAt: u.CreatedAt, CreatedBy: u.CreatedBy, SignedInAt: u.SignedInAt, Invited: u.Invited}
+	return User{Name: u.Name, Grant: NewGrant(u.Grant), CreatedAt: At(u.CreatedAt), CreatedBy: u.CreatedBy, SignedInAt: At(u.SignedInAt), Invited: u.Invited}
 }
 
 // Users is the response to GET /users.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
@@ -78,7 +77,7 @@ type AdoptedPolicy struct {
 	Priority   int             `json:"priority"`
 	Definition json.RawMessage `json:"definition"`
 	Queues     []string        `json:"queues"`
-	At         time.Time       `json:"at"`
+	At         Time            `json:"at"`
 	By         string          `json:"by"`
 }
 
@@ -94,7 +93,7 @@ func NewAdoptedPolicies(list []topology.Adopted) AdoptedPolicies {
 // NewAdoptedPolicy returns one adopted policy in the JSON form of the API.
 func NewAdoptedPolicy(a topology.Adopted) AdoptedPolicy {
 	return AdoptedPolicy{
-		ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Pattern: a.Pattern, ApplyTo: a.ApplyTo, Priority: a.Priority, Definition: a.Definition.JSON(), Queues: a.Queues, At: a.At, By: a.By,
+		ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Pattern: a.Pattern, ApplyTo: a.ApplyTo, Priority: a.Priority, Definition: a.Definition.JSON(), Queues: a.Queues, At: At(a.At), By: a.By,
 	}
 }
 

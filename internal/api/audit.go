@@ -1,32 +1,30 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // AuditEntry is a recorded action. The response to GET /audit contains it.
 type AuditEntry struct {
-	ID        int64     `json:"id"`
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	Actor     string    `json:"actor"`
-	Through   string    `json:"through"` // page, api, cli or dlo; "" = not recorded
-	Address   string    `json:"address"` // address from which the person acted; "" = not recorded
-	Operation string    `json:"operation"`
-	Total     int       `json:"total"` // letters in the operation
-	Query     string    `json:"query"`
-	Detail    string    `json:"detail"`
-	Targets   []Target  `json:"targets"` // none = not recorded
-	Asked     *int      `json:"asked"`   // number of letters, groups or other objects; null = not recorded
-	Done      *int      `json:"done"`
+	ID        int64    `json:"id"`
+	At        Time     `json:"at"`
+	Kind      string   `json:"kind"`
+	Actor     string   `json:"actor"`
+	Through   string   `json:"through"` // page, api, cli or dlo; "" = not recorded
+	Address   string   `json:"address"` // address from which the person acted; "" = not recorded
+	Operation string   `json:"operation"`
+	Total     int      `json:"total"` // letters in the operation
+	Query     string   `json:"query"`
+	Detail    string   `json:"detail"`
+	Targets   []Target `json:"targets"` // none = not recorded
+	Asked     *int     `json:"asked"`   // number of letters, groups or other objects; null = not recorded
+	Done      *int     `json:"done"`
 }
 
 // NewAuditEntry returns an act of the domain as JSON.
 func NewAuditEntry(a deadletter.Act) AuditEntry {
 	e := AuditEntry{
-		ID: a.ID, At: a.At.UTC(), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Total: a.Total, Query: a.Query, Detail: a.Detail,
+		ID: a.ID, At: At(a.At), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Total: a.Total, Query: a.Query, Detail: a.Detail,
 		Targets: []Target{}, Asked: recorded(a.Asked), Done: recorded(a.Done),
 	}
 	if a.Operation != 0 {

@@ -1,20 +1,18 @@
 package api
 
-import "time"
-
 // Pick is a type that a person picked. The responses to GET /bindings, POST /bindings and POST
 // /letters/{id}/type contain it.
 type Pick struct {
-	ID     int64     `json:"id"`
-	For    string    `json:"for"` // letter, group or binding
-	Letter string    `json:"letter,omitempty"`
-	Group  string    `json:"group,omitempty"`
-	Queue  string    `json:"queue,omitempty"`
-	Key    string    `json:"key,omitempty"`
-	Type   string    `json:"type"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
+	ID     int64  `json:"id"`
+	For    string `json:"for"` // letter, group or binding
+	Letter string `json:"letter,omitempty"`
+	Group  string `json:"group,omitempty"`
+	Queue  string `json:"queue,omitempty"`
+	Key    string `json:"key,omitempty"`
+	Type   string `json:"type"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	At     Time   `json:"at"`
 }
 
 // Binding is a binding from the configuration. The response to GET /bindings contains it.

@@ -1,22 +1,20 @@
 package api
 
-import "time"
-
 // Broker is the state of the connection to a broker and vhost. The response to GET /brokers
 // contains it.
 type Broker struct {
-	Name      string    `json:"name"`
-	VHost     string    `json:"vhost"`
-	Label     string    `json:"label"`  // display name, such as production
-	Colour    string    `json:"colour"` // of the label
-	Connected bool      `json:"connected"`
-	Reached   bool      `json:"reached"` // connected at least once since the store was created
-	Version   string    `json:"version"` // version of RabbitMQ; "" until the first connection since dlo started
-	Reason    string    `json:"reason"`  // why it is not connected
-	Blocked   string    `json:"blocked"` // why the broker accepts no messages now
-	Since     time.Time `json:"since"`   // when this state began
-	NextTry   time.Time `json:"next_try,omitzero"`
-	Inboxes   []string  `json:"inboxes"`
+	Name      string   `json:"name"`
+	VHost     string   `json:"vhost"`
+	Label     string   `json:"label"`  // display name, such as production
+	Colour    string   `json:"colour"` // of the label
+	Connected bool     `json:"connected"`
+	Reached   bool     `json:"reached"` // connected at least once since the store was created
+	Version   *string  `json:"version"` // version of RabbitMQ; null: unknown until the first connection since dlo started
+	Reason    string   `json:"reason"`  // why it is not connected
+	Blocked   string   `json:"blocked"` // why the broker accepts no messages now
+	Since     Time     `json:"since"`   // when this state began
+	NextTry   Time     `json:"next_try,omitzero"`
+	Inboxes   []string `json:"inboxes"`
 }
 
 // Brokers is the response to GET /brokers.

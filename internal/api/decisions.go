@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -23,10 +21,10 @@ type Decision struct {
 	Kind    string      `json:"kind"`
 	Detail  string      `json:"detail,omitempty"`
 	By      string      `json:"by"`
-	At      time.Time   `json:"at"`
+	At      Time        `json:"at"`
 	Groups  []string    `json:"groups"`
 	Skipped []LeftAlone `json:"skipped,omitempty"`
-	Undone  *time.Time  `json:"undone_at,omitempty"`
+	Undone  *Time       `json:"undone_at,omitempty"`
 }
 
 // LeftAlone is a group that a decision does not apply to. The response to POST /groups/decisions
@@ -38,10 +36,10 @@ type LeftAlone struct {
 
 // SnoozeChange is the part of the body of PATCH /groups/{id} that snoozes a group.
 type SnoozeChange struct {
-	Until time.Time `json:"until,omitzero"`
-	For   string    `json:"for,omitempty"`   // instead of until: "2h"
-	After int       `json:"after,omitempty"` // further letters
-	Queue bool      `json:"queue,omitempty"` // ends when another queue has the same error
+	Until Time   `json:"until,omitzero"`
+	For   string `json:"for,omitempty"`   // instead of until: "2h"
+	After int    `json:"after,omitempty"` // further letters
+	Queue bool   `json:"queue,omitempty"` // ends when another queue has the same error
 }
 
 // ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.

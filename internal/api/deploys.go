@@ -1,15 +1,13 @@
 package api
 
-import "time"
-
 // Deploy is a deploy marker. The responses to GET /deploys and GET /groups/{id} contain it.
 type Deploy struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Service string    `json:"service"`
-	Version string    `json:"version"`
-	Link    string    `json:"link,omitempty"`
-	By      string    `json:"by"`
+	ID      int64  `json:"id"`
+	At      Time   `json:"at"`
+	Service string `json:"service"`
+	Version string `json:"version"`
+	Link    string `json:"link,omitempty"`
+	By      string `json:"by"`
 }
 
 // Deploys is the response to GET /deploys.
@@ -19,8 +17,8 @@ type Deploys struct {
 
 // DeployRequest is the body of POST /deploys.
 type DeployRequest struct {
-	Service string    `json:"service"`
-	Version string    `json:"version,omitempty"`
-	Link    string    `json:"link,omitempty"`
-	At      time.Time `json:"at,omitzero"` // absent: now
+	Service string `json:"service"`
+	Version string `json:"version,omitempty"`
+	Link    string `json:"link,omitempty"`
+	At      Time   `json:"at,omitzero"` // absent: now
 }

@@ -1,11 +1,9 @@
 package api
 
-import "time"
-
 // Digest is the response to GET /digest: the digest as it would be sent now.
 type Digest struct {
-	From      time.Time    `json:"from"`
-	To        time.Time    `json:"to"`
+	From      Time         `json:"from"`
+	To        Time         `json:"to"`
 	Groups    int          `json:"groups"`
 	Letters   int          `json:"letters"`
 	New       int          `json:"new"`
@@ -21,14 +19,14 @@ type Digest struct {
 // Pause is a pause of retries that has lasted for a day and still holds letters back. The response
 // to GET /digest contains it.
 type Pause struct {
-	Broker  string    `json:"broker"`
-	VHost   string    `json:"vhost"`
-	Queue   string    `json:"queue"`
-	Group   string    `json:"group,omitempty"` // "" = the whole queue
-	Reason  string    `json:"reason"`
-	By      string    `json:"by"`
-	Since   time.Time `json:"since"`
-	Letters int       `json:"letters"` // that wait
+	Broker  string `json:"broker"`
+	VHost   string `json:"vhost"`
+	Queue   string `json:"queue"`
+	Group   string `json:"group,omitempty"` // "" = the whole queue
+	Reason  string `json:"reason"`
+	By      string `json:"by"`
+	Since   Time   `json:"since"`
+	Letters int    `json:"letters"` // that wait
 }
 
 // DigestBefore covers the period before the digest's own period. The response to GET /digest

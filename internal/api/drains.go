@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -18,8 +16,8 @@ type Drain struct {
 	State     deadletter.DrainState `json:"state"`
 	Why       string                `json:"why"`
 	By        string                `json:"by"`
-	StartedAt time.Time             `json:"started_at"`
-	EndedAt   time.Time             `json:"ended_at,omitzero"`
+	StartedAt Time                  `json:"started_at"`
+	EndedAt   Time                  `json:"ended_at,omitzero"`
 }
 
 // Drains is the response to GET /queues/drains.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -21,8 +20,8 @@ type ExportedLetter struct {
 	Inbox      Text                        `json:"inbox"`
 	Exchange   Text                        `json:"exchange"` // of the delivery to dlo
 	RoutingKey Text                        `json:"routing_key"`
-	ReceivedAt time.Time                   `json:"received_at"`
-	DiedAt     time.Time                   `json:"died_at,omitzero"`
+	ReceivedAt Time                        `json:"received_at"`
+	DiedAt     *Time                       `json:"died_at"` // null: unknown
 	Reason     Text                        `json:"reason"`
 	Attempts   int                         `json:"attempts"`
 	Type       string                      `json:"type"`

@@ -1,7 +1,5 @@
 package api
 
-import "time"
-
 // Group is a failure group. The response to GET /groups contains it.
 type Group struct {
 	ID        string      `json:"id"`
@@ -24,24 +22,24 @@ type Group struct {
 	Waiting   int         `json:"waiting"` // letters waiting for a retry
 	Overdue   int         `json:"overdue"` // waiting letters whose retries should have ended by now
 	Failing   bool        `json:"failing"` // its letters are dying now; if false, the group has been quiet since LastSeen
-	FirstSeen time.Time   `json:"first_seen"`
-	LastSeen  time.Time   `json:"last_seen"`
+	FirstSeen Time        `json:"first_seen"`
+	LastSeen  Time        `json:"last_seen"`
 	Hours     []int       `json:"hours"` // letters per hour over the last 24 hours, oldest first
 }
 
 // Snooze describes how long a group is snoozed. The response to GET /groups contains it.
 type Snooze struct {
-	Until time.Time `json:"until"`
-	After int       `json:"after,omitempty"` // further letters
-	Queue bool      `json:"queue,omitempty"`
-	By    string    `json:"by"`
+	Until Time   `json:"until"`
+	After int    `json:"after,omitempty"` // further letters
+	Queue bool   `json:"queue,omitempty"`
+	By    string `json:"by"`
 }
 
 // Resolution describes how a group was resolved. The response to GET /groups contains it.
 type Resolution struct {
-	At      time.Time `json:"at"`
-	By      string    `json:"by"`
-	Version string    `json:"version,omitempty"`
+	At      Time   `json:"at"`
+	By      string `json:"by"`
+	Version string `json:"version,omitempty"`
 }
 
 // GroupDetail is the response to GET /groups/{id}: a group with everything known about it.
@@ -64,10 +62,10 @@ type GroupDetail struct {
 
 // GroupEvent is an event in a group's history. The response to GET /groups/{id} contains it.
 type GroupEvent struct {
-	At     time.Time `json:"at"`
-	Kind   string    `json:"kind"`
-	By     string    `json:"by"`
-	Detail string    `json:"detail"`
+	At     Time   `json:"at"`
+	Kind   string `json:"kind"`
+	By     string `json:"by"`
+	Detail string `json:"detail"`
 }
 
 // Shared is a header or body field that the letters of a group have in common, with its most
@@ -92,5 +90,5 @@ type Different struct {
 // Groups is a page of GET /groups.
 type Groups struct {
 	Groups []Group `json:"groups"`
-	Next   string  `json:"next,omitempty"` // cursor of the next page; missing on the last page
+	Next   string  `json:"next"` // cursor of the next page; "" on the last page
 }

@@ -1,12 +1,11 @@
 // Package api defines the JSON of the API under /api/v1. Package web writes it, the command line
 // reads it, and openapi.yaml describes it. It contains structs and their encoding, but no rules.
-// Times are RFC 3339 in UTC and are omitted if unknown. Bytes are base64. A null pointer means
-// unknown. Requests omit fields that have their default value.
+// An unknown is null, and a text that is "" means none. A time that has not come is omitted. Bytes
+// are base64. Requests omit fields that have their default value.
 package api
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -25,9 +24,9 @@ type Row struct {
 	Attempts   int              `json:"attempts"` // used so far
 	Exchange   string           `json:"exchange"`
 	RoutingKey string           `json:"routing_key"`
-	ReceivedAt time.Time        `json:"received_at"`
-	DiedAt     time.Time        `json:"died_at,omitzero"`
-	DueAt      time.Time        `json:"due_at,omitzero"`
+	ReceivedAt Time             `json:"received_at"`
+	DiedAt     *Time            `json:"died_at"` // null: unknown
+	DueAt      Time             `json:"due_at,omitzero"`
 	Size       int              `json:"size"` // size of the body, in bytes
 	Summary    string           `json:"summary"`
 	Error      string           `json:"error"`
@@ -42,38 +41,38 @@ type FacetValue struct {
 
 // Bar is a bar of GET /letters/histogram. It counts letters by their fate.
 type Bar struct {
-	At        time.Time `json:"at"` // its start
-	Waiting   int       `json:"waiting"`
-	Recovered int       `json:"recovered"`
-	Dead      int       `json:"dead"`
-	Discarded int       `json:"discarded"`
+	At        Time `json:"at"` // its start
+	Waiting   int  `json:"waiting"`
+	Recovered int  `json:"recovered"`
+	Dead      int  `json:"dead"`
+	Discarded int  `json:"discarded"`
 }
 
 // Properties are the properties of a message without its headers. The responses to GET
 // /letters/{id} and GET /letters/export contain them.
 type Properties struct {
-	ContentType     string    `json:"content_type,omitempty"`
-	ContentEncoding string    `json:"content_encoding,omitempty"`
-	DeliveryMode    uint8     `json:"delivery_mode,omitempty"`
-	Priority        uint8     `json:"priority,omitempty"`
-	CorrelationID   string    `json:"correlation_id,omitempty"`
-	ReplyTo         string    `json:"reply_to,omitempty"`
-	Expiration      string    `json:"expiration,omitempty"` // milliseconds
-	MessageID       string    `json:"message_id,omitempty"`
-	Timestamp       time.Time `json:"timestamp,omitzero"`
-	Type            string    `json:"type,omitempty"`
-	UserID          string    `json:"user_id,omitempty"`
-	AppID           string    `json:"app_id,omitempty"`
+	ContentType     string `json:"content_type,omitempty"`
+	ContentEncoding string `json:"content_encoding,omitempty"`
+	DeliveryMode    uint8  `json:"delivery_mode,omitempty"`
+	Priority        uint8  `json:"priority,omitempty"`
+	CorrelationID   string `json:"correlation_id,omitempty"`
+	ReplyTo         string `json:"reply_to,omitempty"`
+	Expiration      string `json:"expiration,omitempty"` // milliseconds
+	MessageID       string `json:"message_id,omitempty"`
+	Timestamp       Time   `json:"timestamp,omitzero"`
+	Type            string `json:"type,omitempty"`
+	UserID          string `json:"user_id,omitempty"`
+	AppID           string `json:"app_id,omitempty"`
 }
 
 // Death is a death recorded in a letter's headers. The response to GET /letters/{id} contains it.
 type Death struct {
-	Queue       string    `json:"queue"`
-	Exchange    string    `json:"exchange"`
-	RoutingKeys []string  `json:"routing_keys"`
-	Reason      string    `json:"reason"`
-	Count       int64     `json:"count"`
-	FirstAt     time.Time `json:"first_at,omitzero"`
+	Queue       string   `json:"queue"`
+	Exchange    string   `json:"exchange"`
+	RoutingKeys []string `json:"routing_keys"`
+	Reason      string   `json:"reason"`
+	Count       int64    `json:"count"`
+	FirstAt     *Time    `json:"first_at"` // null: unknown
 }
 
 // Attempt is an attempt to requeue a letter. The response to GET /letters/{id} contains it.
@@ -85,29 +84,29 @@ type Attempt struct {
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
 	Revision  int                    `json:"revision,omitempty"` // revision sent; missing = as received
-	At        time.Time              `json:"at"`
-	ClosedAt  time.Time              `json:"closed_at,omitzero"`
+	At        Time                   `json:"at"`
+	ClosedAt  Time                   `json:"closed_at,omitzero"`
 	WaitsIn   string                 `json:"waits_in,omitempty"`
-	WaitUntil time.Time              `json:"wait_until,omitzero"`
+	WaitUntil Time                   `json:"wait_until,omitzero"`
 	Back      *Return                `json:"came_back,omitempty"`
 }
 
 // Return describes how the letter of an attempt came back. The response to GET /letters/{id}
 // contains it.
 type Return struct {
-	At     time.Time `json:"at"`
-	Queue  string    `json:"queue"`
-	Reason string    `json:"reason"`
-	Copies int       `json:"further_copies"`
+	At     Time   `json:"at"`
+	Queue  string `json:"queue"`
+	Reason string `json:"reason"`
+	Copies int    `json:"further_copies"`
 }
 
 // Event is an entry in a letter's history. The response to GET /letters/{id} contains it.
 type Event struct {
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"`
-	Actor     string    `json:"actor"`
-	Detail    string    `json:"detail"`
-	Operation string    `json:"operation"`
+	At        Time   `json:"at"`
+	Kind      string `json:"kind"`
+	Actor     string `json:"actor"`
+	Detail    string `json:"detail"`
+	Operation string `json:"operation"`
 }
 
 // Decoded is the result of decoding a body. The responses to GET /letters/{id} and POST
@@ -140,7 +139,7 @@ type Letter struct {
 	Siblings   []deadletter.ID `json:"siblings"`
 	Unverified bool            `json:"unverified"`
 	Operation  string          `json:"operation"`
-	ChangedAt  time.Time       `json:"changed_at,omitzero"`
+	ChangedAt  Time            `json:"changed_at,omitzero"`
 	// Properties and Headers have the values with which the letter was first received. A requeue
 	// sends these values.
 	Properties Properties                  `json:"properties"`
@@ -181,9 +180,9 @@ type Letters struct {
 // Looked describes how far a query has scanned the letters. The response to GET /letters contains
 // it.
 type Looked struct {
-	Letters int       `json:"letters"`       // letters scanned
-	Back    time.Time `json:"back,omitzero"` // when the last scanned letter was received
-	All     bool      `json:"all"`           // every letter has been scanned
+	Letters int  `json:"letters"`       // letters scanned
+	Back    Time `json:"back,omitzero"` // when the last scanned letter was received
+	All     bool `json:"all"`           // every letter has been scanned
 }
 
 // Count is the response to GET /letters/count.
@@ -200,9 +199,9 @@ type Facets struct {
 
 // Histogram is the response to GET /letters/histogram.
 type Histogram struct {
-	From    time.Time `json:"from,omitzero"`
-	To      time.Time `json:"to,omitzero"`
-	Step    float64   `json:"step"`    // seconds per bar
-	Sampled int       `json:"sampled"` // newest letters counted; 0 = all
-	Bars    []Bar     `json:"bars"`
+	From    Time     `json:"from,omitzero"`
+	To      Time     `json:"to,omitzero"`
+	Step    Duration `json:"step"`    // of one bar
+	Sampled int      `json:"sampled"` // newest letters counted; 0 = all
+	Bars    []Bar    `json:"bars"`
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -13,7 +11,7 @@ type Operation struct {
 	Action      deadletter.Verb           `json:"action"`
 	State       deadletter.OperationState `json:"state"`
 	Phase       deadletter.OperationPhase `json:"phase"`
-	PhaseUntil  time.Time                 `json:"phase_until,omitzero"`
+	PhaseUntil  Time                      `json:"phase_until,omitzero"`
 	Why         string                    `json:"why"`
 	By          string                    `json:"by"`
 	Through     string                    `json:"through"`
@@ -22,12 +20,12 @@ type Operation struct {
 	Except      int                       `json:"except"`  // letters excluded from the query
 	Changed     int                       `json:"changed"` // matching letters that had changed
 	To          string                    `json:"to"`
-	DueAt       time.Time                 `json:"due_at,omitzero"`
+	DueAt       Time                      `json:"due_at,omitzero"`
 	Reset       bool                      `json:"reset_attempts,omitempty"`
 	Restored    bool                      `json:"include_restored,omitempty"`
-	CreatedAt   time.Time                 `json:"created_at"`
-	SentAt      time.Time                 `json:"sent_at,omitzero"`
-	FinishedAt  time.Time                 `json:"finished_at,omitzero"`
+	CreatedAt   Time                      `json:"created_at"`
+	SentAt      Time                      `json:"sent_at,omitzero"`
+	FinishedAt  Time                      `json:"finished_at,omitzero"`
 	Total       int                       `json:"total"` // letters
 	Sent        int                       `json:"sent"`  // letters confirmed by the broker
 	Twice       int                       `json:"twice"` // letters that may have been sent twice
@@ -88,11 +86,11 @@ type OperationLetter struct {
 	Reason string        `json:"reason"`
 	Twice  bool          `json:"twice"` // may have been sent twice
 
-	State     deadletter.State `json:"state"`                // now
-	DueAt     *time.Time       `json:"due_at,omitempty"`     // when a scheduled letter is sent
-	Group     string           `json:"group,omitempty"`      // current group; missing = none
-	Error     string           `json:"error"`                // error of its latest death; title of its group if no error was reported
-	SameError *bool            `json:"same_error,omitempty"` // whether it came back with the same error as before; missing = unknown
+	State     deadletter.State `json:"state"`            // now
+	DueAt     *Time            `json:"due_at,omitempty"` // when a scheduled letter is sent
+	Group     string           `json:"group,omitempty"`  // current group; missing = none
+	Error     string           `json:"error"`            // error of its latest death; title of its group if no error was reported
+	SameError *bool            `json:"same_error"`       // whether it came back with the same error as before; null: unknown
 }
 
 // Operations is a page of GET /operations.

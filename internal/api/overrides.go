@@ -1,17 +1,15 @@
 package api
 
-import "time"
-
 // Override is a redirect that a person saved. The response to GET /overrides contains it.
 type Override struct {
-	ID     int64     `json:"id"`
-	Broker string    `json:"broker"`
-	VHost  string    `json:"vhost"`
-	Queue  string    `json:"queue"`
-	To     string    `json:"to"`
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	At     time.Time `json:"at"`
+	ID     int64  `json:"id"`
+	Broker string `json:"broker"`
+	VHost  string `json:"vhost"`
+	Queue  string `json:"queue"`
+	To     string `json:"to"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	At     Time   `json:"at"`
 }
 
 // Overrides is the response to GET /overrides.

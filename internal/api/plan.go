@@ -2,8 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -14,7 +12,7 @@ type OperationRequest struct {
 	Q          *string         `json:"q,omitempty"` // "" selects every letter
 	IDs        []string        `json:"ids,omitempty"`
 	Except     []string        `json:"except,omitempty"`
-	Until      time.Time       `json:"until,omitzero"`
+	Until      Time            `json:"until,omitzero"`
 	Expect     int             `json:"expect,omitempty"` // number of letters shown to the caller
 	Reason     string          `json:"reason,omitempty"`
 	DryRun     bool            `json:"dry_run,omitempty"`
@@ -27,32 +25,12 @@ type OperationRequest struct {
 	First      int             `json:"first,omitempty"` // limit on the number of letters; 0 = all
 	To         string          `json:"to,omitempty"`
 	Hold       *Duration       `json:"hold,omitempty"`
-	DueAt      time.Time       `json:"due_at,omitzero"`
+	DueAt      Time            `json:"due_at,omitzero"`
 	Reset      bool            `json:"reset_attempts,omitempty"`
 	Restored   bool            `json:"include_restored,omitempty"`
 	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // patch of an edit: RFC 6902, for the decoded body
-}
-
-// Duration is a duration encoded as a JSON string such as "2m" or "1m30s".
-type Duration time.Duration
-
-func (d Duration) String() string { return time.Duration(d).String() }
-
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
-
-func (d *Duration) UnmarshalJSON(b []byte) error {
-	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("%w: a duration is written as a string, for example \"2m\" or \"10s\", not %s", deadletter.ErrInvalid, b)
-	}
-	v, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("%w: %q is not a duration such as \"2m\" or \"10s\"", deadletter.ErrInvalid, text)
-	}
-	*d = Duration(v)
-	return nil
 }
 
 // Plan is the response to a dry run of POST /operations. A client can start exactly the operation
@@ -61,7 +39,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // query with fixed times; "" = chosen ids, or every letter
-	Until    time.Time       `json:"until"`
+	Until    Time            `json:"until"`
 	Total    int             `json:"total"`    // letters selected
 	Eligible int             `json:"eligible"` // letters that it would act on
 	First    int             `json:"first"`    // limit on the number of letters; 0 = all
@@ -85,7 +63,7 @@ type PlanQueue struct {
 	Consumers *int   `json:"consumers"` // null: unknown
 	Ready     *int   `json:"ready"`     // messages; null = unknown
 
-	SingleActive bool    `json:"single_active"` // false also if unknown
+	SingleActive *bool   `json:"single_active"` // null: unknown
 	MaxLength    *int    `json:"max_length"`    // messages; 0 = no limit; null = unknown
 	MaxBytes     *int    `json:"max_bytes"`     // 0 = no limit; null = unknown
 	DeadLetters  *string `json:"dead_letters"`  // null: unknown

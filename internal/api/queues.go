@@ -1,27 +1,25 @@
 package api
 
-import "time"
-
 // Retries is the state of the automatic retries of a queue or group, with the reason if they are
 // held back. The response to GET /queues contains it.
 type Retries struct {
-	State string    `json:"state"` // running, or the guard's state
-	Why   string    `json:"why"`
-	By    string    `json:"by"`
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"` // tripped: when the queue will be probed
+	State string `json:"state"` // running, or the guard's state
+	Why   string `json:"why"`
+	By    string `json:"by"`
+	Since Time   `json:"since,omitzero"`
+	Until Time   `json:"until,omitzero"` // tripped: when the queue will be probed
 }
 
 // GroupPaused is a group whose retries are paused by a person or held back by its breaker. The
 // response to GET /queues contains it.
 type GroupPaused struct {
-	Group string    `json:"group"`
-	Title string    `json:"title"`
-	State string    `json:"state"` // paused, tripped, probing or ramping
-	Why   string    `json:"why"`
-	By    string    `json:"by"`
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until,omitzero"` // tripped: when the group will be probed
+	Group string `json:"group"`
+	Title string `json:"title"`
+	State string `json:"state"` // paused, tripped, probing or ramping
+	Why   string `json:"why"`
+	By    string `json:"by"`
+	Since Time   `json:"since"`
+	Until Time   `json:"until,omitzero"` // tripped: when the group will be probed
 }
 
 // Queue is one entry of the response to GET /queues: a queue in which letters died.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 )
 
 // RevisionRequest is the body of POST /letters/{id}/revisions. At most one of json, text, body and
@@ -27,13 +26,13 @@ type RevisionRequest struct {
 
 // Revision is an edit of a letter. The response to GET /letters/{id} contains it.
 type Revision struct {
-	Number    int       `json:"number"`
-	By        string    `json:"by"`
-	Reason    string    `json:"reason"`
-	Changes   string    `json:"changes"`
-	At        time.Time `json:"at"`
-	Size      int       `json:"size"` // size of the body, in bytes
-	Operation string    `json:"operation,omitempty"`
+	Number    int    `json:"number"`
+	By        string `json:"by"`
+	Reason    string `json:"reason"`
+	Changes   string `json:"changes"`
+	At        Time   `json:"at"`
+	Size      int    `json:"size"` // size of the body, in bytes
+	Operation string `json:"operation,omitempty"`
 }
 
 // EditCheck is one check of an edit. The response to POST /letters/{id}/revisions contains it.

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -91,11 +89,11 @@ type RuleCount struct {
 
 // Rules is the response to GET /rules.
 type Rules struct {
-	File     string    `json:"file"` // "" = no file: the defaults
-	LoadedAt time.Time `json:"loaded_at,omitzero"`
-	Rules    []Rule    `json:"rules"` // in order; the first match wins
-	Default  Rule      `json:"default"`
-	YAML     string    `json:"yaml"` // all rules, ready to paste
+	File     string `json:"file"` // "" = no file: the defaults
+	LoadedAt Time   `json:"loaded_at,omitzero"`
+	Rules    []Rule `json:"rules"` // in order; the first match wins
+	Default  Rule   `json:"default"`
+	YAML     string `json:"yaml"` // all rules, ready to paste
 }
 
 // RuleTestRequest is the body of POST /rules/test: a letter, facts or a query. It may contain rules

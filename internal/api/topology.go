@@ -2,35 +2,34 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Finding is a fault of a vhost that loses dead letters or can lose them.
 type Finding struct {
-	Kind      string    `json:"kind"` // a stable word, listed in docs/topology.md
-	Severity  string    `json:"severity"`
-	Broker    string    `json:"broker"` // "" in the check of a file
-	VHost     string    `json:"vhost"`
-	Queue     string    `json:"queue"` // "" if the finding is not about one queue
-	Title     string    `json:"title"`
-	Loses     string    `json:"loses"` // what is lost
-	Why       string    `json:"why"`
-	Sure      string    `json:"sure"`           // certain or likely
-	Since     time.Time `json:"since,omitzero"` // missing if unknown
-	Cure      string    `json:"cure"`
-	Plannable bool      `json:"plannable"` // a policy cures it
+	Kind      string `json:"kind"` // a stable word, listed in docs/topology.md
+	Severity  string `json:"severity"`
+	Broker    string `json:"broker"` // "" in the check of a file
+	VHost     string `json:"vhost"`
+	Queue     string `json:"queue"` // "" if the finding is not about one queue
+	Title     string `json:"title"`
+	Loses     string `json:"loses"` // what is lost
+	Why       string `json:"why"`
+	Sure      string `json:"sure"`  // certain or likely
+	Since     *Time  `json:"since"` // null: unknown
+	Cure      string `json:"cure"`
+	Plannable bool   `json:"plannable"` // a policy cures it
 }
 
 // Look is the latest look at one vhost.
 type Look struct {
-	Broker string    `json:"broker"` // "" in the check of a file
-	VHost  string    `json:"vhost"`
-	ReadAt time.Time `json:"read_at,omitzero"` // missing if no look succeeded yet
-	Failed string    `json:"failed"`           // why the latest look failed; "" if it succeeded
-	Queues int       `json:"queues"`           // number of queues
-	Gaps   []Gap     `json:"gaps"`
+	Broker string `json:"broker"` // "" in the check of a file
+	VHost  string `json:"vhost"`
+	ReadAt Time   `json:"read_at,omitzero"` // missing if no look succeeded yet
+	Failed string `json:"failed"`           // why the latest look failed; "" if it succeeded
+	Queues int    `json:"queues"`           // number of queues
+	Gaps   []Gap  `json:"gaps"`
 }
 
 // Gap is a part of a vhost that could not be read.
@@ -50,7 +49,7 @@ func NewTopology(reports []topology.Report) Topology {
 	t := Topology{Findings: []Finding{}, Looks: []Look{}}
 	for i := range reports {
 		r := &reports[i]
-		look := Look{Broker: r.Broker, VHost: r.VHost, ReadAt: r.ReadAt, Failed: r.Failed, Queues: r.Queues, Gaps: []Gap{}}
+		look := Look{Broker: r.Broker, VHost: r.VHost, ReadAt: At(r.ReadAt), Failed: r.Failed, Queues: r.Queues, Gaps: []Gap{}}
 		for _, g := range r.Gaps {
 			look.Gaps = append(look.Gaps, Gap{g.What, g.Why})
 		}
@@ -58,7 +57,7 @@ func NewTopology(reports []topology.Report) Topology {
 		for j := range r.Findings {
 			f := &r.Findings[j]
 			t.Findings = append(t.Findings, Finding{
-				Kind: string(f.Kind), Severity: string(f.Severity), Broker: f.Broker, VHost: f.VHost, Queue: f.Queue, Title: f.Title, Loses: f.Loses, Why: f.Why, Sure: string(f.Sure), Since: f.Since, Cure: f.Cure, Plannable: f.Plannable,
+				Kind: string(f.Kind), Severity: string(f.Severity), Broker: f.Broker, VHost: f.VHost, Queue: f.Queue, Title: f.Title, Loses: f.Loses, Why: f.Why, Sure: string(f.Sure), Since: IfKnown(f.Since), Cure: f.Cure, Plannable: f.Plannable,
 			})
 		}
 	}
@@ -93,8 +92,8 @@ type TopologyPlan struct {
 // Drop is a queue that drops messages by design: they expire, or the queue overflows.
 type Drop struct {
 	Queue  string `json:"queue"`
-	Limit  string `json:"limit"`            // for example message-ttl 60000
-	PerDay *int64 `json:"per_day,omitzero"` // expected number of messages; missing if unknown
+	Limit  string `json:"limit"`   // for example message-ttl 60000
+	PerDay *int64 `json:"per_day"` // expected number of messages; null: unknown
 }
 
 // Planned is one policy of a plan.

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -19,13 +17,13 @@ type Trial struct {
 	Letter     deadletter.ID         `json:"letter,omitempty"`
 	Type       string                `json:"type"`    // of its body
 	Summary    string                `json:"summary"` // summary of its body, decoded
-	StartedAt  time.Time             `json:"started_at"`
-	RejectedAt time.Time             `json:"rejected_at,omitzero"`
-	ArrivedAt  time.Time             `json:"arrived_at,omitzero"`
-	DecodedAt  time.Time             `json:"decoded_at,omitzero"`
-	RequeuedAt time.Time             `json:"requeued_at,omitzero"`
-	AcceptedAt time.Time             `json:"accepted_at,omitzero"`
-	SettledAt  time.Time             `json:"settled_at,omitzero"`
+	StartedAt  Time                  `json:"started_at"`
+	RejectedAt Time                  `json:"rejected_at,omitzero"`
+	ArrivedAt  Time                  `json:"arrived_at,omitzero"`
+	DecodedAt  Time                  `json:"decoded_at,omitzero"`
+	RequeuedAt Time                  `json:"requeued_at,omitzero"`
+	AcceptedAt Time                  `json:"accepted_at,omitzero"`
+	SettledAt  Time                  `json:"settled_at,omitzero"`
 }
 
 // TrialRequest is the body of POST /trial.

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -14,8 +12,8 @@ type SchemaSet struct {
 	Source    deadletter.SchemaSource `json:"source"`
 	Detail    string                  `json:"detail"`
 	By        string                  `json:"by"`
-	At        time.Time               `json:"at,omitzero"`
-	CurrentAt time.Time               `json:"current_at,omitzero"`
+	At        Time                    `json:"at,omitzero"`
+	CurrentAt Time                    `json:"current_at,omitzero"`
 	Files     int                     `json:"files"`
 	TypeCount int                     `json:"type_count"`
 	Types     []string                `json:"types"` // of a current version; the first 1,000
@@ -29,15 +27,15 @@ type RemovedSet struct {
 	Source    deadletter.SchemaSource `json:"source"`
 	Detail    string                  `json:"detail"`
 	By        string                  `json:"by"`
-	At        time.Time               `json:"at"`
-	RemovedAt time.Time               `json:"removed_at"`
+	At        Time                    `json:"at"`
+	RemovedAt Time                    `json:"removed_at"`
 }
 
 // SchemaServer is a gRPC server that dlo queries for types. The response to GET /types contains it.
 type SchemaServer struct {
-	Address string    `json:"address"`
-	AskedAt time.Time `json:"asked_at,omitzero"`
-	Problem string    `json:"problem"`
+	Address string `json:"address"`
+	AskedAt Time   `json:"asked_at,omitzero"`
+	Problem string `json:"problem"`
 }
 
 // TypeHit is a type or field whose name contains the search term. The response to GET /types

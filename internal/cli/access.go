@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
-	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -87,7 +86,7 @@ type tokenAddCmd struct {
 func (c tokenAddCmd) Run(p *Program) error {
 	var expires time.Time
 	if c.Expires != "" {
-		in, err := config.ParseDuration(c.Expires)
+		in, err := deadletter.ParseDuration(c.Expires)
 		if err != nil || in <= 0 {
 			return fmt.Errorf("%w: --expires %q is not a duration such as 90d or 12h", errUsage, c.Expires)
 		}
@@ -110,7 +109,7 @@ func (c tokenAddCmd) Run(p *Program) error {
 		return printSecret(p, c.Name, secret)
 	}
 	var added api.NewSecret
-	body := api.TokenRequest{Name: c.Name, GrantRequest: c.request(), ExpiresAt: expires}
+	body := api.TokenRequest{Name: c.Name, GrantRequest: c.request(), ExpiresAt: api.At(expires)}
 	if printed, err := c.fetch(p, http.MethodPost, "/tokens", body, &added); printed || err != nil {
 		return err
 	}

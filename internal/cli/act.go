@@ -33,15 +33,15 @@ type actFlags struct {
 // paceFlags are the flags for the pace at which a requeue sends letters. If a flag is not set, the
 // server's default applies.
 type paceFlags struct {
-	Rate       *float64       `name:"rate" help:"Letters per second (50)."`
-	Canary     *int           `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
-	CanaryWait *time.Duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
-	StopAt     *float64       `name:"stop-at" help:"Stop automatically when more than this percentage of the sent letters has come back (5); 0 = never."`
-	MaxDepth   *int           `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
-	Order      string         `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
-	First      int            `name:"first" help:"At most this many letters, in that order; 0 = all."`
-	To         string         `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
-	Reset      bool           `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
+	Rate       *float64      `name:"rate" help:"Letters per second (50)."`
+	Canary     *int          `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
+	CanaryWait *api.Duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
+	StopAt     *float64      `name:"stop-at" help:"Stop automatically when more than this percentage of the sent letters has come back (5); 0 = never."`
+	MaxDepth   *int          `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
+	Order      string        `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
+	First      int           `name:"first" help:"At most this many letters, in that order; 0 = all."`
+	To         string        `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
+	Reset      bool          `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
 // restoredFlag includes letters that a plan would otherwise omit.
@@ -51,7 +51,7 @@ type restoredFlag struct {
 
 // holdFlag delays actions that cannot be undone.
 type holdFlag struct {
-	Hold *time.Duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
+	Hold *api.Duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
 }
 
 type (
@@ -84,8 +84,8 @@ func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.Ve
 // pace builds the part of a request that sets the pace of sending.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
-		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*api.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
-		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Restored: c.Restored, Hold: (*api.Duration)(c.Hold),
+		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,
+		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Restored: c.Restored, Hold: c.Hold,
 	}
 }
 
@@ -95,13 +95,13 @@ func (c lettersRetryNowCmd) Run(p *Program) error {
 
 func (c lettersRescheduleCmd) Run(p *Program) error {
 	at, err := time.Parse(time.RFC3339, c.DueAt)
-	if in, wrong := time.ParseDuration(c.DueAt); err != nil && wrong == nil && in >= 0 {
+	if in, wrong := deadletter.ParseDuration(c.DueAt); err != nil && wrong == nil && in >= 0 {
 		at, err = time.Now().Add(in), nil
 	}
 	if err != nil {
 		return fmt.Errorf("%w: --due-at %q is not a time from now, for example 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", errUsage, c.DueAt)
 	}
-	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: at.UTC()})
+	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: api.At(at)})
 }
 
 func (c lettersHoldCmd) Run(p *Program) error {
@@ -121,7 +121,7 @@ func (c lettersRestoreCmd) Run(p *Program) error {
 }
 
 func (c lettersPurgeCmd) Run(p *Program) error {
-	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*api.Duration)(c.Hold)})
+	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: c.Hold})
 }
 
 // askedFrom is the largest number of letters on which a destructive command may act without --yes

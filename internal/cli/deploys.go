@@ -28,7 +28,7 @@ func (c deploysAddCmd) Run(p *Program) error {
 		if err != nil {
 			return fmt.Errorf("%w: --at %q is not a time such as 2026-11-20T07:30:00Z", errUsage, c.At)
 		}
-		body.At = at
+		body.At = api.At(at)
 	}
 	return add(p, c.answerFlags, "/deploys", body, func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
 }

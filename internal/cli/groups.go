@@ -186,10 +186,10 @@ func (c groupsDiscardCmd) Run(p *Program) error {
 
 type groupsSnoozeCmd struct {
 	groupsFlags
-	For   time.Duration `name:"for" help:"How long, for example 4h or 168h; at most 2160h."`
-	Until string        `name:"until" help:"Until a time, for example 2026-11-22T08:30:00Z."`
-	After int           `name:"after" help:"Or until this many more letters die."`
-	Queue bool          `name:"another-queue" help:"Or until another queue has the same error."`
+	For   api.Duration `name:"for" help:"How long, for example 4h or 7d; at most 90d."`
+	Until string       `name:"until" help:"Until a time, for example 2026-11-22T08:30:00Z."`
+	After int          `name:"after" help:"Or until this many more letters die."`
+	Queue bool         `name:"another-queue" help:"Or until another queue has the same error."`
 }
 
 func (c groupsSnoozeCmd) Run(p *Program) error {
@@ -206,7 +206,7 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 		if err != nil {
 			return fmt.Errorf("%w: --until %q is not a time such as 2026-11-22T08:30:00Z", errUsage, c.Until)
 		}
-		snooze.Until = at
+		snooze.Until = api.At(at)
 	}
 	return c.decide(p, api.Change{Snooze: &snooze})
 }

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -98,8 +99,8 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 }
 
 // ago formats a time relative to now.
-func ago(at, now time.Time) string {
-	switch d := now.Sub(at); {
+func ago(at api.Time, now time.Time) string {
+	switch d := now.Sub(at.Time); {
 	case d < 0:
 		return "in " + short(-d)
 	case d < time.Second:

@@ -80,14 +80,14 @@ func printRules(out io.Writer, rules []api.Rule) error {
 }
 
 // source describes from which file and at what time the rules were read.
-func source(file string, at time.Time) string {
+func source(file string, at api.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
 	}
 	return deadletter.Visible("read from "+file) + loaded(at)
 }
 
-func loaded(at time.Time) string {
+func loaded(at api.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -159,7 +159,7 @@ type rulesTestCmd struct {
 	Header   map[string]string `name:"header" mapsep:"none" help:"A header, as name=value; may be given again."`
 	Field    map[string]string `name:"field" mapsep:"none" help:"A field of the body, as path=value; may be given again."`
 	Attempts int               `name:"attempts" help:"Attempts used so far."`
-	Age      time.Duration     `name:"age" help:"The time since it was received, for example 2h."`
+	Age      api.Duration      `name:"age" help:"The time since it was received, for example 2h."`
 }
 
 // facts returns the facts about a letter from the flags; nil if no such flag is set.

@@ -135,10 +135,10 @@ func TestRulesAsATable(t *testing.T) {
 	if got := severityWords(api.Rule{}, ""); got != "" {
 		t.Errorf("%q: what nobody knows is said", got)
 	}
-	if got, want := source("a\x1b", time.Now().Add(-2*time.Minute)), "read from a\\x1b, loaded 2 min ago"; got != want {
+	if got, want := source("a\x1b", api.At(time.Now().Add(-2*time.Minute))), "read from a\\x1b, loaded 2 min ago"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := source("", time.Time{}); got != "no rules file: these are the defaults" {
+	if got := source("", api.Time{}); got != "no rules file: these are the defaults" {
 		t.Error(got)
 	}
 }

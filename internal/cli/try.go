@@ -65,7 +65,7 @@ func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
 func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 	for i, step := range []struct {
 		name, text string
-		at         time.Time
+		at         api.Time
 	}{
 		{"rejected", "by the consumer of " + t.Queue, t.RejectedAt},
 		{"arrived", "as letter " + string(t.Letter), t.ArrivedAt},
@@ -79,7 +79,7 @@ func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 		if step.at.IsZero() {
 			break
 		}
-		fmt.Fprintf(out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt).Seconds(), deadletter.Visible(step.text))
+		fmt.Fprintf(out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt.Time).Seconds(), deadletter.Visible(step.text))
 		n++
 	}
 	return n

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"go.yaml.in/yaml/v3"
 )
@@ -91,7 +92,7 @@ func number(text string) (int64, error) {
 }
 
 func nanoseconds(text string) (int64, error) {
-	age, err := ParseDuration(text)
+	age, err := deadletter.ParseDuration(text)
 	if err != nil {
 		return 0, fmt.Errorf("%w, with <, <=, > or >= before it", err)
 	}

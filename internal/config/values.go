@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -198,7 +199,7 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration, low, high time.Dur
 	if !ok {
 		return
 	}
-	got, err := ParseDuration(v)
+	got, err := deadletter.ParseDuration(v)
 	if err != nil {
 		d.mistake(n, "%v", err)
 		return
@@ -208,21 +209,6 @@ func (d *decoder) duration(n *yaml.Node, into *time.Duration, low, high time.Dur
 		return
 	}
 	*into = got
-}
-
-// ParseDuration parses a Go duration, such as 1h30m or 250ms, or a number of days, such as 30d.
-func ParseDuration(v string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(v, "d"); ok {
-		n, err := strconv.Atoi(days)
-		if err == nil && n >= 0 && n <= 100_000 {
-			return time.Duration(n) * day, nil
-		}
-	}
-	got, err := time.ParseDuration(v)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration; it looks like 250ms, 10s, 1h30m or 30d", v)
-	}
-	return got, nil
 }
 
 func (d *decoder) size(n *yaml.Node, into *int64, low int64) {

@@ -72,6 +72,12 @@ type QueueFacts struct {
 	LeadsOn      bool          // dead-letters to a place other than dlo, as a delay queue does; false also if unknown
 }
 
+// HasSingleActive returns SingleActive, and whether it is known. The broker reports the arguments
+// of a queue together, so it is known if the TTL is known.
+func (f QueueFacts) HasSingleActive() (single, known bool) {
+	return f.SingleActive, f.SingleActive || f.TTL >= 0
+}
+
 // DeadLettersNowhere is the value of QueueFacts.DeadLetters for a queue without a dead-letter
 // exchange. Messages that die there are lost.
 const DeadLettersNowhere = "nowhere"

@@ -1,9 +1,11 @@
 package drill
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -29,8 +31,21 @@ type Row struct {
 // Seen is the report that one place shows. Seconds counts from the failure, or from the cure if the
 // report is about the cure.
 type Seen struct {
-	Says    string  `json:"says"`
-	Seconds float64 `json:"seconds"` // -1 = never
+	Says    string
+	Seconds float64 // -1 = never
+}
+
+// MarshalJSON writes the seconds as a duration, such as "1.5s", or null for never.
+func (s Seen) MarshalJSON() ([]byte, error) {
+	var after *string
+	if s.Seconds >= 0 {
+		text := (time.Duration(s.Seconds*1000) * time.Millisecond).String()
+		after = &text
+	}
+	return json.Marshal(struct {
+		Says  string  `json:"says"`
+		After *string `json:"after"`
+	}{s.Says, after})
 }
 
 var (

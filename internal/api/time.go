@@ -1,0 +1,67 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Time is a time in JSON: RFC 3339 in UTC, with at most three digits after the second. No type of
+// the API has a time.Time, so that no answer can have a time in another form.
+type Time struct{ time.Time }
+
+// At returns a time of the API. It returns the zero Time for times that RFC 3339 cannot represent.
+// A header can contain such a time, because it may hold any number of seconds.
+func At(t time.Time) Time {
+	if y := t.UTC().Year(); t.IsZero() || y < 0 || y > 9999 {
+		return Time{}
+	}
+	return Time{t.UTC().Truncate(time.Millisecond)}
+}
+
+// IfKnown returns a time of the API, or nil for the zero time, which is null in JSON.
+func IfKnown(t time.Time) *Time {
+	if at := At(t); !at.IsZero() {
+		return &at
+	}
+	return nil
+}
+
+// OrZero returns the time, or the zero time for nil.
+func (t *Time) OrZero() time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// MarshalJSON makes the form of every time, however the Time was made.
+func (t Time) MarshalJSON() ([]byte, error) { return At(t.Time).Time.MarshalJSON() }
+
+// Duration is a duration encoded as a JSON string such as "2m0s". A request may also give days, as
+// in "90d".
+type Duration time.Duration
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
+
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("%w: a duration is written as a string, for example \"2m\" or \"10s\", not %s", deadletter.ErrInvalid, b)
+	}
+	return d.UnmarshalText([]byte(text))
+}
+
+// UnmarshalText reads a duration, also of the command line.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := deadletter.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
+	}
+	*d = Duration(v)
+	return nil
+}
