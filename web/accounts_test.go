@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -96,6 +97,68 @@ func TestPeopleSignIn(t *testing.T) {
 	g.ask("GET", "/queues", nil).want(t, 303)
 	g.signIn("root", passphrase)
 	g.ask("GET", "/audit", nil).want(t, 200, "signed in", "signed out", "lena", "192.0.2.1")
+}
+
+// TestAnOldCookieIsNobody checks that a cookie that a browser kept does not work after its user has
+// signed out.
+func TestAnOldCookieIsNobody(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.signIn("lena", passphrase).want(t, 303)
+	kept := g.cookies
+	g.ask("GET", "/account", nil).want(t, 200)
+	g.ask("POST", "/signout", nil).want(t, 303)
+	g.cookies = kept
+	g.ask("GET", "/account", nil).want(t, 303).to(t, "/signin?next=%2Faccount")
+	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"another four words here"}, "repeated": {"another four words here"}}).want(t, 401)
+	g.signIn("lena", passphrase).want(t, 303)
+}
+
+// TestAPlantedSessionStaysNobody checks the fixation of a session. A person signs in with a cookie
+// that an attacker has planted in the browser. The attacker's cookie must not become a session of
+// this person, also if it belongs to a session of the attacker.
+func TestAPlantedSessionStaysNobody(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.signIn("root", passphrase).want(t, 303)
+	for name, planted := range map[string]string{"a secret that dlo never gave": deadletter.NewSecret(), "a session of the attacker": g.cookies[0].Value} {
+		g.cookies = []*http.Cookie{{Name: "dlo-session", Value: planted}}
+		g.ask("POST", "/signin", url.Values{"name": {"lena"}, "password": {passphrase}, "next": {"/"}}).want(t, 303)
+		if len(g.cookies) != 1 || g.cookies[0].Value == planted {
+			t.Fatalf("%s: the cookie has not changed", name)
+		}
+		g.ask("GET", "/account", nil).want(t, 200, "lena")
+		g.cookies = []*http.Cookie{{Name: "dlo-session", Value: planted}}
+		if a := g.ask("GET", "/account", nil); a.StatusCode == 200 && strings.Contains(a.text, "lena") {
+			t.Errorf("%s is a session of lena", name)
+		}
+	}
+}
+
+// TestATokenInAURLIsNobody checks that a token in a URL identifies nobody, because proxies log URLs
+// and browsers keep them. dlo itself does not log it either, and does not answer with it.
+func TestATokenInAURLIsNobody(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	g.Log = slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	bearer := bearerOf(t, g.house, "admin")
+	secret := strings.TrimPrefix(bearer, "Bearer ")
+	for _, name := range []string{"token", "access_token", "api_key", "authorization"} {
+		for _, path := range []string{"/api/v1/letters", "/api/v1/me", "/api/v1/events", "/letters", "/metrics"} {
+			a := g.get(path + "?" + name + "=" + secret).want(t, 401)
+			if strings.Contains(a.text, secret) {
+				t.Errorf("%s: the answer has the token: %s", path, a.text)
+			}
+		}
+		r := request("GET", "/api/v1/letters?"+name+"="+secret, "")
+		r.Header.Set("Authorization", bearer)
+		if a := g.do(r).want(t, 400, name); strings.Contains(a.text, secret) {
+			t.Errorf("the answer has the token: %s", a.text)
+		}
+	}
+	if log := g.log.String(); !strings.Contains(log, "/api/v1/letters") || strings.Contains(log, secret) {
+		t.Errorf("the log: %s", log)
+	}
 }
 
 // TestWrongPasswords checks that a response does not reveal whether the name or the password was
@@ -303,6 +366,29 @@ func bearerOf(t *testing.T, h *house, role string) string {
 	return "Bearer " + secret
 }
 
+// TestAPersonIsRemovedWhileTheirOperationRuns checks that their next request is refused, and that
+// the operation goes on to its end and names them. So does the audit.
+func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
+	t.Parallel()
+	g := openGuests(t)
+	ids := g.receive("sms", 3, "x")
+	g.signIn("lena", passphrase)
+	g.ask("POST", "/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1]), string(ids[2])}, "key": {"k"}}).want(t, 303).to(t, "/operations/O-1")
+	bearer := bearerOf(t, g.house, "admin")
+	r := request("DELETE", "/api/v1/users/lena", "")
+	r.Header.Set("Authorization", bearer)
+	g.do(r).want(t, 204)
+	g.ask("GET", "/operations/O-1", nil).want(t, 303)
+	g.ask("POST", "/operations/O-1/cancel", nil).want(t, 401)
+	g.signIn("lena", passphrase).want(t, 401)
+	g.advance()
+	r = request("GET", "/api/v1/operations/O-1", "")
+	r.Header.Set("Authorization", bearer)
+	g.do(r).want(t, 200, `"by":"lena"`, `"finished_at"`, `"done":3`)
+	g.signIn("root", passphrase)
+	g.ask("GET", "/audit?operation=O-1", nil).want(t, 200, "lena")
+}
+
 // TestNobodyGivesMoreThanTheyHave repeats the checks of TestPurgeAndRevealAreApart for users.
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
@@ -341,7 +427,15 @@ func TestSecureCookies(t *testing.T) {
 	r := httptest.NewRequest("POST", "/signin", strings.NewReader(url.Values{"name": {"lena"}, "password": {passphrase}}.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	a := g.do(r).want(t, 303)
-	if c := a.Header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Host-dlo=dlo_") || !strings.Contains(c, "; Secure") || strings.Contains(c, "Domain") || a.Header.Get("Strict-Transport-Security") == "" {
-		t.Errorf("%s %v", c, a.Header)
+	set := a.Cookies()
+	if len(set) != 1 {
+		t.Fatalf("%d cookies", len(set))
+	}
+	c := set[0]
+	if c.Name != "__Host-dlo" || !strings.HasPrefix(c.Value, "dlo_") || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+		t.Error(c)
+	}
+	if a.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("%v", a.Header)
 	}
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,9 +43,52 @@ func TestPasswords(t *testing.T) {
 	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || !samePassword(hash, secretWord) || samePassword(hash, secretWord+" ") || hash == hashPassword(secretWord) {
 		t.Error(hash)
 	}
+	long := strings.Repeat(secretWord+", ", 5) + "end"
+	if hash := hashPassword(long); samePassword(hash, long[:len(long)-1]) || samePassword(hash, long[:72]) || samePassword(hash, long[:64]) || !samePassword(hash, long) {
+		t.Error("a part of a long password is enough")
+	}
 	for _, wrong := range []string{"", "plain", "$argon2id$v=19$m=19456,t=2,p=1$$", "$argon2i$v=19$m=19456,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=999999999,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=0,t=0,p=0$YWFh$YWFh"} {
 		if samePassword(wrong, "") || samePassword(wrong, secretWord) {
 			t.Errorf("%q is a password", wrong)
+		}
+	}
+}
+
+// fewUsers is a store with one user who has a password and one who was only invited.
+type fewUsers struct {
+	AccountStore
+	hash string
+}
+
+func (f fewUsers) Password(_ context.Context, name string) (deadletter.User, string, error) {
+	switch name {
+	case "lena":
+		return deadletter.User{Name: name}, f.hash, nil
+	case "invited":
+		return deadletter.User{Name: name}, "", nil
+	}
+	return deadletter.User{}, "", deadletter.NoSuch("user")
+}
+
+// TestAnUnknownNameCostsOneHashToo checks that a sign-in hashes the password whether or not
+// somebody has the name, and with the same parameters. If nobody may hash now, every sign-in
+// therefore waits.
+func TestAnUnknownNameCostsOneHashToo(t *testing.T) {
+	t.Parallel()
+	hash := hashPassword(secretWord)
+	a := NewAccounts(fewUsers{hash: hash}, nil)
+	parameters := func(hash string) string { return strings.Join(strings.Split(hash, "$")[:4], "$") }
+	if parameters(a.nobody) != parameters(hash) {
+		t.Errorf("%s for an unknown name, and %s for a known one", a.nobody, hash)
+	}
+	for range maxHashing {
+		a.hashing <- struct{}{}
+	}
+	for _, name := range []string{"lena", "invited", "unknown"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := a.SignIn(ctx, name, secretWord, Browser{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: answered without a hash: %v", name, err)
 		}
 	}
 }

@@ -77,6 +77,9 @@ func TestWho(t *testing.T) {
 		"groups twice":         {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x", "X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "2 times"},
 		"hidden":               {"", []string{"X-Forwarded-User", "ana@example.com\u202e"}, "", deadletter.ErrSignIn, "visible UTF-8"},
 		"not UTF-8":            {"", []string{"X-Forwarded-User", "ana\xff"}, "", deadletter.ErrSignIn, "visible UTF-8"},
+		"a user of 4 KiB":      {"", []string{"X-Forwarded-User", strings.Repeat("ana@example.com ", 256)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
+		"an e-mail of 4 KiB":   {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", strings.Repeat("ana@example.com ", 256)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
+		"a group of 4 KiB":     {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "payments," + strings.Repeat("o", 4096)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
 		"long":                 {"", []string{"X-Forwarded-User", strings.Repeat("a", 257)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
 		"dlo":                  {"", []string{"X-Forwarded-User", "DLO"}, "", deadletter.ErrSignIn, "keeps for itself"},
 		"local":                {"", []string{"X-Forwarded-User", "local"}, "", deadletter.ErrSignIn, "keeps for itself"},
@@ -114,6 +117,51 @@ func TestWho(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestGrantsFromRabbitMQ checks that such a grant gives a person only the queues that RabbitMQ lets
+// them write to, and that it gives nothing to a token, nor to a person without permissions.
+func TestGrantsFromRabbitMQ(t *testing.T) {
+	t.Parallel()
+	o := house().Options
+	o.Grants = []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true}}}}
+	var asked []string
+	o.Permissions = func(_ context.Context, name string) []deadletter.Written {
+		asked = append(asked, name)
+		if name != "bob" {
+			return nil
+		}
+		return []deadletter.Written{{Broker: "main", VHost: "/", Name: "^sms$"}}
+	}
+	of := func(headers ...string) (deadletter.Principal, error) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "10.9.8.7:65000"
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		return New(o).Of(r)
+	}
+	bob, err := of("X-Forwarded-User", "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for queue, want := range map[string]bool{"sms": true, "sms2": false, "": false} {
+		if got := deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}) == nil; got != want {
+			t.Errorf("bob may requeue letters of %q: %t", queue, got)
+		}
+	}
+	if bob.MayEverywhere(deadletter.VerbView) || deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{Broker: "other", VHost: "/", Queue: "sms"}) == nil {
+		t.Error("the permission is not only for its own broker")
+	}
+	if p, err := of("X-Forwarded-User", "eve"); !errors.Is(err, deadletter.ErrForbidden) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := of("Authorization", "Bearer "+good); err != nil || len(p.Grants) != 1 || p.Grants[0].FromRabbitMQ {
+		t.Errorf("a token has more than the grant with which it was added: %+v, %v", p, err)
+	}
+	if got := strings.Join(asked, " "); got != "bob eve" {
+		t.Errorf("RabbitMQ was asked about %s", got)
 	}
 }
 
