@@ -49,6 +49,7 @@ soak: ## the fault tests at full size, and the race detector on SQLite as well: 
 	@.ci/promtool
 	DLO_SOAK=1 go -C internal/payload/corpus test -count=1 -timeout 0 -v ./...
 	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v ./internal/store ./internal/system
+	DLO_SOAK=1 go test -count=1 -timeout 0 -v -run TwoTeams ./web
 	DLO_SOAK=1 DLO_TEST_REQUIRE=1 go test -count=1 -timeout 0 -v -run Cluster ./internal/testenv ./internal/rabbitmq
 	DLO_TEST_REQUIRE=1 go test -race -count=1 -timeout 0 $(filter-out %/system %/testenv,$(shell go list ./internal/...))
 

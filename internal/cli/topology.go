@@ -264,7 +264,7 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	brokers := brokersOf(t.Looks, func(l api.Look) string { return l.Broker })
 	for _, l := range t.Looks {
 		if l.Failed != "" && !l.ReadAt.IsZero() {
-			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clock(l.ReadAt))
+			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clock(l.ReadAt.Time))
 		}
 	}
 	for i, f := range t.Findings {
@@ -275,8 +275,8 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		if len(t.Looks) > 1 {
 			title += " (" + vhostOf(f.Broker, f.VHost, brokers > 1) + ")"
 		}
-		if !f.Since.IsZero() {
-			title += ", since " + clock(f.Since)
+		if since := f.Since.OrZero(); !since.IsZero() {
+			title += ", since " + clock(since)
 		}
 		fmt.Fprintln(out, "  "+deadletter.Visible(title))
 		if i+1 < len(t.Findings) && explainedBy(f, t.Findings[i+1]) {

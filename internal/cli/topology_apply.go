@@ -163,7 +163,7 @@ func (c topologyUndoCmd) chosen(all []api.AdoptedPolicy) []api.AdoptedPolicy {
 // printAdopted prints, for people, the policies that dlo has set.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
-		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clock(a.At), deadletter.Visible(a.By))
+		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clock(a.At.Time), deadletter.Visible(a.By))
 		for _, q := range a.Queues {
 			fmt.Fprintln(p.Stdout, "  "+deadletter.Visible(q))
 		}

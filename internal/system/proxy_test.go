@@ -92,7 +92,7 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 // authService stands for oauth2-proxy. A cookie names the person who has signed in, and the groups
-// follow a slash.
+// follow a slash. Without a slash, it sends no header of groups at all.
 func authService(t *testing.T) (port string) {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,9 +101,11 @@ func authService(t *testing.T) (port string) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		user, groups, _ := strings.Cut(cookie.Value, "/")
+		user, groups, grouped := strings.Cut(cookie.Value, "/")
 		w.Header().Set("X-Auth-Request-User", user)
-		w.Header().Set("X-Auth-Request-Groups", groups)
+		if grouped {
+			w.Header().Set("X-Auth-Request-Groups", groups)
+		}
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	t.Cleanup(service.Close)
@@ -242,6 +244,7 @@ func (p *proxied) check() {
 	p.want(403, "POST", "/views", "bob/", []string{"Origin", "https://dlo.example.com"}, "bob may not change saved views; that needs the role operator")
 	lies := []string{"X-Forwarded-User", "root@example.com", "X-Forwarded-Email", "root@example.com", "X-Forwarded-Groups", "payments", "X-Dlo-Proxy-Secret", "change-me", "Origin", "https://dlo.example.com"}
 	p.want(403, "POST", "/views", "bob/", lies, "bob may not")
+	p.want(403, "POST", "/views", "eve", lies, "eve may not") // the service sends no groups of hers
 	p.want(403, "POST", "/views", "ana/", []string{"Origin", "https://evil.example"})
 	p.want(303, "POST", "/views", "ana/", []string{"Origin", "https://dlo.example.com"})
 	if answer, text, err := p.try("GET", "/letters", "", lies...); err != nil || answer.StatusCode == 200 {
@@ -382,7 +385,7 @@ func startApacheWithPasswords(p *proxied, text, dir string) {
 		p.t.Fatal(err)
 	}
 	users := filepath.Join(dir, "htpasswd")
-	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\n", hash, hash))
+	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\neve:%s\n", hash, hash, hash))
 	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers run as the user nobody
 		p.t.Fatal(err)
 	}
