@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Leave takes queues out of the policies that dlo has applied. Names or globs select the queues. The
-// other queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the
+// Leave takes queues out of the policies that dlo has applied. Names or globs select the queues.
+// The other queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the
 // names of the queues that left, even if there is an error, and the error names them as well. The
 // error wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict, ErrForbidden
 // or ErrUnavailable.

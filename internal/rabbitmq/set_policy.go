@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Policy returns the policy that the vhost of the link has under a name, or nil if there is none. It
-// reads the list of policies, for which the tag management is enough. To read a single policy, the
-// user needs the tag policymaker. The error wraps ErrUnavailable.
+// Policy returns the policy that the vhost of the link has under a name, or nil if there is none.
+// It reads the list of policies, for which the tag management is enough. To read a single policy,
+// the user needs the tag policymaker. The error wraps ErrUnavailable.
 func (l *Link) Policy(ctx context.Context, name string) (*topology.Policy, error) {
 	if l.looks == nil {
 		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, errNoManagement)

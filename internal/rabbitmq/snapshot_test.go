@@ -192,9 +192,9 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestQueuesThatChangeBetweenPages deletes a queue of the first page before the second page is read.
-// The other queues then move, and the dead-letter queue is on neither page. The test checks that dlo
-// reads the pages again, and says so if the queues change each time.
+// TestQueuesThatChangeBetweenPages deletes a queue of the first page before the second page is
+// read. The other queues then move, and the dead-letter queue is on neither page. The test checks
+// that dlo reads the pages again, and says so if the queues change each time.
 func TestQueuesThatChangeBetweenPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -505,6 +505,7 @@ func (l *ledger) adopt() {
 	a := adopt.New(l.store, []adopt.Place{{
 		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return "there is no broker" },
 		Look:        func(context.Context) (topology.Snapshot, error) { return s, nil },
+		Policy:      func(context.Context, string) (*topology.Policy, error) { return &s.Policies[0], nil },
 		Set:         func(_ context.Context, p topology.Policy) error { s.Policies = append(s.Policies, p); return nil },
 		Delete:      func(context.Context, string) error { s.Policies = nil; return nil },
 		DeleteProbe: func(context.Context, string) error { return nil },

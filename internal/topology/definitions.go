@@ -168,8 +168,8 @@ func (u *uris) UnmarshalJSON(text []byte) error {
 }
 
 // place reports whether one end of a shovel can be in a vhost of this broker. If the addresses name
-// a host, the end may also be on another broker, and host is that host. An address without a host is
-// the broker itself, and one without a vhost means the vhost /.
+// a host, the end may also be on another broker, and host is that host. An address without a host
+// is the broker itself, and one without a vhost means the vhost /.
 func (u uris) place(vhost string) (here bool, host string) {
 	for _, raw := range u {
 		at, err := url.Parse(raw)

@@ -34,8 +34,8 @@ func (in *inspector) cycles() {
 }
 
 // automatic reports whether a queue dead-letters messages without a consumer: when they expire, or
-// when there are too many of them. Letters that wait in a queue of dlo have the name of their origin
-// queue as routing key, which the queue does not show.
+// when there are too many of them. Letters that wait in a queue of dlo have the name of their
+// origin queue as routing key, which the queue does not show.
 func (v *view) automatic() bool {
 	if deadletter.OwnQueue(v.Name) || v.federation() {
 		return false

@@ -83,7 +83,8 @@ func (in *inspector) exchangesFederated() {
 	}
 }
 
-// federation reports whether a queue belongs to a federation link. The link declares and deletes it.
+// federation reports whether a queue belongs to a federation link. The link declares and deletes
+// it.
 func (q *Queue) federation() bool {
 	_, internal := q.Arguments.Text("x-internal-purpose")
 	return internal || strings.HasPrefix(q.Name, "federation: ")

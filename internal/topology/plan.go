@@ -299,10 +299,10 @@ func (p *Planned) ProbeQueue() string {
 	return deadletter.ProbePrefix + strings.TrimPrefix(p.Name, policyPrefix)
 }
 
-// Without returns the policy for the remaining queues after some have left, in a vhost as it is now.
-// Its priority is high enough that it applies while both policies exist. If another policy applies
-// to a remaining queue, the new policy would hide the keys of that policy, or be hidden by it.
-// Without then returns the reason why the queues cannot leave.
+// Without returns the policy for the remaining queues after some have left, in a vhost as it is
+// now. Its priority is high enough that it applies while both policies exist. If another policy
+// applies to a remaining queue, the new policy would hide the keys of that policy, or be hidden by
+// it. Without then returns the reason why the queues cannot leave.
 func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 	old := p.Name
 	p.Queues = slices.DeleteFunc(slices.Clone(p.Queues), func(q string) bool { return slices.Contains(leaving, q) })

@@ -243,8 +243,8 @@ func TestTheFormsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyChecksTheGuarantee covers a queue that was declared again with an argument while the plan
-// was applied. The policy applies, but the queue does not dead-letter at least once.
+// TestVerifyChecksTheGuarantee covers a queue that was declared again with an argument while the
+// plan was applied. The policy applies, but the queue does not dead-letter at least once.
 func TestVerifyChecksTheGuarantee(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues[0] = quorum("orders")
@@ -259,8 +259,8 @@ func TestVerifyChecksTheGuarantee(t *testing.T) {
 	}
 }
 
-// TestTheFormsOfTwoVHosts plans the same queues in two vhosts and on two brokers. The resources must
-// have different names, and a comment says where each belongs.
+// TestTheFormsOfTwoVHosts plans the same queues in two vhosts and on two brokers. The resources
+// must have different names, and a comment says where each belongs.
 func TestTheFormsOfTwoVHosts(t *testing.T) {
 	var plans []topology.Plan
 	for _, at := range [][2]string{{"main", "a"}, {"main", "b\nc"}, {"other", "a"}, {"", "a"}} {

@@ -60,8 +60,8 @@ func (p *Plan) comment() string {
 	return fmt.Sprintf("# broker %s, vhost %s", named(p.Broker), named(p.VHost))
 }
 
-// label returns a name for a policy that no other policy of any broker or vhost has. The same queues
-// in two vhosts have policies of the same name.
+// label returns a name for a policy that no other policy of any broker or vhost has. The same
+// queues in two vhosts have policies of the same name.
 func (p *Plan) label(planned *Planned) string {
 	return planned.Name + "-" + hashOf([]string{p.Broker, p.VHost})
 }

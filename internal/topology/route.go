@@ -182,8 +182,8 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 	return false
 }
 
-// routesNames reports whether an exchange routes only keys that are names of queues. Such an exchange
-// is meant for messages that were published through the default exchange.
+// routesNames reports whether an exchange routes only keys that are names of queues. Such an
+// exchange is meant for messages that were published through the default exchange.
 func (n *network) routesNames(x *Exchange) bool {
 	if _, ok := n.alternate(x); ok || x.Type != "direct" || len(n.from[x.Name]) == 0 {
 		return false

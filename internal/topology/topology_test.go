@@ -77,8 +77,8 @@ func withoutManagement(s *topology.Snapshot) {
 	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
 }
 
-// behind binds orders to an exchange that does not look at keys, and its dead-letter exchange with one
-// key only.
+// behind binds orders to an exchange that does not look at keys, and its dead-letter exchange with
+// one key only.
 func behind(kind, key string) func(s *topology.Snapshot) {
 	return func(s *topology.Snapshot) {
 		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})
