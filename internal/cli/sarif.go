@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
-	"regexp"
+	"cmp"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/topology"
@@ -70,28 +68,15 @@ func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	for _, kind := range topology.Kinds() {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{string(kind)})
 	}
+	lines := topology.QueueLines(text)
 	for _, f := range findings {
 		at := sarifLocation{Logical: []sarifLogical{{Name: f.VHost + "/" + f.Queue, Kind: "resource"}}}
 		if file != "" {
-			at.Physical = &sarifPhysical{sarifArtifact{file}, sarifRegion{lineOf(text, f.Queue)}}
+			at.Physical = &sarifPhysical{sarifArtifact{file}, sarifRegion{cmp.Or(lines[topology.QueueAt{VHost: f.VHost, Name: f.Queue}], lines[topology.QueueAt{Name: f.Queue}], 1)}}
 		}
 		run.Results = append(run.Results, sarifResult{
 			Rule: f.Kind, Level: levels[f.Severity], Message: sarifText{f.Title + ". Lost: " + f.Loses + ". " + f.Why + " " + f.Cure}, Locations: []sarifLocation{at},
 		})
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
-}
-
-// lineOf returns the line of a definitions file that contains the name of a queue. It returns 1 if
-// there is no such line.
-func lineOf(text []byte, queue string) int {
-	name, err := json.Marshal(queue)
-	if err != nil || queue == "" {
-		return 1
-	}
-	at := regexp.MustCompile(`"name"\s*:\s*` + regexp.QuoteMeta(string(name))).FindIndex(text)
-	if at == nil {
-		return 1
-	}
-	return 1 + bytes.Count(text[:at[0]], []byte("\n"))
 }

@@ -1,0 +1,66 @@
+package topology
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// QueueAt is a queue of a definitions file.
+type QueueAt struct{ VHost, Name string }
+
+// QueueLines returns the line of each queue of a definitions file, which is the line of its name.
+// In a file of one vhost, the vhost is empty if the file does not name it. Nothing is returned for
+// text that is no definitions file.
+func QueueLines(text []byte) map[QueueAt]int {
+	lines := map[QueueAt]int{}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	members(decoder, func(key string) bool {
+		if key != "queues" {
+			return skip(decoder)
+		}
+		if t, err := decoder.Token(); err != nil || t != json.Delim('[') {
+			return false
+		}
+		for decoder.More() {
+			var q QueueAt
+			at := 1
+			members(decoder, func(key string) bool {
+				switch key {
+				case "name":
+					at = line(text, decoder.InputOffset())
+					return decoder.Decode(&q.Name) == nil
+				case "vhost":
+					return decoder.Decode(&q.VHost) == nil
+				}
+				return skip(decoder)
+			})
+			if _, err := decoder.Token(); err != nil { // the end of the queue
+				return false
+			}
+			lines[q] = at
+		}
+		_, err := decoder.Token() // the end of the queues
+		return err == nil
+	})
+	return lines
+}
+
+// members calls each for every key of an object, until it returns false. each reads the value.
+func members(decoder *json.Decoder, each func(key string) bool) {
+	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
+		return
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		name, ok := key.(string)
+		if err != nil || !ok || !each(name) {
+			return
+		}
+	}
+}
+
+// skip passes over a value.
+func skip(decoder *json.Decoder) bool {
+	var value json.RawMessage
+	return decoder.Decode(&value) == nil
+}
