@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// whileAway says what at-least-once and reject-publish do to publishers.
+const whileAway = "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full."
+
 // guarantee checks how safely a quorum queue passes its dead letters on.
 func (in *inspector) guarantee(v *view) {
 	if !v.Set || !v.Exists || v.Kind() != Quorum {
@@ -19,7 +22,7 @@ func (in *inspector) guarantee(v *view) {
 			Title: named(v.Name) + " can lose dead letters in a crash",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
-			Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full.",
+			Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. " + whileAway,
 		})
 	case !works:
 		in.add(Finding{
@@ -27,7 +30,7 @@ func (in *inspector) guarantee(v *view) {
 			Title: named(v.Name) + " asks for at-least-once dead-lettering and does not get it",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
-			Cure:  "Set overflow reject-publish in the same policy. If the queue was declared with the argument x-overflow, declare it again without that argument.",
+			Cure:  "Set overflow reject-publish in the same policy. " + whileAway + " If the queue was declared with the argument x-overflow, declare it again without that argument.",
 		})
 	}
 	if v.Stuck.N > 0 {

@@ -466,6 +466,36 @@ var cases = map[string]struct {
 		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-message-ttl"] = json.Number("1000") },
 		want:   []string{"letters_deleted dlo.letters page certain"},
 	},
+	"the inbox expires": {
+		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-expires"] = json.Number("60000") },
+		want:   []string{"letters_deleted dlo.letters page certain"},
+	},
+	"the inbox is deleted automatically": {
+		change: func(s *topology.Snapshot) { s.Queues[1].AutoDelete = true },
+		want:   []string{"letters_deleted dlo.letters page certain"},
+	},
+	"the inbox is exclusive": {
+		change: func(s *topology.Snapshot) { s.Queues[1].Exclusive = true },
+		want:   []string{"letters_deleted dlo.letters page certain"},
+	},
+	// A dead-letter exchange of a dead-letter queue loses nothing by itself. dlo never rejects a
+	// letter, so not even a missing exchange matters to an inbox.
+	"the inbox has a dead-letter exchange of its own": {
+		change: func(s *topology.Snapshot) { s.Queues[1].Arguments["x-dead-letter-exchange"] = "gone" },
+	},
+	"another dead-letter queue has a dead-letter exchange of its own": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-dead-letter-exchange", "dlo.dlx"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
+		},
+	},
+	"the dead-letter exchange of another dead-letter queue is missing": {
+		change: func(s *topology.Snapshot) {
+			s.Queues = append(s.Queues, classic("parked", "x-dead-letter-exchange", "gone"))
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
+		},
+		want: []string{"exchange_missing parked page certain"},
+	},
 	"the inbox passes letters on": {
 		change: func(s *topology.Snapshot) {
 			s.Queues[1].Arguments = definition("x-delivery-limit", -1, "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "parked")
@@ -636,6 +666,19 @@ func TestEachFaultIsFound(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestTheCureSaysWhatItCosts checks that the cures with reject-publish say what happens to publishers
+// while the inbox is away.
+func TestTheCureSaysWhatItCosts(t *testing.T) {
+	for _, strategy := range []string{"at-most-once", "at-least-once"} {
+		s := site("4.3.6")
+		s.Queues[0] = quorum("orders", "x-dead-letter-strategy", strategy)
+		found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
+		if len(found) != 1 || !found[0].Weak() || !strings.Contains(found[0].Cure, "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full.") {
+			t.Errorf("%s: %+v", strategy, found)
+		}
 	}
 }
 
