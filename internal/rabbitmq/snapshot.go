@@ -128,7 +128,12 @@ func (m *Management) shovels(ctx context.Context, in string, s *topology.Snapsho
 		Name  string
 		Value json.RawMessage
 	}
-	if err := m.get(ctx, "/api/parameters/shovel/"+in, &list); err != nil {
+	err := m.get(ctx, "/api/parameters/shovel/"+in, &list)
+	switch {
+	case errors.Is(err, errMayNot) || errors.Is(err, errNoQueue): // 404: the broker has no plugin for shovels
+		return
+	case err != nil:
+		s.Gaps = append(s.Gaps, topology.Gap{What: topology.PartShovels, Why: err.Error()})
 		return
 	}
 	for _, p := range list {

@@ -170,6 +170,8 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	say("/api/exchanges/v", `[{"name":"x","type":"fanout"},`)
 	say("/api/policies/v", `{"error":"not_authorised"}`)
 	say("/api/operator-policies/v", `[]`)
+	shovels := http.StatusInternalServerError
+	api.HandleFunc("/api/parameters/shovel/v", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(shovels) })
 	server := httptest.NewServer(api)
 	defer server.Close()
 	list, err := rabbitmq.Look(t.Context(), server.URL, []string{"v"})
@@ -181,7 +183,7 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	for _, g := range s.Gaps {
 		gaps = append(gaps, g.What)
 	}
-	if want := []string{"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies}; !slices.Equal(gaps, want) {
+	if want := []string{"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies, topology.PartShovels}; !slices.Equal(gaps, want) {
 		t.Errorf("gaps %q, want %q", gaps, want)
 	}
 	if !s.NoRates || len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 || s.Queues[1].Consumers.Known {
@@ -189,6 +191,12 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 	if found := topology.Inspect(&s, topology.Options{}); len(found) > 0 {
 		t.Errorf("findings from what is not known: %+v", found)
+	}
+	for _, shovels = range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+		list, err := rabbitmq.Look(t.Context(), server.URL, []string{"v"})
+		if err != nil || list[0].Unread(topology.PartShovels) != "" || len(list[0].Gaps) != len(gaps)-1 {
+			t.Errorf("shovels answered %d: %+v %v", shovels, list, err)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (in *inspector) leads(v *view) {
 // snapshot lacks. A broker has no binding to a missing queue, so the queue was declared while dlo
 // read the vhost.
 func (in *inspector) unknownTarget(v *view) bool {
-	return v.Bound && len(v.Queues) == 0 && (len(in.s.Gaps) > 0 || v.Dangles && !in.s.ReadAt.IsZero())
+	return v.Bound && len(v.Queues) == 0 && (in.s.lacksQueues() || v.Dangles && !in.s.ReadAt.IsZero())
 }
 
 // replaceable reports whether another policy may lead the dead letters of a queue to dlo: no

@@ -49,6 +49,14 @@ const (
 	PartOperators = "operator policies"
 )
 
+// PartShovels is a part that no finding about paths needs.
+const PartShovels = "shovels"
+
+// lacksQueues reports whether queues may exist that the snapshot does not have.
+func (s *Snapshot) lacksQueues() bool {
+	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What != PartShovels })
+}
+
 // complete reports whether all these parts could be read. Single queues may be missing.
 func (s *Snapshot) complete() bool {
 	return !s.Passive && !slices.ContainsFunc(s.Gaps, func(g Gap) bool {

@@ -622,6 +622,13 @@ var cases = map[string]struct {
 			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "gone")
 		},
 	},
+	"shovels are unknown": {
+		change: func(s *topology.Snapshot) {
+			s.Gaps = []topology.Gap{{What: topology.PartShovels, Why: "500"}}
+			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "gone")
+		},
+		want: []string{"queue_missing orders page certain"},
+	},
 	"a storm, and nothing else is known": {
 		change: func(s *topology.Snapshot) {
 			live(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}})
