@@ -66,6 +66,10 @@ var faults = map[string]fault{
 	"second death": {
 		policy: toDLO("dead-letter-exchange", "dlx"), binds: [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}}, want: "second_death_lost", planned: true,
 	},
+	"fanout source": {
+		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"events": "orders"}, binds: [][3]string{{"dlx", "dlo.letters", "orders"}}, want: "no_binding", planned: true,
+	},
+	"limit of the policy": {policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(9)}, more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters"},
 	"argument": {
 		orders: amqp.Table{"x-dead-letter-exchange": "dlx"}, policy: toDLO(), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil}, want: "argument_wins",
 	},
