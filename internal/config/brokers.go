@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -59,6 +60,7 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"accept_limited": func(n *yaml.Node) { at.accepts = n; d.texts(n, &b.AcceptLimited) },
 			"intents":        func(n *yaml.Node) { d.intents(n, &b.Intents) },
 			"read_only":      func(n *yaml.Node) { d.boolean(n, &b.ReadOnly) },
+			"idle_after":     func(n *yaml.Node) { d.duration(n, &b.IdleAfter, time.Minute, 30*day) },
 			"observe": func(n *yaml.Node) {
 				if n.Kind != yaml.ScalarNode {
 					d.texts(n, &b.Observe)

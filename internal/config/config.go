@@ -89,6 +89,7 @@ type Broker struct {
 	Rates         []rules.Rate // rates of automatic retries; the first entry that matches a queue applies, otherwise requeue.rate
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first glob that matches a queue applies
+	IdleAfter     time.Duration       // how long a queue may have no consumer before this is a finding
 	ReadOnly      bool                // people and programs may look at its letters but change nothing
 	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
 	Annotations   string              // queue in which consumers report why they rejected messages; "" = none
@@ -175,7 +176,7 @@ func Defaults() Config {
 const amqpSetting = "DLO_AMQP_URL"
 
 func defaultBroker() Broker {
-	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations"}
+	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations", IdleAfter: 15 * time.Minute}
 }
 
 // Mistake is one error in the file.

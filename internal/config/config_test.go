@@ -116,6 +116,7 @@ brokers:
     origins: {b: orders}
     requeue_to: [sms, "email-*"]
     intents: {"metrics.*": never, audit: all}
+    idle_after: 1h
     observe: [sms, "team.*"]
     rates: {sms: 10, "email-*": 0.5}
     accept_limited: [b]
@@ -165,9 +166,9 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		},
 		Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
-			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", PasswordFile: secret, Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", APIPassword: secret, Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
+			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", PasswordFile: secret, Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", APIPassword: secret, Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, IdleAfter: time.Hour, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
 			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
-		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, Annotations: "dlo.annotations"}},
+		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, IdleAfter: 15 * time.Minute, Annotations: "dlo.annotations"}},
 		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
 		Requeue: config.Requeue{
 			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, MaxBody: 64 << 10,

@@ -40,7 +40,7 @@ var plainKeys = []string{
 }
 
 // plainOfBroker are the keys of a broker whose values the audit shows.
-var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "accept_limited", "rates"}
+var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited", "rates"}
 
 func plain(path string) bool {
 	below := func(keys []string, path string) bool {

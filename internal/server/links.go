@@ -77,7 +77,7 @@ func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
 		link := s.links[i]
-		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, Ready: drained(link)}
+		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, IdleAfter: b.IdleAfter, Ready: drained(link)}
 		if b.Management == "" {
 			p.Look = func(ctx context.Context) (topology.Snapshot, error) {
 				queues, err := s.queuesOf(ctx, b.Name, link.VHost())

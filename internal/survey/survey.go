@@ -27,6 +27,8 @@ type Place struct {
 	Inboxes  []string
 	Exchange string // to which plans lead dead letters; "" = the configuration has none
 	Intents  []topology.IntentOf
+	// IdleAfter is how long a queue may have no consumer before this is a finding. 0 = 15 minutes.
+	IdleAfter time.Duration
 	// Ready waits until dlo has declared its own exchange and queues at this place. nil = they
 	// exist.
 	Ready func(ctx context.Context) error
@@ -116,7 +118,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 	}
 	idle := idleSince(s.idle[i], &snapshot)
 	s.idle[i] = idle
-	o := topology.Options{Inboxes: p.Inboxes, Idle: idle, Intents: p.Intents}
+	o := topology.Options{Inboxes: p.Inboxes, Idle: idle, IdleAfter: p.IdleAfter, Intents: p.Intents}
 	if p.Applied != nil {
 		if o.Applied, err = p.Applied(ctx); err != nil {
 			snapshot.Gaps = append(snapshot.Gaps, topology.Gap{What: "policies that dlo has set", Why: err.Error()})

@@ -139,6 +139,29 @@ func TestAChangeIsLookedAtImmediately(t *testing.T) {
 	})
 }
 
+// TestTheIdleTimeIsConfigured checks that a queue without consumers is reported after the time that
+// the configuration gives.
+func TestTheIdleTimeIsConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New([]Place{{Broker: "main", VHost: "/", IdleAfter: 2 * time.Minute, Look: func(context.Context) (topology.Snapshot, error) {
+			q := topology.Queue{Name: "orders", Consumers: topology.Figure{Known: true}, Ready: topology.Figure{N: 3, Known: true}, Arguments: topology.Definition{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}}
+			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q, {Name: "dead"}}}, nil
+		}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		for _, want := range []int{0, 1} {
+			time.Sleep(119 * time.Second)
+			synctest.Wait()
+			if found := s.Reports()[0].Findings; len(found) != want || want == 1 && found[0].Kind != topology.LeftBehind {
+				t.Errorf("%+v, want %d", found, want)
+			}
+		}
+		cancel()
+		<-ended
+	})
+}
+
 // TestWithoutManagement checks that a finding of a passive look ends when a consumer returns, and
 // that dlo plans nothing from such a look.
 func TestWithoutManagement(t *testing.T) {
