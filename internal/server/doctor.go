@@ -50,7 +50,7 @@ func (c Doctor) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	for i, link := range links {
-		list = append(list, atBroker(ctx, &cfg.Brokers[i], link)...)
+		list = append(list, atBroker(ctx, &cfg, &cfg.Brokers[i], link)...)
 	}
 	list = append(list, atStore(&cfg)...)
 	list = append(list, ofChannels(&cfg)...)
@@ -96,9 +96,9 @@ func (c Doctor) print(out io.Writer, list []checkup) error {
 	return nil
 }
 
-// atBroker checks the connection, the rights, dlo's own queues, the dead-letter paths and the
-// clock.
-func atBroker(ctx context.Context, b *config.Broker, link *rabbitmq.Link) []checkup {
+// atBroker checks the connection, the rights, dlo's own queues, the dead-letter paths, the room for
+// letters and the clock.
+func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *rabbitmq.Link) []checkup {
 	part := "broker " + b.Name
 	status := link.Ask(ctx, b.Annotations)
 	var list []checkup
@@ -119,7 +119,7 @@ func atBroker(ctx context.Context, b *config.Broker, link *rabbitmq.Link) []chec
 	if err != nil {
 		return append(list, checkup{"paths of " + b.Name, true, "the management API does not answer: " + err.Error(), "check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management"})
 	}
-	return append(list, ofPaths(&s, b), ofClock(ctx, b.Name, link))
+	return append(list, ofPaths(&s, b), ofRoom(ctx, cfg.Store, b.Name, link), ofClock(ctx, b.Name, link))
 }
 
 // ofPaths reports the findings on the dead-letter paths.
@@ -143,14 +143,57 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	return one
 }
 
+// roomWanted is how long the broker should be able to keep letters while dlo is down.
+const roomWanted = 24 * time.Hour
+
+// letterRest is what a letter takes on the disk of a broker besides its body, in bytes: its
+// properties and the index of its queue.
+const letterRest = 1 << 10
+
+// ofRoom estimates for how long the broker can keep letters while dlo is down. After that, the disk
+// alarm of the broker blocks all publishers.
+func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup {
+	one := checkup{Part: "room at " + name}
+	room, err := link.DiskRoom(ctx)
+	if err != nil {
+		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() + ". It takes the tag monitoring to read it"
+		return one
+	}
+	now := time.Now()
+	arrived, err := store.ReadArrivals(ctx, file, now)
+	return roomFor(one, room, arrived, err, now)
+}
+
+// roomFor completes the check with the estimate.
+func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
+	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
+	if err != nil || arrived.Letters == 0 {
+		one.Text = free + "; how long that lasts while dlo is down is not known, because the store has no letter of the last week"
+		return one
+	}
+	perHour, size := arrived.PerHour(now), float64(arrived.Bytes)/float64(arrived.Letters)
+	hours := float64(room) / (perHour * (size + letterRest))
+	one.Text = fmt.Sprintf("%s; while dlo is down, the inbox has room for about %.0f hours, at %.0f letters an hour with %.1f KiB each", free, hours, perHour, size/(1<<10))
+	if hours < roomWanted.Hours() {
+		one.Problem, one.Cure = true, "free disk space on the broker, and see that somebody restarts dlo within that time"
+	}
+	return one
+}
+
 // skewed is the difference between clocks from which on the times of deaths and receipts are
 // confusing.
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with that of the broker.
 func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
+	ahead, err := link.Ahead(ctx)
+	return clockOf(name, ahead, err)
+}
+
+// clockOf completes the check with the difference that was measured.
+func clockOf(name string, ahead time.Duration, err error) checkup {
 	one := checkup{Part: "clock"}
-	switch ahead, err := link.Ahead(ctx); {
+	switch {
 	case err != nil:
 		one.Text = "not compared with broker " + name + ": " + err.Error()
 	case ahead.Abs() > skewed:

@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func TestTheDoctor(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"slack": "https://hooks.slack.example/a", "types/a.proto": "syntax = \"proto3\"; message A { int32 a = 1; }", "bad/a.proto": "message {"} {
+	for name, text := range map[string]string{"slack": "https://hooks.slack.example/a", "secret": "secret", "types/a.proto": "syntax = \"proto3\"; message A { int32 a = 1; }", "bad/a.proto": "message {"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -51,21 +52,24 @@ func TestTheDoctor(t *testing.T) {
 	p.Draining()
 	text += "store: " + p.store + "\n"
 	out := doctor(t, 0, text)
-	for _, part := range []string{"configuration", "broker main", "paths of main", "clock", "store", "disk", "channel ops", "schemas"} {
+	for _, part := range []string{"configuration", "broker main", "paths of main", "room at main", "clock", "store", "disk", "channel ops", "schemas"} {
 		if !strings.Contains(out, "\nok       "+part+" ") && !strings.HasPrefix(out, "ok       "+part+" ") {
 			t.Errorf("%s is not ok:\n%s", part, out)
 		}
 	}
 	var list []struct{ Part, Text string }
-	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 8 {
+	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 9 {
 		t.Errorf("%v, %d results", err, len(list))
 	}
 
-	adoptable(t, node, vhost, address)
+	user, powerless := node.User(t, vhost, "management")
+	a := adoptable(t, node, vhost, address)
 	for what, c := range map[string]struct{ text, want string }{
 		"paths":      {text, "2 of 2 findings lose dead letters or can lose them"},
 		"broker":     {"brokers: [{url: 'amqp://guest:guest@127.0.0.1:1/'}]\nstore: " + p.store + "\n", "Until dlo has connected once"},
 		"management": {strings.Replace(text, node.ManagementURLOf("guest:guest"), "http://guest:guest@127.0.0.1:1", 1), "the management API does not answer"},
+		"rights":     {fmt.Sprintf("brokers: [{amqp: %s, management: {url: %q, user: %q, password_file: %s/secret}}]\nstore: %s\n", amqpOf(t, powerless), strings.Replace(node.ManagementURLOf("x"), "x@", "", 1), user, dir, p.store), "set_permissions"},
+		"store":      {strings.Replace(text, p.store, dir+"/types", 1), "is not a file"},
 		"folder":     {strings.Replace(text, p.store, dir+"/none/dlo.db", 1), "none does not exist"},
 		"disk":       {text + "disk: {stop_below_percent: 99}\n", "disk"},
 		"channels":   {brokers, "nobody is told"},
@@ -81,4 +85,9 @@ func TestTheDoctor(t *testing.T) {
 			}
 		})
 	}
+	a.api(http.MethodPut, "policies", "short", map[string]any{"pattern": "^dlo.letters$", "definition": map[string]any{"message-ttl": 60000}, "priority": 9, "apply-to": "queues"})
+	eventually(t, "the doctor sees that the broker deletes letters", func() bool {
+		out := doctor(t, 1, text)
+		return strings.Contains(out, "problem  broker main") && strings.Contains(out, "message-ttl 60000") && strings.Contains(out, "GiB before its disk alarm blocks all publishers")
+	})
 }

@@ -60,7 +60,7 @@ func TestDloLeaves(t *testing.T) {
 	a.reject("orders")
 	eventually(t, "the letter is dead", func() bool { return p.letters("dead") == 1 })
 	a.reject("jobs")
-	eventually(t, "a letter waits in the broker", func() bool { return strings.Contains(a.everything(), "dlo.wait.3600000") })
+	eventually(t, "a letter waits in the broker", func() bool { return p.count("letters", "waits_in = 'dlo.wait.3600000'") == 1 })
 	p.Stop()
 	if _, errs := p.leave(1, "--yes"); !strings.Contains(errs, "2 letters in the store still wait") {
 		t.Errorf("%s", errs)

@@ -2,6 +2,7 @@ package system
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -135,5 +136,52 @@ func TestTheSmallestUser(t *testing.T) {
 		if out := p.checked(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
 			t.Errorf("without %s %s:\n%s", r.operation, name, out)
 		}
+	}
+}
+
+// TestTheSmallestUserOfAPlan applies a plan with the user that docs/permissions.md calls the
+// smallest. If a right to the temporary queue is missing, the policy is taken back.
+func TestTheSmallestUserOfAPlan(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| a plan \\| `(.+)` \\| `(.+)` \\| `(.+)` \\|$").FindStringSubmatch(string(text))
+	if row == nil {
+		t.Fatal("the document has no rights for plans")
+	}
+	node := testenv.Broker(t)
+	vhost, owner := node.VHost(t)
+	a := adoptable(t, node, vhost, owner)
+	a.api(http.MethodPut, "exchanges", "dlo.dlx", map[string]any{"type": "fanout", "durable": true})
+	args := map[string]any{"x-queue-type": "quorum"}
+	if node.AtLeast("4.0") {
+		args["x-delivery-limit"] = -1
+	}
+	a.api(http.MethodPut, "queues", "dlo.letters", map[string]any{"durable": true, "arguments": args})
+	a.api(http.MethodPost, "bindings", "e/dlo.dlx/q/dlo.letters", map[string]any{})
+	before := a.state()
+	user, address := node.User(t, vhost, "management,policymaker")
+	rights := []rightOf{{"configure", `dlo\.epoch\..*`}, {"read", `dlo\.epoch\..*`}, {"read", `dlo\.letters`}, {"write", row[2]}, {"configure", row[1]}, {"read", row[3]}}
+	grant(t, node, vhost, user, rights, -1)
+	p := newChild(t, owner, fmt.Sprintf("brokers: [{amqp: %s, annotations: \"\"}]\n", amqpOf(t, address)))
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
+	p.Start("")
+	p.Draining()
+	for missing := range rights[3:] {
+		missing += 3
+		if rights[missing].operation == "write" {
+			continue // without it, dlo reports that it cannot send
+		}
+		grant(t, node, vhost, user, rights, missing)
+		if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") || !strings.Contains(body, "All policies of the plan were taken back") {
+			t.Errorf("without %+v: %d %s", rights[missing], status, body)
+		}
+		grant(t, node, vhost, user, rights, -1)
+		eventually(t, "nothing is left", func() bool { return a.state() == before })
+	}
+	if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status != http.StatusOK || !strings.Contains(body, `"proved":true`) {
+		t.Errorf("%d %s", status, body)
 	}
 }
