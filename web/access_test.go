@@ -57,13 +57,32 @@ func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.
 
 // TestWhoReachesEachRoute sends a request to every route of the router as nobody and as each rank.
 // testdata/access.txt lists the lowest rank that each route lets in, and whether the grant of that
-// rank has to be for all queues. Only static files, probes and the sign-in pages are allowed to let
-// in somebody without a grant. A route that lets in a rank without reveal must not deny a higher
-// rank. A new route changes the list.
+// rank has to be for all queues. A grant for one queue is tried with each rank too. Such a rank
+// must reach an object of its own queue, and an object of another queue must look like one that
+// does not exist: the list says "hidden" if that is 404, and otherwise the status of both. Only
+// static files, probes and the sign-in pages are allowed to let in somebody without a grant. A
+// route that lets in a rank without reveal must not deny a higher rank. A new route changes the
+// list.
 func TestWhoReachesEachRoute(t *testing.T) {
 	t.Parallel()
 	var who deadletter.Principal
-	h := open(t, knownAs(&who), withUsers)
+	h := open(t, knownAs(&who), withUsers, func(o *web.Options) {
+		o.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "dlo_up 1") })
+	})
+	who = deadletter.Local
+	own, others := string(h.receive("own", 1, "x")[0]), string(h.receive("sms", 1, "x")[0])
+	for i, id := range []string{own, others} {
+		h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+id+`"],"reason":"x"}`).want(t, 202, fmt.Sprintf(`"id":"O-%d"`, i+1))
+	}
+	h.advance()
+	// kinds has, for each kind of object with an id that queues have, an object of the own queue,
+	// one of another queue, and one that does not exist.
+	kinds := map[string][3]string{"/letters/{id}": {own, others, "01a1f82f-1e80-7001-ae47-919b9669db7d"}, "/groups/{id}": {"G-1", "G-2", "G-99"}, "/operations/{id}": {"O-1", "O-2", "O-99"}}
+	bodies := map[string]string{
+		"PATCH /api/v1/groups/{id}": `{"note":"x"}`, "POST /api/v1/groups/{id}/merge": `{"groups":["G-1"]}`, "POST /api/v1/groups/{id}/pause": `{"reason":"x"}`, "POST /api/v1/groups/{id}/resume": `{}`,
+		"PATCH /api/v1/operations/{id}": `{"rate":1}`, "POST /api/v1/letters/{id}/reveal": `{"header":"tries"}`, "POST /api/v1/letters/{id}/revisions": `{"text":"y","reason":"x"}`,
+		"POST /queues/pause": "place=broker%3Dmain%26vhost%3D%252F%26queue%3Down", "POST /queues/resume": "place=broker%3Dmain%26vhost%3D%252F%26queue%3Down",
+	}
 	paths := strings.NewReplacer("{id}", "1", "{set}", "shop", "{name}", "main", "*", "x.css")
 	var list []string
 	asked := 0
@@ -72,9 +91,16 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			return nil
 		}
 		var text string // body of the latest response
-		let := func(p deadletter.Principal) bool {
+		var status int
+		ask := func(p deadletter.Principal, path string) bool {
 			who = p
-			r := httptest.NewRequest(method, "https://dlo.example"+paths.Replace(route), nil)
+			body := bodies[method+" "+route]
+			r := httptest.NewRequest(method, "https://dlo.example"+path, strings.NewReader(body))
+			if strings.HasPrefix(body, "{") {
+				r.Header.Set("Content-Type", "application/json")
+			} else if body != "" {
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			}
 			r.Header.Set("Sec-Fetch-Site", "same-origin")
 			if strings.HasSuffix(route, "/events") { // a stream that its reader leaves immediately
 				left, leave := context.WithCancel(t.Context())
@@ -85,13 +111,14 @@ func TestWhoReachesEachRoute(t *testing.T) {
 			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", asked%250) // requests from a single address would soon be refused
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, r)
-			text = answer.Body.String()
+			text, status = answer.Body.String(), answer.Code
 			denied := answer.Code == http.StatusForbidden && strings.Contains(text, "concerns all queues") || answer.Code == http.StatusUnauthorized && strings.Contains(text, "say who you are") || answer.Header().Get("Location") == "/signin?next="+url.QueryEscape(r.URL.Path) || answer.Code == http.StatusForbidden && strings.Contains(text, "that needs")
 			if denied && strings.Contains(text, "sms") {
 				t.Errorf("%s %s tells %q about a queue", method, route, p.Name)
 			}
 			return !denied
 		}
+		let := func(p deadletter.Principal) bool { return ask(p, paths.Replace(route)) }
 		lowest := ""
 		if let(deadletter.Principal{}) {
 			lowest = "everybody"
@@ -113,7 +140,36 @@ func TestWhoReachesEachRoute(t *testing.T) {
 		if lowest == "everybody" || let(deadletter.Principal{Name: "ana", Grants: bounded}) || !strings.Contains(text, "concerns all queues") {
 			where = ""
 		}
-		list = append(list, fmt.Sprintf("%-8s %s %s%s", method, route, cmp.Or(lowest, "nobody"), where))
+		hidden := ""
+		for _, rank := range ranks {
+			bounded := deadletter.Principal{Name: "ana", Grants: slices.Clone(rank.grants)}
+			bounded.Grants[0].Queues = []string{"own"}
+			whole := let(deadletter.Principal{Name: "ana", Grants: rank.grants})
+			ownView := method+" "+route == "POST /views" // such a person saves only views of their own, which needs no role
+			if in := let(bounded); in != (whole && where == "") && !ownView {
+				t.Errorf("%s %s lets in %s with a grant for one queue: %t", method, route, rank.name, in)
+			}
+			for kind, ids := range kinds {
+				before, after, ok := strings.Cut(route, kind)
+				if !ok || where != "" || !whole {
+					continue
+				}
+				path := func(id string) string { return paths.Replace(before + strings.Replace(kind, "{id}", id, 1) + after) }
+				if !ask(bounded, path(ids[0])) || status == http.StatusNotFound {
+					t.Errorf("%s %s gives %s %d for an object of the own queue: %.200s", method, route, rank.name, status, text)
+				}
+				ask(bounded, path(ids[2]))
+				missing, said := status, strings.ReplaceAll(text, ids[2], "ID")
+				ask(bounded, path(ids[1]))
+				if status != missing || strings.ReplaceAll(text, ids[1], "ID") != said && !strings.Contains(text, "<html") {
+					t.Errorf("%s %s gives %s %d for an object of others, and %d for none: %.200s", method, route, rank.name, status, missing, text)
+				}
+				if hidden = "; of others: hidden"; status != http.StatusNotFound {
+					hidden = fmt.Sprintf("; of others: %d, as if it did not exist", status)
+				}
+			}
+		}
+		list = append(list, fmt.Sprintf("%-8s %s %s%s%s", method, route, cmp.Or(lowest, "nobody"), where, hidden))
 		return nil
 	}); err != nil {
 		t.Fatal(err)

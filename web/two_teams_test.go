@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,23 +240,35 @@ func TestTwoTeams(t *testing.T) {
 }
 
 // clean reports an error if a response or its headers contain a canary that was not in the request.
+// A response may repeat a canary of the request. It must then contain the canary exactly as often
+// as the response to the same request with another word contains that word.
 func (h *teams) clean(what, request string, a answer) {
 	h.t.Helper()
+	text := shownBy(a)
+	found := echo.FindAllStringIndex(text, -1)
+	if strings.Contains(request, teamsWord) && len(found) > 0 {
+		twin := shownBy(h.get(strings.ReplaceAll(request, teamsWord, nobodys)))
+		if own := strings.Count(strings.ToLower(twin), nobodys); own == len(found) && !echo.MatchString(twin) {
+			return
+		}
+	}
+	if len(found) > 0 {
+		i := found[len(found)-1]
+		h.t.Errorf("%s: %d shows a letter of others: …%s…", what, a.StatusCode, text[max(0, i[0]-150):min(len(text), i[1]+60)])
+	}
+}
+
+// These words are equally long. The letters of team B contain the canary, and nothing contains the
+// other word.
+const teamsWord, nobodys = "kanarie", "kanorae"
+
+// shownBy returns the text and the headers of a response.
+func shownBy(a answer) string {
 	text := strings.ReplaceAll(a.text, "<wbr>", "")
 	for _, values := range a.Header {
 		text += "\n" + strings.Join(values, "\n")
 	}
-	// A page may repeat the query, the terms of the query, and addresses that contain the query.
-	for _, part := range []string{"queue:b.kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "b.kanarie", "kanarie"} {
-		if strings.Contains(request, part) {
-			_, value, _ := strings.Cut(part, ":")
-			text = strings.NewReplacer(part, "", url.QueryEscape(part), "", cmp.Or(value, part), "").Replace(text)
-			break
-		}
-	}
-	if i := echo.FindStringIndex(text); i != nil {
-		h.t.Errorf("%s: %d shows a letter of others: …%s…", what, a.StatusCode, text[max(0, i[0]-150):min(len(text), i[1]+60)])
-	}
+	return text
 }
 
 // TestTwoTeamsCount checks that a team counts exactly the letters that it can list.
@@ -375,29 +388,41 @@ func TestTwoTeamsAct(t *testing.T) {
 	}
 }
 
-// TestEventsKeepToTheScope checks that a stream sends no event when letters of others arrive, and
-// sends one when the reader's own letters arrive.
+// TestEventsKeepToTheScope checks, for every rank, that a stream sends no event when letters of
+// others arrive, and sends one when the reader's own letters arrive.
 func TestEventsKeepToTheScope(t *testing.T) {
 	t.Parallel()
 	h := twoTeams(t)
-	scope := deadletter.Within(t.Context(), teamA(deadletter.RoleReader).Sees())
-	position := func() int64 {
-		n, err := h.store.Position(scope)
-		if err != nil {
-			t.Fatal(err)
+	positions := func() map[string]int64 {
+		all := map[string]int64{}
+		for _, rank := range ranks {
+			who := deadletter.Principal{Name: "ana", Grants: slices.Clone(rank.grants)}
+			who.Grants[0].Queues = []string{"a.*"}
+			for name, p := range map[string]deadletter.Principal{rank.name + " of a.*": who, rank.name: {Name: "ana", Grants: rank.grants}} {
+				n, err := h.store.Position(deadletter.Within(t.Context(), p.Sees()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[name] = n
+			}
 		}
-		return n
+		return all
 	}
-	before := position()
+	before := positions()
 	h.die("b.kanarie", "kanarie", 3)
 	h.who = teamB
 	h.patchJSON("/api/v1/groups/G-4", `{"note":"again"}`)
-	if after := position(); after != before {
-		t.Error("the position moved when letters of others arrived")
+	after := positions()
+	for name := range before {
+		if moved, bounded := after[name] != before[name], strings.HasSuffix(name, " of a.*"); moved == bounded {
+			t.Errorf("letters of others arrived: the position of the %s moved: %t", name, moved)
+		}
 	}
 	h.die("a.one", "apple", 1)
-	if after := position(); after == before {
-		t.Error("the position stayed when a letter arrived")
+	for name, n := range positions() {
+		if n == after[name] {
+			t.Errorf("the position of the %s stayed when a letter arrived", name)
+		}
 	}
 	h.who = teamA(deadletter.RoleReader)
 	ctx, cancel := context.WithCancel(t.Context())
