@@ -145,7 +145,7 @@ func TestATokenInAURLIsNobody(t *testing.T) {
 	secret := strings.TrimPrefix(bearer, "Bearer ")
 	for _, name := range []string{"token", "access_token", "api_key", "authorization"} {
 		for _, path := range []string{"/api/v1/letters", "/api/v1/me", "/api/v1/events", "/letters", "/metrics"} {
-			a := g.get(path + "?" + name + "=" + secret).want(t, 401)
+			a := g.get(path+"?"+name+"="+secret).want(t, 401)
 			if strings.Contains(a.text, secret) {
 				t.Errorf("%s: the answer has the token: %s", path, a.text)
 			}

@@ -14,6 +14,9 @@ func apiGroupOf(g deadletter.GroupRow) api.Group {
 		ID: g.ID.String(), Title: g.Title, Broker: g.Broker, VHost: g.VHost, Queue: g.Queue, Type: g.Type, Reason: g.Reason, Error: g.Error, Severity: string(g.Severity), Chosen: g.Chosen,
 		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, Failing: g.Failing, FirstSeen: api.At(g.FirstAt), LastSeen: api.At(g.LastAt), Hours: g.Spark,
 	}
+	if g.Note == "" || g.NoteBy != "" {
+		out.NoteBy = &g.NoteBy
+	}
 	if g.Status == deadletter.GroupSnoozed {
 		out.Snooze = &api.Snooze{Until: api.At(g.Snooze.Until), After: g.Snooze.After, Queue: g.Snooze.Queue, By: g.Snooze.By}
 	}

@@ -388,6 +388,33 @@ func TestTwoTeamsAct(t *testing.T) {
 	}
 }
 
+// TestPeopleToAssign checks whom a person with a grant for some queues can pick as the owner of a
+// group: first themselves, then owners of groups that they may see, and nobody else. The note of a
+// group names its author.
+func TestPeopleToAssign(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	h.who = teamA(deadletter.RoleOperator)
+	h.who.Name = "bob"
+	h.patchJSON("/api/v1/groups/G-1", `{"owner":"cleo","note":"ask cleo"}`).want(t, 200)
+	h.get("/api/v1/groups/G-1").want(t, 200, `"note_by":"bob"`)
+	h.who.Name = "ana"
+	for _, path := range []string{"/groups/G-1", "/triage"} {
+		page := h.get(path).want(t, 200, "ask cleo", "bob")
+		_, list, _ := strings.Cut(page.text, `<datalist id="people">`)
+		list, _, _ = strings.Cut(list, "</datalist>")
+		var offered []string
+		for _, m := range regexp.MustCompile(`value="([^"]*)"`).FindAllStringSubmatch(list, -1) {
+			offered = append(offered, m[1])
+		}
+		if len(offered) < 2 || offered[0] != "ana" || !slices.Contains(offered, "cleo") {
+			t.Errorf("%s offers %q", path, offered)
+		}
+		h.clean(path, "", page)
+	}
+	h.get("/groups/G-1").want(t, 200, "by bob")
+}
+
 // TestEventsKeepToTheScope checks, for every rank, that a stream sends no event when letters of
 // others arrive, and sends one when the reader's own letters arrive.
 func TestEventsKeepToTheScope(t *testing.T) {

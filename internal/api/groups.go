@@ -16,6 +16,7 @@ type Group struct {
 	Owner     string      `json:"owner"`
 	Ticket    string      `json:"ticket"`
 	Note      string      `json:"note"`
+	NoteBy    *string     `json:"note_by"` // who wrote the note; "" = no note; null = unknown
 	Snooze    *Snooze     `json:"snooze,omitempty"`
 	Resolved  *Resolution `json:"resolved,omitempty"`
 	Count     int         `json:"count"`   // letters currently dead or held

@@ -80,6 +80,11 @@ func (c groupsShowCmd) Run(p *Program) error {
 	say("merged into", g.MergedInto)
 	say("owner", g.Owner)
 	say("ticket", g.Ticket)
+	note := g.Note
+	if note != "" && g.NoteBy != nil {
+		note += " (by " + *g.NoteBy + ")"
+	}
+	say("note", note)
 	var letters []string
 	for _, s := range deadletter.States {
 		if n := g.Letters[string(s)]; n > 0 {

@@ -29,6 +29,7 @@ type GroupRow struct {
 	Owner                string   // "" = nobody
 	Ticket               string   // a link or a number; "" = none
 	Note                 string   // newest note; "" = none
+	NoteBy               string   // who wrote Note; "" = unknown
 	ChangedAt            time.Time
 	Snooze               Snooze // if snoozed
 	Resolved             Resolution

@@ -21,6 +21,7 @@ type choice struct {
 	Owner    string                 `json:"owner,omitempty"`
 	Ticket   string                 `json:"ticket,omitempty"`
 	Note     string                 `json:"note,omitempty"`
+	NoteBy   string                 `json:"note_by,omitempty"` // only in the choice before a decision
 	Snooze   deadletter.Snooze      `json:"snooze,omitzero"`
 	Snoozed  int                    `json:"snoozed,omitempty"`
 	Resolved deadletter.Resolution  `json:"resolved,omitzero"`
@@ -31,13 +32,14 @@ type choice struct {
 type choices struct {
 	life                *deadletter.GroupLife
 	owner, ticket, note string
+	noteBy              string // who wrote the note; "" = unknown
 	head                int64
 }
 
 func (t *tx) choices(id int64) (*choices, error) {
 	c := &choices{}
 	var head sql.NullInt64
-	if err := t.row(`SELECT owner, ticket, note, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &head); err != nil {
+	if err := t.row(`SELECT owner, ticket, note, note_by, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &c.noteBy, &head); err != nil {
 		return nil, missing("group "+deadletter.GroupID(id).String(), err)
 	}
 	c.head = head.Int64
@@ -46,15 +48,22 @@ func (t *tx) choices(id int64) (*choices, error) {
 	return c, err
 }
 
-func (c *choices) json() string {
+// json returns the choice without the author of the note, so that it equals a choice from before
+// dlo kept the author.
+func (c *choices) json() string { return c.encode("") }
+
+// before returns the choice with the author of the note, for an undo.
+func (c *choices) before() string { return c.encode(c.noteBy) }
+
+func (c *choices) encode(noteBy string) string {
 	g := c.life
-	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, g.Snooze, g.Snoozed, g.Resolved, c.head}) // texts, numbers and times always encode
+	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, noteBy, g.Snooze, g.Snoozed, g.Resolved, c.head}) // texts, numbers and times always encode
 	return string(text)
 }
 
 func (t *tx) choose(c *choices) error {
-	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = $6 WHERE id = $1`,
-		int64(c.life.ID), c.owner, c.ticket, c.note, positive(c.head), t.now); err != nil {
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = $7 WHERE id = $1`,
+		int64(c.life.ID), c.owner, c.ticket, c.note, c.noteBy, positive(c.head), t.now); err != nil {
 		return err
 	}
 	return t.keep(c.life)
@@ -136,7 +145,7 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 // decide applies a decision to one group. If the decision does not apply to the group, the result
 // why is the reason.
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
-	was, g := c.json(), c.life
+	was, g := c.before(), c.life
 	var told []*deadletter.Notice
 	if c.head != 0 && !d.Split {
 		return "is merged into " + deadletter.GroupID(c.head).String() + "; decide on that one", nil
@@ -181,7 +190,7 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 		c.ticket = *d.Ticket
 	}
 	if d.Note != "" {
-		c.note = d.Note
+		c.note, c.noteBy = d.Note, d.By
 	}
 	if d.Severity != nil {
 		severity := *d.Severity
@@ -334,6 +343,9 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 		told = append(told, again)
 	}
 	g.Status, g.Chosen, g.Snooze, g.Snoozed, g.Resolved = to.Status, to.Severity, to.Snooze, to.Snoozed, to.Resolved
+	if to.Note != c.note {
+		c.noteBy = to.NoteBy
+	}
 	c.owner, c.ticket, c.note, c.head = to.Owner, to.Ticket, to.Note, to.Head
 	if g.Severity = g.Chosen; g.Chosen == "" {
 		if g.Severity, err = t.severity(g); err != nil {

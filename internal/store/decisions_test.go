@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -149,5 +152,79 @@ func TestUndoOfASplitMakesNoChains(t *testing.T) {
 	}
 	if counts, err := g.GroupCounts(t.Context(), ""); err != nil || counts.Letters != 3 || counts.Inbox != 2 {
 		t.Errorf("%+v %v", counts, err)
+	}
+}
+
+// TestANoteHasItsAuthor checks who is said to have written a note, also after an undo and after the
+// decision of another person.
+func TestANoteHasItsAuthor(t *testing.T) {
+	t.Parallel()
+	g := withGroups(t)
+	g.die("a", 1, 1)
+	owner := "cleo"
+	says := func(want string) {
+		t.Helper()
+		if one := g.one(1); one.NoteBy+": "+one.Note != want {
+			t.Errorf("%s: %s, want %s", one.NoteBy, one.Note, want)
+		}
+	}
+	write := func(by, note string) deadletter.Decided {
+		t.Helper()
+		out, err := g.Decide(t.Context(), deadletter.Decision{Groups: []deadletter.GroupID{1}, Note: note, By: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	says(": ")
+	write("ben", "first")
+	says("ben: first")
+	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Owner: &owner}) // by ana
+	says("ben: first")
+	second := write("cleo", "second")
+	says("cleo: second")
+	if _, err := g.Undo(t.Context(), second.ID, "ana"); err != nil {
+		t.Fatal(err)
+	}
+	says("ben: first")
+}
+
+// TestOlderNotesHaveTheirAuthors upgrades a store that did not keep the authors of notes. The
+// decisions say who wrote the notes, and can still be undone.
+func TestOlderNotesHaveTheirAuthors(t *testing.T) {
+	t.Parallel()
+	path := storetest.FileOf(t, 26)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`INSERT OR IGNORE INTO types (id, name) VALUES (0, '')`,
+		`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`,
+		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at, note, status) VALUES
+			(1, x'01', 1, 'a', 1, 0, 'rejected', '', 'page', 0, 0, 'first', 'open'), (2, x'02', 1, 'b', 1, 0, 'rejected', '', 'page', 0, 0, 'pruned', 'open'), (3, x'03', 1, 'c', 1, 0, 'rejected', '', 'page', 0, 0, '', 'open')`,
+		`INSERT INTO decisions (id, kind, detail, by, at) VALUES (1, 'note', 'first', 'ben', 1), (2, 'assigned', 'to cleo', 'ana', 2)`,
+		`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES (1, 1, '{"status":"open"}', '{"status":"open","note":"first"}'), (2, 1, '{"status":"open","note":"first"}', '{"status":"open","owner":"cleo","note":"first"}')`,
+		`UPDATE groups SET owner = 'cleo' WHERE id = 1`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Undo(t.Context(), 2, "ana"); err != nil {
+		t.Error(err)
+	}
+	for id, want := range map[deadletter.GroupID]string{1: "ben", 2: "", 3: ""} {
+		if g, err := s.Group(t.Context(), id); err != nil || g.NoteBy != want {
+			t.Errorf("%s: %q, %v, want %q", id, g.NoteBy, err, want)
+		}
 	}
 }

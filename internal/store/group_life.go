@@ -156,7 +156,7 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	heir.owner, heir.ticket, heir.note, heir.head = c.owner, c.ticket, c.note, c.head
+	heir.owner, heir.ticket, heir.note, heir.noteBy, heir.head = c.owner, c.ticket, c.note, c.noteBy, c.head
 	if own = waits && c.life.Status == deadletter.GroupNew; !own {
 		heir.life.TakeOver(c.life)
 		if err := t.keep(c.life); err != nil {
@@ -168,8 +168,8 @@ func (t *tx) inherits(to, from int64) (own bool, err error) {
 			return false, err
 		}
 	}
-	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, head = $5, changed_at = (SELECT changed_at FROM groups WHERE id = $6) WHERE id = $1`,
-		to, heir.owner, heir.ticket, heir.note, positive(heir.head), from); err != nil {
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = (SELECT changed_at FROM groups WHERE id = $7) WHERE id = $1`,
+		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positive(heir.head), from); err != nil {
 		return false, err
 	}
 	return own, t.keep(heir.life)

@@ -60,6 +60,7 @@ func (g *listedGroup) columns() columns {
 		{`g.owner`, &g.Owner},
 		{`g.ticket`, &g.Ticket},
 		{`g.note`, &g.Note},
+		{`g.note_by`, &g.NoteBy},
 		{`nullif(g.changed_at, 0)`, instant{&g.ChangedAt}},
 		{`g.snooze_until`, instant{&g.Snooze.Until}},
 		{`g.snooze_after`, &g.Snooze.After},

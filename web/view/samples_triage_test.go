@@ -14,7 +14,7 @@ func sampleTriaged() []deadletter.GroupRow {
 	list := []deadletter.GroupRow{
 		{ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected", Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew, Count: 312, Waiting: 46, Owner: "Priya Nair"},
 		{ID: 397, Title: "value too long for type character varying(160)", Queue: "billing-invoices", Reason: "rejected", Type: "acme.billing.v1.InvoicePaid", Severity: deadletter.SeverityPage, Status: deadletter.GroupRegressed, Count: 9, Waiting: 2},
-		{ID: 415, Title: "foreign key violation: author_id = 0", Queue: "timeline", Reason: "delivery_limit", Severity: deadletter.SeverityNotify, Status: deadletter.GroupEscalating, Count: 88, Note: "the author was deleted, see the ticket"},
+		{ID: 415, Title: "foreign key violation: author_id = 0", Queue: "timeline", Reason: "delivery_limit", Severity: deadletter.SeverityNotify, Status: deadletter.GroupEscalating, Count: 88, Note: "the author was deleted, see the ticket", NoteBy: "bob"},
 		{ID: 402, Title: "endpoint answered 410 Gone", Queue: "webhook-queue", Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Severity: deadletter.SeverityDigest, Status: deadletter.GroupOpen, Count: 1284},
 		{ID: 388, Queue: "media-transcode", Reason: "maxlen", Status: deadletter.GroupOpen, Count: 203},
 	}
@@ -65,6 +65,7 @@ func sampleGroup() GroupView {
 	}
 	g.Failing = true
 	g.Chosen, g.Ticket, g.Note = true, "https://tickets.example.com/118", "the template was renamed\nby the campaign of November"
+	g.NoteBy = "ana"
 	g.Shared, g.Sampled, g.Whole, g.Quiet = []Shared{{"template.name", "welcome_v3", 60, 1}, {"header.x-error-class", "TemplateMissing", 60, 1}, {"template.locale", "en-GB", 38, 4}}, 60, true, 42
 	g.Different = []Different{{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1}, {Field: "coupon_code", Here: 57, Otherwise: 1}}
 	newest := sampleLetter(TabDecoded)

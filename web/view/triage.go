@@ -193,6 +193,15 @@ func whatDied(g deadletter.GroupRow) string {
 	return strings.TrimSpace(text)
 }
 
+// noteWords returns the note of a group in one line, with its author if that is known.
+func noteWords(g deadletter.GroupRow) string {
+	note := strings.ReplaceAll(g.Note, "\n", " ")
+	if g.NoteBy == "" {
+		return note
+	}
+	return g.NoteBy + ": " + note
+}
+
 // putOff returns words for the events at which a snoozed group returns.
 func putOff(g deadletter.GroupRow) string {
 	text := "until " + Stamp(g.Snooze.Until)
