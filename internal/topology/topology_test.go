@@ -676,8 +676,8 @@ func TestEachFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestTheCureSaysWhatItCosts checks that the cures with reject-publish say what happens to publishers
-// while the inbox is away.
+// TestTheCureSaysWhatItCosts checks that the cures with reject-publish say what happens to
+// publishers while the inbox is away.
 func TestTheCureSaysWhatItCosts(t *testing.T) {
 	for _, strategy := range []string{"at-most-once", "at-least-once"} {
 		s := site("4.3.6")
