@@ -12,10 +12,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestFindingsAreTold checks the notices of findings, by severity. A missing exchange pages, a queue
-// without an exchange and a storm of redeliveries notify, and a queue that dead-letters at most once
-// tells nobody. The storm is found within two looks, with its queue and its rates. When the faults
-// are gone, people are told of the end.
+// TestFindingsAreTold checks the notices of findings, by severity. A missing exchange pages, a
+// queue without an exchange and a storm of redeliveries notify, and a queue that dead-letters at
+// most once tells nobody. The storm is found within two looks, with its queue and its rates. When
+// the faults are gone, people are told of the end.
 func TestFindingsAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
