@@ -67,7 +67,7 @@ var wrongSite = struct {
 // TestRecordASite sets up the wrong site on a broker, and writes what dlo reads there to the test
 // data of internal/topology. Run it by hand, once for each broker:
 //
-//	DLO_TEST_BROKER=../../.cache/rabbitmq-4.3 go test ./internal/rabbitmq -run TestRecordASite -update
+//	DLO_TEST_BROKER=../../.cache/rabbitmq-4.3 go test . -run TestRecordASite -update
 func TestRecordASite(t *testing.T) {
 	if !testenv.Updates() {
 		t.Skip("records only with -update")
