@@ -258,6 +258,9 @@ func TestTheCertificateIsTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, err := link.dial(t.Context(), "test")
+	for until := time.Now().Add(time.Minute); err != nil && strings.Contains(err.Error(), "connection refused") && time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		conn, err = link.dial(t.Context(), "test") // the node opens this listener last
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

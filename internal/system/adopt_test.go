@@ -204,19 +204,19 @@ func TestAPlanIsRefusedAfterAChange(t *testing.T) {
 	}
 }
 
-// plan returns the request body that applies the plan for queues. It first waits until the server
-// has looked.
+// plan returns the request body that applies the plan for queues. It waits until there is a policy
+// to set. The server may not have looked yet, or may have looked before dlo's exchange existed.
 func (p *child) plan(queues ...string) json.RawMessage {
 	p.t.Helper()
 	var plans struct{ Plans []json.RawMessage }
 	eventually(p.t, "the server has looked", func() bool {
 		_, body := p.get("/api/v1/topology/findings")
-		return strings.Contains(body, `"read_at"`)
+		return strings.Contains(body, `"read_at":"`)
 	})
-	status, text := p.post("/api/v1/topology/plan", map[string]any{"queues": queues})
-	if err := json.Unmarshal([]byte(text), &plans); err != nil || status != http.StatusOK || !strings.Contains(text, `"name":"dlo-`) {
-		p.t.Fatalf("%v: %d %s", err, status, text)
-	}
+	eventually(p.t, "a plan of the present vhost", func() bool {
+		status, text := p.post("/api/v1/topology/plan", map[string]any{"queues": queues})
+		return status == http.StatusOK && strings.Contains(text, `"name":"dlo-`) && json.Unmarshal([]byte(text), &plans) == nil
+	})
 	body, err := json.Marshal(map[string]any{"plan": plans.Plans[0]})
 	if err != nil {
 		p.t.Fatal(err)
