@@ -1,14 +1,14 @@
-# make alone prints what there is.
+# make without a target lists the targets.
 
 MODULE   := github.com/deadletteroffice/dlo
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10m
-# Where our own Go files are.
+# The folders with our own Go files.
 FOLDERS  := $(wildcard cmd internal migrations static web)
-# Linters and the like, pinned apart from the product's dependencies.
+# Runs linters and similar tools, whose versions are pinned apart from the product's dependencies.
 TOOL     := go tool -modfile=.ci/tools.mod
-# What checks static/js and web/openapi.yaml; .ci/js/install puts it there.
+# The checkers of static/js and web/openapi.yaml. .ci/js/install installs them.
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
@@ -33,7 +33,7 @@ test: ## everything, on a real RabbitMQ and a real browser; installs them where 
 	@.ci/consumers
 	@.ci/promtool
 	go vet ./...
-	@# The demo builds dlo so. Here no test waits for it.
+	@# The demo builds dlo in this way. Building it now saves the tests the wait.
 	CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/dlo
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 

@@ -1,4 +1,4 @@
-// The types that the scripts of static/js are checked with. Browsers do not get this file.
+// The types for checking the scripts of static/js. Browsers do not get this file.
 
 /** The part of S before the first C. */
 type Before<S extends string, C extends string> = S extends `${infer Head}${C}${string}` ? Head : S;
@@ -6,8 +6,9 @@ type Before<S extends string, C extends string> = S extends `${infer Head}${C}${
 type Tag<T extends string> = T extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[T] : HTMLElement;
 
 /**
- * What a selector finds. Its last part names the tag, for example HTMLInputElement for
- * '.filters input[name="q"]'; without a tag it is some HTMLElement.
+ * The type of the element that a selector finds. The last part of the selector names the tag. For
+ * example, '.filters input[name="q"]' finds an HTMLInputElement. Without a tag, the type is
+ * HTMLElement.
  */
 type Found<S extends string> =
   S extends `${infer First}, ${infer Rest}` ? Found<First> | Found<Rest>
@@ -23,19 +24,19 @@ interface Element {
   closest<S extends string>(selectors: S): Found<S> | null;
 }
 
-/** A row that was taken off a list, and the row that stood behind it. */
+/** A row that was taken off a list, and the row that came after it. */
 interface Gone { row: HTMLTableRowElement; next: HTMLTableRowElement | null }
 
-/** What list.js offers: a list with a cursor and a selection. */
+/** The interface of list.js: a list with a cursor and a selection. */
 interface List {
-  /** Moves the cursor by so many rows. */
+  /** Moves the cursor by the number of rows in by. */
   move(by: number): void;
-  /** Has the page show what is selected. */
+  /** Updates the page to show the current selection. */
   sync(): void;
   ticked(): HTMLTableRowElement[];
-  /** What a key acts on: the ticked rows, else the row under the cursor. */
+  /** The rows that a key acts on: the ticked rows, or else the row under the cursor. */
   aim(): HTMLTableRowElement[];
-  /** What the form sends when that button is pressed for those rows. */
+  /** The fields that the form sends when the button by is pressed for the rows in about. */
   body(by: HTMLElement, about: HTMLTableRowElement[]): URLSearchParams;
   /** Puts the cursor on a row. */
   point(row: HTMLTableRowElement | undefined): void;
@@ -43,20 +44,20 @@ interface List {
   here(): HTMLTableRowElement | undefined;
   /** Dims rows that are about to leave the list, and moves the cursor on. */
   leave(rows: HTMLTableRowElement[]): void;
-  /** Takes a row off the list; the cursor goes to the row after it. */
+  /** Takes a row off the list. A cursor on that row moves to the row after it. */
   gone(row: HTMLTableRowElement): Gone;
   /** Puts rows back where they were. */
   back(gone: Gone[]): void;
-  /** Ticks the row under the cursor, or takes its tick away. */
+  /** Ticks or unticks the row under the cursor. */
   pick(): void;
-  /** Ticks the rows from the last one that was ticked to the cursor. */
+  /** Ticks all rows from the row that was last ticked or unticked to the cursor. */
   range(): void;
 }
 
-/** Something that a field may mean. */
+/** One of the choices that a field offers. */
 interface Choice { text: string; label?: string; kind?: string; key?: string; link?: string; deed?: HTMLElement }
 
-/** What dlo.js leaves for the files after it, and what they add. */
+/** The tools that dlo.js exports for the files that load after it, and the tools that they add. */
 declare var dlo: {
   $<S extends string>(selector: S, root?: ParentNode): Found<S> | null;
   $$<S extends string>(selector: S, root?: ParentNode): Found<S>[];
@@ -77,12 +78,12 @@ declare var dlo: {
   confirm(to: string, body: URLSearchParams): Promise<void>;
   toast(text: string, undo?: () => void): void;
   open(id: string): void;
-  /** Writes the times below an element as the reader chose. */
+  /** Writes the times below an element in the zone that the reader chose. */
   times?: (root?: ParentNode) => void;
-  /** What a key does, by its name. */
+  /** The action of each key, by the name of the key. */
   keys: Record<string, () => void>;
-  /** The list of this page, where it has one. */
+  /** The list of this page, if the page has a list. */
   list?: List;
-  /** The groups that triage shows, or that a person has seen and not decided. */
+  /** The groups that this page has shown, without groups that a decision removed from it. */
   triage?: { seen: Set<string> };
 };

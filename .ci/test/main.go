@@ -31,13 +31,14 @@ import (
 
 const (
 	module = "github.com/deadletteroffice/dlo/"
-	// timeout is that of one package: a machine that does much besides was seen to need 20 minutes.
+	// timeout is the limit for one package. A busy machine has needed 20 minutes for one.
 	timeout = "-timeout=45m"
 	// garbage is the GOGC of the tests and of the programs that they start. Their heaps are small, so
-	// they can grow more between collections; the tests of internal/store took 12 % less processor
+	// they can grow more between collections. The tests of internal/store took 12 % less processor
 	// time.
 	garbage = "400"
-	// uncached: go test does not see what a program that a test starts is built of.
+	// uncached turns off the cache, because go test does not see the sources of a program that a
+	// test starts.
 	uncached = "-count=1"
 )
 
@@ -45,11 +46,11 @@ var (
 	system = module + "internal/system" // the longest
 	// waiting are the other packages whose tests start whole programs or brokers.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
-	// long are those that compute longest, the longest last. They go first, so that the lanes end
-	// together.
+	// long lists the packages that compute longest, with the longest last. They start first, so that
+	// the lanes end together.
 	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
-	// twice are packages that have tests of much memory or time in one goroutine, which leave
-	// themselves to a run without the race detector.
+	// twice lists packages that also run without the race detector. Some of their tests use much
+	// memory or time in one goroutine, and skip themselves under the race detector.
 	twice = []string{module + "internal/payload", module + "internal/descriptor", module + "internal/schemas"}
 	// unraced lists the packages below internal/ that run without the race detector, because their
 	// tests mostly watch other programs.
@@ -101,7 +102,8 @@ func main() {
 	}
 }
 
-// jobs are the runs of go test but for the system's: of what waits, and of what computes.
+// jobs returns the runs of go test, except that of internal/system: the runs that mostly wait, and
+// the runs that compute.
 func jobs(packages []string, race bool) (waits, computes []job) {
 	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	for _, name := range packages {
@@ -121,7 +123,7 @@ func jobs(packages []string, race bool) (waits, computes []job) {
 	return waits, slices.Insert(computes, len(long), job{".", twice})
 }
 
-// canRace says whether the race detector runs here: it needs cgo, and that a C compiler.
+// canRace reports whether the race detector works here. It needs cgo, and cgo needs a C compiler.
 func canRace() bool {
 	out, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
 	fields := strings.Fields(string(out))
@@ -132,12 +134,12 @@ func canRace() bool {
 	return err == nil
 }
 
-// results is what is known of all tests, of all lanes together.
+// results collects the results of all tests in all lanes.
 type results struct {
 	mu       sync.Mutex
 	packages int
 	tests    map[string]string // package and name of a test at the top -> pass, fail or skip
-	reasons  map[string]string // of the skipped ones
+	reasons  map[string]string // of the skipped tests
 	failed   bool
 
 	latest     map[string]string // package and name of a test, or of a part of it -> its latest message
@@ -155,7 +157,7 @@ type event struct {
 	Elapsed                       float64
 }
 
-// run runs go test, one package after the other, and reads what it says.
+// run runs go test, one package after the other, and reads its output.
 func (r *results) run(j job) {
 	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make vets all first
 	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
@@ -201,8 +203,8 @@ func (r *results) fail(err error) {
 
 var reason = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n`)
 
-// output is what the tests of one run of go test print until they end, by package and name; what
-// belongs to no test has the name "".
+// output holds the lines that the tests of one run of go test print until they end, by package and
+// name. Lines that belong to no test have the name "".
 type output map[string][]string
 
 func (r *results) take(e event, said output) {
@@ -231,7 +233,7 @@ func (r *results) take(e event, said output) {
 	}
 }
 
-// judge notes how a test ended. One that runs in one lane and is skipped in another has run.
+// judge records how a test ended. A test that runs in one lane and is skipped in another has run.
 func (r *results) judge(key, action string, text []string) {
 	switch {
 	case action == "fail":
@@ -247,7 +249,8 @@ func (r *results) judge(key, action string, text []string) {
 	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
 }
 
-// over prints the line of a package. A test that has no end by then failed: its program died.
+// over prints the line of a package. A test that has not ended by then has failed, because its
+// program died.
 func (r *results) over(e event, said output) {
 	if e.Action == "fail" {
 		for _, key := range slices.Sorted(maps.Keys(said)) {
@@ -265,7 +268,7 @@ func (r *results) over(e event, said output) {
 	maps.DeleteFunc(said, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
 }
 
-// line is the last line of a run.
+// line returns the last line of a run.
 func (r *results) line(took time.Duration) string {
 	count, why := map[string]int{}, map[string]int{}
 	for key, ended := range r.tests {

@@ -1,13 +1,14 @@
-// This file makes pages faster that already work without it: every action is a plain link or form
-// first. It holds what all pages share: dialogs, menus, copying, the theme and the keyboard. It
-// exports its tools as window.dlo for the files after it; their types are in .ci/js/dlo.d.ts.
+// This file makes pages faster. The pages also work without it, because every action is a plain
+// link or form first. The file contains the parts that all pages share: dialogs, menus, copying,
+// the theme and the keyboard. It exports its tools as window.dlo for the files that load after it.
+// The types of these tools are in .ci/js/dlo.d.ts.
 (() => {
   'use strict';
   /** @type {typeof dlo.$} */
   const $ = (s, r = document) => r.querySelector(s);
   /** @type {typeof dlo.$$} */
   const $$ = (s, r = document) => [...r.querySelectorAll(s)];
-  /** An element that the page must have. @type {typeof dlo.must} */
+  /** Finds an element that the page must have. @type {typeof dlo.must} */
   const must = (s, r = document) => {
     const found = $(s, r);
     if (!found) throw new Error(`the page has no ${s}`);
@@ -16,8 +17,8 @@
   const root = document.documentElement;
   /** The path below which dlo is reached. @type {typeof dlo.base} */
   const base = root.dataset.base ?? '';
-  // get and set use the browser's storage, kept and keep the tab's. In private mode, nothing is
-  // remembered.
+  // get and set use the storage of the browser. kept and keep use the storage of the tab. In
+  // private mode, nothing is remembered.
   /** @type {typeof dlo.memory} */
   const memory = {
     get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
@@ -31,15 +32,16 @@
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   /** @type {typeof dlo.parse} */
   const parse = async response => new DOMParser().parseFromString(await response.text(), 'text/html');
-  /** What a form sends when that button is pressed. @type {typeof dlo.fields} */
+  /** The fields that a form sends when the button by is pressed. @type {typeof dlo.fields} */
   const fields = (form, by = null) => new URLSearchParams([...new FormData(form, by)].map(([name, value]) => [name, String(value)]));
   /**
-   * Where the form sends it. Not form.action: a button of that name would answer.
+   * The address to which the form is sent when the button by is pressed. It is not form.action,
+   * which is a button if the form has a button with the name action.
    * @type {typeof dlo.action}
    */
   const action = (form, by) => by?.getAttribute('formaction') ?? form.getAttribute('action') ?? '';
 
-  /** Sends as a page what the script could not. @type {typeof dlo.plainly} */
+  /** Submits fields as a plain form, for when the script failed. @type {typeof dlo.plainly} */
   const plainly = (to, body) => {
     const form = document.createElement('form');
     form.method = 'post'; form.hidden = true; form.setAttribute('action', to);
@@ -52,7 +54,7 @@
     HTMLFormElement.prototype.submit.call(form);
   };
 
-  /** undo, where there is one, is what the button of the toast does. @type {typeof dlo.toast} */
+  /** Shows a toast. If undo is given, the toast has a button that calls it. @type {typeof dlo.toast} */
   const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
@@ -86,7 +88,8 @@
   };
 
   /**
-   * Copies the text of another page; where that has more to say, or copying fails, it goes there.
+   * Copies the text of another page. If that page has no text or has a note, or if copying fails,
+   * the browser opens the page instead.
    * @param {HTMLAnchorElement} a
    */
   const copyFrom = async a => {
@@ -136,8 +139,8 @@
   window.addEventListener('pageshow', () => { for (const b of $$('[data-once]')) b.removeAttribute('aria-disabled'); });
 
   /**
-   * Shows the confirm page of the chosen letters in a dialog. Anything unexpected falls back to the
-   * page itself.
+   * Shows the confirm page of the chosen letters in a dialog. If that fails, the browser opens the
+   * page instead.
    * @type {typeof dlo.confirm}
    */
   const confirm = async (to, body) => {
@@ -151,7 +154,7 @@
     } catch { plainly(to, body); }
   };
 
-  /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
+  /** Disables the destructive button until its field contains the count. @param {ParentNode} r */
   const typed = r => {
     const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r), first = $('#confirm-first', r), takes = $('[data-takes]', r);
     if (first instanceof HTMLInputElement && takes) first.addEventListener('input', () => {
@@ -177,7 +180,7 @@
     fetch(action(form), { method: 'POST', body, redirect: 'manual' });
   };
 
-  // ---------- a letter's tabs: the same links, without leaving the page ----------
+  // ---------- a letter's tabs: their links replace a part of the page ----------
   /** @param {string} href */
   const swap = async href => {
     try {
@@ -216,7 +219,7 @@
     if (!a || ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button) return;
     const found = partner(a);
     const to = a.matches('.hex a') ? found[1] : found[1]?.closest('a');
-    if (!to) return; // its bytes are on another page: follow the link
+    if (!to) return; // the bytes are on another page, so the browser follows the link
     ev.preventDefault();
     pinned = found; light([]);
     for (let d = to.closest('details'); d; d = d.parentElement?.closest('details') ?? null) d.open = true;

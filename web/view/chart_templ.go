@@ -256,8 +256,8 @@ func histogram(p LettersPage) templ.Component {
 	})
 }
 
-// barTable shows a chart as a table. Pressing a time submits the form whose id is form, which
-// narrows its list to that bar.
+// barTable shows a chart as a table. Pressing a time submits the form whose id is in the parameter
+// form. The list of that form then shows only the letters of that bar.
 func barTable(h deadletter.Histogram, form string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

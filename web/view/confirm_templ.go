@@ -2005,8 +2005,8 @@ func confirmQueues(p ConfirmPage) templ.Component {
 	})
 }
 
-// confirmRestored includes letters that may have been sent after the restored copy of the store was
-// made.
+// confirmRestored offers to include letters that may have been sent after the copy was made from
+// which the store was restored.
 func confirmRestored(p ConfirmPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

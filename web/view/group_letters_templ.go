@@ -510,8 +510,8 @@ func groupTry(g GroupView) templ.Component {
 	})
 }
 
-// groupDifferent lists values that the letters of the group have and the quiet letters of the same
-// queue do not.
+// groupDifferent lists values that the letters of the group have. The quiet letters of the same
+// queue do not have these values.
 func groupDifferent(g GroupView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1075,7 +1075,7 @@ func groupPeek(g GroupView, back string) templ.Component {
 	})
 }
 
-// groupRest shows what the group's letters have in common, the newest letters, and the operations
+// groupRest shows the values that the group's letters share, the newest letters, and the operations
 // on them.
 func groupRest(g GroupView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -245,8 +245,8 @@ func letterList(p LettersPage) templ.Component {
 	})
 }
 
-// scope offers the choice between the selected letters and all that match. The script shows it when
-// the whole page is selected. Without JavaScript it is a checkbox.
+// scope offers the choice between the selected letters and all matching letters. The script shows
+// it when the whole page is selected. Without JavaScript it is a checkbox.
 func scope(p LettersPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

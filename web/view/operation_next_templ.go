@@ -120,7 +120,7 @@ func operationBack(p OperationPage) templ.Component {
 	})
 }
 
-// diedOf shows the error of a letter that came back, and whether it is the error that it had
+// diedOf shows the error of a letter that came back, and whether the letter had the same error
 // before.
 func diedOf(l deadletter.OperationLetter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -583,7 +583,7 @@ func nextButton(p OperationPage, s nextStep) templ.Component {
 	})
 }
 
-// lookAgain lets a page without scripts follow the progress.
+// lookAgain links to a refreshed page, so that people without scripts can follow the progress.
 func lookAgain(p OperationPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -423,8 +423,8 @@ func operationAct(p OperationPage, act, word, name, class string) templ.Componen
 	})
 }
 
-// operationNote says what to know first: that nothing was sent yet, why nothing moves, or what the
-// result is.
+// operationNote shows the most important fact: that nothing was sent yet, the reason why nothing
+// moves, or the result.
 func operationNote(p OperationPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

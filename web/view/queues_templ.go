@@ -291,7 +291,7 @@ func origins(p QueuesPage) templ.Component {
 }
 
 // queuePager links to the queues before and after the current page. url returns the URL of the page
-// that starts after the first from queues.
+// that skips as many queues as its parameter from.
 func queuePager(label string, from, shown, total, size int, url func(from int) string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

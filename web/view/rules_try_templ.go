@@ -318,7 +318,7 @@ func tryText(f TryForm) templ.Component {
 	})
 }
 
-// tried shows what rules would have done with letters, beside what happened to them.
+// tried compares the outcome that rules would have had for letters with their actual outcome.
 func tried(p RulesPage, f WhatIf) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -689,7 +689,7 @@ func fateRow(f Fate) templ.Component {
 	})
 }
 
-// triedRules lists the tried rules with what they apply to.
+// triedRules lists the tried rules, each with the number and the outcome of its letters.
 func triedRules(f WhatIf) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

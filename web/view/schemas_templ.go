@@ -250,7 +250,7 @@ func Schemas(p SchemasPage) templ.Component {
 	})
 }
 
-// schemaProblems lists what cannot be read in the schemas.
+// schemaProblems lists the schemas that cannot be read.
 func schemaProblems(p SchemasPage) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1857,8 +1857,8 @@ func moment(now, t time.Time) templ.Component {
 	})
 }
 
-// clock is a time in UTC for charts and logs. The script converts it to local time if the reader
-// chose that.
+// clock is a time in UTC for charts and logs. The script converts it if the reader chose local
+// time.
 func clock(t time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1275,8 +1275,8 @@ func avatar(owner string) templ.Component {
 	})
 }
 
-// noDefault is the button that Enter presses in a field of the form, and it does nothing. Without
-// it, Enter would press the form's first button, whatever the field is for.
+// noDefault is a button that does nothing. Enter in a field of the form presses this button.
+// Without it, Enter would press the form's first button, whatever the field is for.
 func noDefault() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

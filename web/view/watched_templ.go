@@ -394,7 +394,7 @@ func watchedCount(c QueueCount, q WatchedQueue, label string) templ.Component {
 	})
 }
 
-// chain draws the way of dead letters.
+// chain draws the path of dead letters.
 func chain(c Chain) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
