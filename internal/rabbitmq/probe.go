@@ -29,6 +29,7 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 		_, err := ch.QueueDelete(queue, false, false, false)
 		return err
 	})
+	l.crash("probe: declared")
 	c, err := confirmingOn(conn, 1)
 	if err != nil {
 		return err
@@ -47,12 +48,13 @@ func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.Trial
 	if !confirm.Acked() {
 		return fmt.Errorf("queue %s refused the message: the policy limits the length of its queues", queue)
 	}
-	return rejectUntil(ctx, c.ch, queue, arrived)
+	l.crash("probe: published")
+	return l.rejectUntil(ctx, c.ch, queue, arrived)
 }
 
 // rejectUntil rejects the messages of a queue until arrived is closed. A length limit or a
 // time-to-live of the policy can dead-letter the message before it is rejected.
-func rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
+func (l *Link) rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-chan struct{}) error {
 	for {
 		d, ok, err := ch.Get(queue, false)
 		if err == nil && ok {
@@ -60,6 +62,9 @@ func rejectUntil(ctx context.Context, ch *amqp.Channel, queue string, arrived <-
 		}
 		if err != nil {
 			return fmt.Errorf("reject the message of queue %s: %w", queue, err)
+		}
+		if ok {
+			l.crash("probe: rejected")
 		}
 		select {
 		case <-arrived:

@@ -233,7 +233,7 @@ func TestApplyUnderKills(t *testing.T) {
 	a := adoptable(t, node, vhost, address)
 	before := a.state()
 	p := newChild(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")))
-	points := []string{"adopt: recorded=1", "adopt: set=1", "adopt: set=2", "adopt: verified=1", "classify: decided=1", "classify: recorded=1", "adopt: proved=1", "adopt: proved=2"}
+	points := []string{"adopt: recorded=1", "adopt: set=1", "adopt: set=2", "adopt: verified=1", "classify: decided=1", "classify: recorded=1", "probe: declared=1", "probe: published=1", "probe: rejected=1", "adopt: proved=1", "adopt: proved=2"}
 	for _, point := range points {
 		p.Start(point)
 		p.Draining()

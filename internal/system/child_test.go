@@ -52,7 +52,7 @@ func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check, Ask: server.Ask, Tokens: openTokens}
-	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Version: "test", Crash: crash}), os.Stderr)
+	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: "test", Crash: crash}), os.Stderr)
 }
 
 func TestMain(m *testing.M) {

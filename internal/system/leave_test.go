@@ -1,10 +1,12 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,6 +119,28 @@ func TestDloLeaves(t *testing.T) {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 	p.leave(0, "--keep-letters", "--yes")
+
+	// A leave that is killed can be run again. The marks of the store left with the first leave, so dlo
+	// takes the broker for an older one.
+	p.copied = true
+	p.Start("")
+	p.Draining()
+	p.Stop()
+	for _, point := range []string{"leave: exchange removed=1", "leave: queue removed=1", "leave: queue removed=2"} {
+		args, err := json.Marshal([]string{"leave", "--config", p.config, "--keep-letters", "--yes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), runVariable+"="+string(args), crashVariable+"="+point)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("%s: %v %s", point, err, out)
+		}
+	}
+	p.leave(0, "--keep-letters", "--yes")
+	if after := a.everything(); after != before {
+		t.Errorf("before:\n%s\nafter the kills:\n%s", before, after)
+	}
 }
 
 // TestDloNamesWhatItLeaves checks that dlo names the exchange and the queues of its configuration

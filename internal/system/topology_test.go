@@ -44,12 +44,16 @@ func TestLostDeadLettersAreFound(t *testing.T) {
 	})
 	for name, args := range map[string][]string{"server": nil, "broker": {"--broker", "@" + file, "--vhost", vhost}, "file": {"-"}} {
 		out, _ := p.dlo(t.Context(), 5, definitions(), append([]string{"topology", "check"}, args...)...)
-		if !strings.Contains(out, "queues will drop what its consumers reject\n\nnotify  no_exchange\n  orders has no dead-letter exchange\n") || strings.Count(out, "cure:") != 1 {
+		if !strings.Contains(out, "queues will drop what its consumers reject\n\nnotify  no_exchange\n  orders has no dead-letter exchange") || strings.Count(out, "cure:") != 1 {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}
 	commands, _ := p.dlo(t.Context(), 0, "", "topology", "plan", "orders", "-o", "rabbitmqctl")
-	words, err := arguments(strings.TrimSuffix(commands, "\n"))
+	comment, command, _ := strings.Cut(commands, "\n")
+	if comment != "# broker main, vhost "+vhost {
+		t.Error(comment)
+	}
+	words, err := arguments(strings.TrimSuffix(command, "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
