@@ -148,7 +148,7 @@ type results struct {
 
 // expected matches the reasons for which make test may skip a test: it measures or takes long, runs
 // in another lane, needs root, or is about another version or another system.
-var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^-update|to install what is missing:`)
+var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
 
 // event is one line of go test -json (go doc test2json).
 type event struct {

@@ -70,7 +70,7 @@ var wrongSite = struct {
 //	DLO_TEST_BROKER=../../.cache/rabbitmq-4.3 go test . -run TestRecordASite -update
 func TestRecordASite(t *testing.T) {
 	if !testenv.Updates() {
-		t.Skip("records only with -update")
+		t.Skip("-update records a site of this broker")
 	}
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)

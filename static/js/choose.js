@@ -1,13 +1,11 @@
-// Gives a field a list of choices. Query completion and the palette use it. The list is a listbox
-// under the field. Arrow keys move within the list, Enter takes the marked choice, and Escape
-// closes the list.
+// A field with a list of choices, for query completion and for the palette. The list is a listbox
+// under the field. Arrow keys move within it, Enter takes the marked choice, and Escape closes it.
 (() => {
   'use strict';
   const { $, $$, must, base } = window.dlo;
   let count = 0;
   /**
-   * Shows the choices for the text of the field in the list, and passes the chosen one to take. now
-   * shows the choices without waiting for input.
+   * Shows in the list what the field may mean, and takes what a person chooses; now asks at once.
    * @type {(input: HTMLInputElement, list: HTMLElement, ask: (text: string, caret: number) => Promise<Choice[]>, take: (chosen: Choice) => void) => { now(): void; close(): void }}
    */
   const choose = (input, list, ask, take) => {
@@ -94,7 +92,7 @@
   // ---------- the palette: everything with a name, and this page's actions ----------
   const jump = $('input#jump-in'), found = $('#jump-list');
   if (jump && found) {
-    /** The buttons of this page whose names contain the text. @type {(text: string) => Choice[]} */
+    /** What the buttons of this page do. @type {(text: string) => Choice[]} */
     const deeds = text => $$('main [data-verb], main [data-do], [data-theme-form] button, [data-live-pause]')
       .filter(b => b.offsetParent && !b.closest('dialog, [data-row]') && !('disabled' in b && b.disabled))
       .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? (b.innerText || b.textContent || '').trim()).split('\n')[0]?.trim() ?? '', deed: b }))
@@ -105,7 +103,7 @@
       chosen.deed?.click();
     });
     jump.addEventListener('focus', field.now);
-    // Without a marked choice, Enter submits the form and the server takes the best match.
+    // Without a marked choice, Enter submits the form and the server takes its best match.
     must('form', must('#dlg-jump')).addEventListener('submit', field.close);
   }
 })();

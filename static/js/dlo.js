@@ -1,14 +1,13 @@
-// This file makes pages faster. The pages also work without it, because every action is a plain
-// link or form first. The file contains the parts that all pages share: dialogs, menus, copying,
-// the theme and the keyboard. It exports its tools as window.dlo for the files that load after it.
-// The types of these tools are in .ci/js/dlo.d.ts.
+// This file makes pages faster that already work without it: every action is a plain link or form
+// first. It holds what all pages share: dialogs, menus, copying, the theme and the keyboard. It
+// exports its tools as window.dlo for the files after it; their types are in .ci/js/dlo.d.ts.
 (() => {
   'use strict';
   /** @type {typeof dlo.$} */
   const $ = (s, r = document) => r.querySelector(s);
   /** @type {typeof dlo.$$} */
   const $$ = (s, r = document) => [...r.querySelectorAll(s)];
-  /** Finds an element that the page must have. @type {typeof dlo.must} */
+  /** An element that the page must have. @type {typeof dlo.must} */
   const must = (s, r = document) => {
     const found = $(s, r);
     if (!found) throw new Error(`the page has no ${s}`);
@@ -17,8 +16,8 @@
   const root = document.documentElement;
   /** The path below which dlo is reached. @type {typeof dlo.base} */
   const base = root.dataset.base ?? '';
-  // get and set use the storage of the browser. kept and keep use the storage of the tab. In
-  // private mode, nothing is remembered.
+  // get and set use the browser's storage, kept and keep the tab's. In private mode, nothing is
+  // remembered.
   /** @type {typeof dlo.memory} */
   const memory = {
     get: k => { try { return localStorage.getItem(k); } catch { return null; } }, set: (k, v) => { try { localStorage.setItem(k, v); } catch { /* not remembered */ } },
@@ -32,16 +31,15 @@
   const reveal = r => { for (const x of $$('[data-js]', r)) x.hidden = false; };
   /** @type {typeof dlo.parse} */
   const parse = async response => new DOMParser().parseFromString(await response.text(), 'text/html');
-  /** The fields that a form sends when the button by is pressed. @type {typeof dlo.fields} */
+  /** What a form sends when that button is pressed. @type {typeof dlo.fields} */
   const fields = (form, by = null) => new URLSearchParams([...new FormData(form, by)].map(([name, value]) => [name, String(value)]));
   /**
-   * The address to which the form is sent when the button by is pressed. It is not form.action,
-   * which is a button if the form has a button with the name action.
+   * Where the form sends it. Not form.action: a button of that name would answer.
    * @type {typeof dlo.action}
    */
   const action = (form, by) => by?.getAttribute('formaction') ?? form.getAttribute('action') ?? '';
 
-  /** Submits fields as a plain form, for when the script failed. @type {typeof dlo.plainly} */
+  /** Sends as a page what the script could not. @type {typeof dlo.plainly} */
   const plainly = (to, body) => {
     const form = document.createElement('form');
     form.method = 'post'; form.hidden = true; form.setAttribute('action', to);
@@ -54,7 +52,7 @@
     HTMLFormElement.prototype.submit.call(form);
   };
 
-  /** Shows a toast. If undo is given, the toast has a button that calls it. @type {typeof dlo.toast} */
+  /** undo, where there is one, is what the button of the toast does. @type {typeof dlo.toast} */
   const toast = (text, undo) => {
     const t = document.createElement('div');
     t.className = 'toast'; t.textContent = text;
@@ -88,8 +86,7 @@
   };
 
   /**
-   * Copies the text of another page. If that page has no text or has a note, or if copying fails,
-   * the browser opens the page instead.
+   * Copies the text of another page; where that has more to say, or copying fails, it goes there.
    * @param {HTMLAnchorElement} a
    */
   const copyFrom = async a => {
@@ -139,8 +136,8 @@
   window.addEventListener('pageshow', () => { for (const b of $$('[data-once]')) b.removeAttribute('aria-disabled'); });
 
   /**
-   * Shows the confirm page of the chosen letters in a dialog. If that fails, the browser opens the
-   * page instead.
+   * Shows the confirm page of the chosen letters in a dialog. Anything unexpected falls back to the
+   * page itself.
    * @type {typeof dlo.confirm}
    */
   const confirm = async (to, body) => {
@@ -154,7 +151,7 @@
     } catch { plainly(to, body); }
   };
 
-  /** Disables the destructive button until its field contains the count. @param {ParentNode} r */
+  /** The button that destroys waits until the count is in its field. @param {ParentNode} r */
   const typed = r => {
     const count = $('input[data-confirm]', r), go = $('button[data-confirm-btn]', r), first = $('#confirm-first', r), takes = $('[data-takes]', r);
     if (first instanceof HTMLInputElement && takes) first.addEventListener('input', () => {
@@ -180,7 +177,7 @@
     fetch(action(form), { method: 'POST', body, redirect: 'manual' });
   };
 
-  // ---------- a letter's tabs: their links replace a part of the page ----------
+  // ---------- a letter's tabs: the same links, without leaving the page ----------
   /** @param {string} href */
   const swap = async href => {
     try {
@@ -219,7 +216,7 @@
     if (!a || ev.ctrlKey || ev.metaKey || ev.shiftKey || ev.button) return;
     const found = partner(a);
     const to = a.matches('.hex a') ? found[1] : found[1]?.closest('a');
-    if (!to) return; // the bytes are on another page, so the browser follows the link
+    if (!to) return; // its bytes are on another page: follow the link
     ev.preventDefault();
     pinned = found; light([]);
     for (let d = to.closest('details'); d; d = d.parentElement?.closest('details') ?? null) d.open = true;

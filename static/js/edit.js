@@ -1,6 +1,6 @@
 // Text editors. In the payload editor, the server checks the text after a pause in typing. The
-// script then replaces the diff, the checks and the mistake on the page. Without this script, the
-// Check button does the same.
+// page's diff, checks and mistake are then replaced. Without this script, the Check button does the
+// same.
 (() => {
   'use strict';
   const { $, parse, fields, action } = window.dlo;
@@ -24,7 +24,7 @@
       if (turn !== asked || !$('[data-editor]', doc)) return;
       for (const id of ['edit-diff', 'edit-checks', 'edit-text-mistake']) swap(doc, id);
       text.toggleAttribute('aria-invalid', !!$('#edit-text-wrong', doc));
-    } catch { /* the Check button gives the reason */ }
+    } catch { /* the button says why */ }
   };
 
   form?.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500, form); });

@@ -1,6 +1,6 @@
 // A list with a cursor and a selection. The selection is the ticked rows of this page, or all
 // matching rows except the unticked ones. Only a person ticks rows. A key acts on the ticked rows.
-// If no row is ticked, the key acts on the row under the cursor.
+// If there are none, it acts on the row under the cursor.
 (() => {
   'use strict';
   const { $, $$, must, base, memory, toast, fields, action, confirm, keys } = window.dlo;
@@ -55,8 +55,8 @@
     if (was.id) point(rows.find(x => box(x).value === was.id) ?? rows[Math.min(was.at ?? 0, rows.length - 1)]);
   };
 
-  // A selection of all rows leaves out the rows unticked on this page. total is 0 if only
-  // the server can count the rows.
+  // A selection of all rows leaves out the rows unticked on this page. total is 0 if only the
+  // server can count.
   const words = () => {
     const n = ticked().length, total = Number(list.dataset.total), except = left().length;
     if (!all?.checked) return { text: number(n) + ' selected', n: n ? number(n) : '' };
@@ -64,7 +64,7 @@
     return { text: except ? text + ', except ' + number(except) : text, n: total ? number(total - except) : '' };
   };
 
-  // ---------- the rows that a key acts on ----------
+  // ---------- what a key acts on ----------
   const aim = () => { const chosen = ticked(); return chosen.length || !here ? chosen : [here]; };
   /** @type {List['body']} */
   const body = (by, about) => {

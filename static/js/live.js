@@ -1,5 +1,5 @@
-// Live updates. An event names the kind of a change, and the page fetches the affected parts again.
-// Rows never move under the cursor. A list only shows the number of new rows.
+// Live updates: an event names what has changed, and the page fetches those parts of itself again.
+// Rows never move under the cursor. A list only shows how many new rows there are.
 (() => {
   'use strict';
   const { $, $$, must, now, reveal, parse } = window.dlo;

@@ -10,7 +10,7 @@
   const date = t => `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}`;
   /** @param {Date} t */
   const clock = t => `${two(t.getHours())}:${two(t.getMinutes())}`;
-  /** Writes a moment as the server does: a nearer moment has a shorter text. @param {Date} t */
+  /** As the server writes a moment: the shorter, the nearer. @param {Date} t */
   const near = t => {
     const days = (now().getTime() - t.getTime()) / 864e5;
     if (date(t) === date(now())) return clock(t);
@@ -22,7 +22,7 @@
   const ways = { time: clock, date: day, day: t => `${day(t)} ${clock(t)}` };
   /** @type {string} */
   let zone = 'utc';
-  /** Writes the times below an element in the chosen zone. @type {typeof dlo.times} */
+  /** Writes the times below an element in the zone that was chosen. @type {typeof dlo.times} */
   const write = (root = document) => {
     for (const t of $$('[data-clock]', root)) {
       t.dataset.utc ??= t.textContent ?? '';
@@ -32,8 +32,8 @@
     for (const w of $$('[data-zone-word]', root)) w.textContent = zone === 'utc' ? 'UTC' : 'local time';
   };
   window.dlo.times = write;
-  // A text such as "4 s ago" counts up by the time that the page has been open, because the clocks
-  // of server and reader may differ.
+  // "4 s ago" counts up by the time that the page has been open, because the clocks of server and
+  // reader may differ.
   /** @type {WeakMap<Element, number>} */
   const began = new WeakMap();
   setInterval(() => {

@@ -24,11 +24,11 @@
   if (!form || !list) return;
 
   // ---------- deciding ----------
-  /** The rows to which the open menu applies, if a key opened the menu. @type {HTMLTableRowElement[] | null} */
+  /** The rows that the open menu is about, where a key opened it. @type {HTMLTableRowElement[] | null} */
   let aimed = null;
   const sections = () => { for (const s of $$('.section-row', form)) s.hidden = !s.nextElementSibling?.matches('[data-row]'); };
   /**
-   * Updates rows from a freshly loaded page. It returns the rows that this page no longer has.
+   * Takes over what a fresh page says of rows. It returns those that it has no more.
    * @type {(rows: HTMLTableRowElement[], doc: Document) => HTMLTableRowElement[]}
    */
   const renew = (rows, doc) => rows.filter(row => {
@@ -105,7 +105,7 @@
   Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
 
   // ---------- the panel beside the list ----------
-  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the text of the panel's row when the panel was loaded
+  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // the panel shows that row as it was then
   /** @param {HTMLElement} row */
   const show = async row => {
     const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
