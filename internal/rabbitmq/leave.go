@@ -46,7 +46,7 @@ func (l *Link) Leaving(ctx context.Context, c Configured) (Leaving, error) {
 	s, err := l.Snapshot(ctx)
 	switch {
 	case errors.Is(err, errNoManagement):
-		err = fmt.Errorf("%w, so dlo cannot list what it declared. Set management, or delete these yourself once nothing uses them: exchange %s, queue %s, and all others whose names begin with dlo.", err, deadletter.Visible(strings.Join(c.Exchanges, ", ")), deadletter.Visible(strings.Join(c.Queues, ", ")))
+		err = fmt.Errorf("%w, so dlo cannot list what it declared. Set management, or delete these yourself once nothing uses them: exchange %s, queue %s, and all others with the prefix dlo. in their names", err, deadletter.Visible(strings.Join(c.Exchanges, ", ")), deadletter.Visible(strings.Join(c.Queues, ", ")))
 	case err == nil && len(s.Gaps) > 0:
 		err = fmt.Errorf("%s: %s", s.Gaps[0].What, s.Gaps[0].Why)
 	}
