@@ -120,8 +120,8 @@ func TestDloLeaves(t *testing.T) {
 	}
 	p.leave(0, "--keep-letters", "--yes")
 
-	// A leave that is killed can be run again. The marks of the store left with the first leave, so dlo
-	// takes the broker for an older one.
+	// A leave that is killed can be run again. The marks of the store left with the first leave, so
+	// dlo takes the broker for an older one.
 	p.copied = true
 	p.Start("")
 	p.Draining()
