@@ -1,0 +1,82 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// site is a vhost in which every queue is correct. By policy, orders dead-letters to dlo.dlx, which
+// routes to the inbox.
+func site(version string) *topology.Snapshot {
+	s := &topology.Snapshot{Broker: "main", VHost: "/", Version: version}
+	s.Queues = []topology.Queue{classic("orders"), quorum("dlo.letters", "x-delivery-limit", -1)}
+	s.Exchanges = []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}
+	s.Bindings = []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}}
+	s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx")}
+	if version[:2] == "3." {
+		s.Queues[1].Arguments = definition()
+	}
+	return s
+}
+
+func definition(pairs ...any) topology.Definition {
+	d := topology.Definition{}
+	for i := 0; i < len(pairs); i += 2 {
+		d[pairs[i].(string)] = pairs[i+1]
+		if n, ok := pairs[i+1].(int); ok {
+			d[pairs[i].(string)] = json.Number(fmt.Sprint(n))
+		}
+	}
+	return d
+}
+
+func classic(name string, arguments ...any) topology.Queue {
+	return topology.Queue{Name: name, Type: topology.Classic, Durable: true, Arguments: definition(arguments...)}
+}
+
+func quorum(name string, arguments ...any) topology.Queue {
+	return topology.Queue{Name: name, Type: topology.Quorum, Durable: true, Arguments: definition(arguments...)}
+}
+
+func policy(name, pattern string, priority int, keys ...any) topology.Policy {
+	return topology.Policy{Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...)}
+}
+
+func bind(source, destination, key string) topology.Binding {
+	return topology.Binding{Source: source, Destination: destination, To: "queue", Key: key}
+}
+
+// live gives the first queue the figures of a running broker.
+func live(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
+	s.ReadAt = now
+	q := &s.Queues[0]
+	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
+}
+
+func idle(queue string, minutes int) topology.Options {
+	return topology.Options{Idle: map[string]time.Time{queue: now.Add(-time.Duration(minutes) * time.Minute)}}
+}
+
+// said describes a finding as a case expects it: kind, queue, severity and sureness.
+func said(f topology.Finding) string {
+	return strings.Join([]string{string(f.Kind), f.Queue, string(f.Severity), string(f.Sure)}, " ")
+}
+
+// withoutManagement makes a snapshot one that was read over AMQP only.
+func withoutManagement(s *topology.Snapshot) {
+	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
+}
+
+// behind binds orders to an exchange that does not look at keys, and its dead-letter exchange with
+// one key only.
+func behind(kind, key string) func(s *topology.Snapshot) {
+	return func(s *topology.Snapshot) {
+		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})
+		s.Bindings = append(s.Bindings, bind("events", "orders", ""), bind("dlx", "dlo.letters", key))
+		s.Policies[0].Definition = definition("dead-letter-exchange", "dlx")
+	}
+}

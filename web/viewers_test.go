@@ -1,0 +1,101 @@
+package web_test
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web"
+)
+
+// TestViewersReadNothing checks that a viewer gets no byte of a body, a header or a property, and
+// cannot find letters by such values. It also checks a person who may read one queue but may only
+// see the other queues. That person can read only the letters of the one queue.
+func TestViewersReadNothing(t *testing.T) {
+	t.Parallel()
+	h := &teams{n: map[string]int{}, said: "kanarie"}
+	h.house = open(t, ruled, library, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) { o.Fields = []string{"note"} })
+	h.b = h.die("orders", "olive", 40)
+	h.a = h.die("own", "apple", 10)
+	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants}
+	id, own := string(h.b[0]), string(h.a[0])
+	h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"a2FuYXJpZQ==","reason":"edit"}`).want(t, 201)
+	h.postJSON("/api/v1/operations", `{"action":"hold","ids":["`+string(h.b[7])+`"],"reason":"why"}`).want(t, 202)
+	h.advance()
+
+	viewer := deadletter.Principal{Name: "vera", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}}}
+	h.who = viewer
+	shown := 0
+	for _, path := range h.asked() {
+		a := h.get(path)
+		if a.StatusCode == 200 {
+			shown++
+		}
+		h.clean("GET "+path, path, a)
+	}
+	if shown < 150 {
+		t.Errorf("only %d responses show anything", shown)
+	}
+	h.get("/letters/"+id).want(t, 200, "not its content", "olive failed")
+	h.get("/api/v1/letters/"+id).want(t, 200, `"withheld":true`, `"body":null`)
+
+	for _, who := range []deadletter.Principal{viewer, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}, {Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"own"}}}}}} {
+		h.who = who
+		for _, path := range []string{"/letters/" + id + "/body", "/letters/" + id + "/copy", "/api/v1/letters/" + id + "/body", "/letters/compare?a=" + id + "&b=" + own, "/letters/compare?a=" + own + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + string(h.b[1])} {
+			h.clean(path, path, h.get(path).want(t, 403, "role reader"))
+		}
+		h.clean("a letter", "", h.get("/letters/"+id).want(t, 200))
+	}
+	for q, want := range map[string]int{"kanarie": 10, "body.note:kanarie": 10, "header.x-tenant:kanarie": 10, "app:kanarie-app": 0, "-kanarie": 0, "state:dead,held": 50} {
+		var n struct{ Count int }
+		if h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 200).json(t, &n); n.Count != want {
+			t.Errorf("%s finds %d letters for somebody who reads 10 of 50, want %d", q, n.Count, want)
+		}
+	}
+	h.get("/letters/"+own).want(t, 200, "kanarie")
+	if lines := strings.Split(strings.TrimSpace(h.get("/api/v1/letters/export").want(t, 200).text), "\n"); len(lines) != 50 {
+		t.Errorf("%d letters are exported", len(lines))
+	} else {
+		for _, line := range lines {
+			if readable := strings.Contains(line, `"queue":"own"`); strings.Contains(line, "kanarie") != readable {
+				t.Errorf("exported: %s", line)
+			} else if !readable && !(strings.Contains(line, `"masked":true`) && strings.Contains(line, `"body":null`)) {
+				t.Errorf("exported as a letter without a body: %s", line)
+			}
+		}
+	}
+	h.who = viewer
+	for _, q := range []string{"kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "app:kanarie-app", "message_id:k*", "-correlation_id:x"} {
+		h.get("/api/v1/letters?q="+url.QueryEscape(q)).want(t, 403, "role reader")
+	}
+}
+
+// TestPeopleToAssign checks whom a person with a grant for some queues can pick as the owner of a
+// group: first themselves, then owners of groups that they may see, and nobody else. The note of a
+// group names its author.
+func TestPeopleToAssign(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	h.who = teamA(deadletter.RoleOperator)
+	h.who.Name = "bob"
+	h.patchJSON("/api/v1/groups/G-1", `{"owner":"cleo","note":"ask cleo"}`).want(t, 200)
+	h.get("/api/v1/groups/G-1").want(t, 200, `"note_by":"bob"`)
+	h.who.Name = "ana"
+	for _, path := range []string{"/groups/G-1", "/triage"} {
+		page := h.get(path).want(t, 200, "ask cleo", "bob")
+		_, list, _ := strings.Cut(page.text, `<datalist id="people">`)
+		list, _, _ = strings.Cut(list, "</datalist>")
+		var offered []string
+		for _, m := range regexp.MustCompile(`value="([^"]*)"`).FindAllStringSubmatch(list, -1) {
+			offered = append(offered, m[1])
+		}
+		if len(offered) < 2 || offered[0] != "ana" || !slices.Contains(offered, "cleo") {
+			t.Errorf("%s offers %q", path, offered)
+		}
+		h.clean(path, "", page)
+	}
+	h.get("/groups/G-1").want(t, 200, "by bob")
+}
