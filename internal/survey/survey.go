@@ -116,6 +116,7 @@ func (s *Survey) look(ctx context.Context, i int) {
 		s.mu.Unlock()
 		return
 	}
+	snapshot.AverageRates(s.read[i])
 	idle := idleSince(s.idle[i], &snapshot)
 	s.idle[i] = idle
 	o := topology.Options{Inboxes: p.Inboxes, Idle: idle, IdleAfter: p.IdleAfter, Intents: p.Intents}

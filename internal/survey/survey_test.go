@@ -194,3 +194,28 @@ func TestWithoutManagement(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestAStormBetweenTwoLooks checks that a storm is found although the broker reports a rate of zero
+// at each look.
+func TestAStormBetweenTwoLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var redelivered int64
+		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
+			redelivered += 3000
+			q := topology.Queue{Name: "orders", Rates: topology.Rates{Redeliver: topology.Rate{Total: topology.Figure{N: redelivered, Known: true}}}}
+			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q}}, nil
+		}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		time.Sleep(Every + time.Second)
+		synctest.Wait()
+		if found := s.Reports()[0].Findings; !slices.ContainsFunc(found, func(f topology.Finding) bool {
+			return f.Kind == topology.RedeliveryStorm && strings.HasSuffix(f.Title, ", 100 times a second")
+		}) {
+			t.Errorf("%+v", found)
+		}
+		cancel()
+		<-ended
+	})
+}

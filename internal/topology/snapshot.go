@@ -112,38 +112,6 @@ const (
 	Stream  = "stream"
 )
 
-// Rates are messages per second, averaged by the broker over some seconds. The broker omits rates
-// that were never above zero.
-type Rates struct {
-	Publish   Rate `json:"publish_details"`
-	Ack       Rate `json:"ack_details"`
-	Redeliver Rate `json:"redeliver_details"`
-
-	// These messages need no acknowledgement, so they are done once they are delivered.
-	DeliverNoAck Rate `json:"deliver_no_ack_details"`
-	GetNoAck     Rate `json:"get_no_ack_details"`
-}
-
-// UnmarshalJSON never fails, because unreadable rates must not hide the rest of a queue.
-func (r *Rates) UnmarshalJSON(text []byte) error {
-	type plain Rates
-	var p plain
-	if json.Unmarshal(text, &p) == nil {
-		*r = Rates(p)
-	}
-	return nil
-}
-
-// Done returns how many messages a second leave the queue because consumers took them for good.
-func (r *Rates) Done() float64 {
-	return r.Ack.PerSecond + r.DeliverNoAck.PerSecond + r.GetNoAck.PerSecond
-}
-
-// Rate is one of the Rates.
-type Rate struct {
-	PerSecond float64 `json:"rate"`
-}
-
 // Exchange is an exchange.
 type Exchange struct {
 	Name       string     `json:"name"`

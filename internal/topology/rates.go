@@ -1,0 +1,90 @@
+package topology
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Rates are messages per second, averaged by the broker over some seconds. The broker omits rates
+// that were never above zero.
+type Rates struct {
+	Publish   Rate `json:"publish_details"`
+	Ack       Rate `json:"ack_details"`
+	Redeliver Rate `json:"redeliver_details"`
+
+	// These messages need no acknowledgement, so they are done once they are delivered.
+	DeliverNoAck Rate `json:"deliver_no_ack_details"`
+	GetNoAck     Rate `json:"get_no_ack_details"`
+}
+
+// Rate is one of the Rates.
+type Rate struct {
+	PerSecond float64 `json:"rate"`
+	Total     Figure  `json:"-"` // messages since the broker started to count
+}
+
+// UnmarshalJSON never fails, because unreadable rates must not hide the rest of a queue.
+func (r *Rates) UnmarshalJSON(text []byte) error {
+	type plain Rates
+	var p plain
+	var total struct {
+		Publish      Figure `json:"publish"`
+		Ack          Figure `json:"ack"`
+		Redeliver    Figure `json:"redeliver"`
+		DeliverNoAck Figure `json:"deliver_no_ack"`
+		GetNoAck     Figure `json:"get_no_ack"`
+	}
+	if json.Unmarshal(text, &p) == nil && json.Unmarshal(text, &total) == nil {
+		*r = Rates(p)
+		r.Publish.Total, r.Ack.Total, r.Redeliver.Total = total.Publish, total.Ack, total.Redeliver
+		r.DeliverNoAck.Total, r.GetNoAck.Total = total.DeliverNoAck, total.GetNoAck
+	}
+	return nil
+}
+
+// Done returns how many messages a second leave the queue because consumers took them for good.
+func (r *Rates) Done() float64 {
+	return r.Ack.PerSecond + r.DeliverNoAck.PerSecond + r.GetNoAck.PerSecond
+}
+
+// Rates are averaged over the time between two looks if this time is within these limits.
+const (
+	shortestAverage = 5 * time.Second // the management API reads its counters every five seconds
+	longestAverage  = 5 * time.Minute
+)
+
+// AverageRates replaces the broker's rates by averages over the time since an earlier look at the
+// same vhost. The rates of RabbitMQ 3.10, 4.0 and 4.3 are zero most of the time if the node's
+// collect_statistics_interval is shorter than five seconds, and looks at a fixed interval can see
+// nothing but these zeros. A rate stays as it is if its counter is unknown, or started again.
+func (s *Snapshot) AverageRates(earlier *Snapshot) {
+	if earlier == nil {
+		return
+	}
+	between := s.ReadAt.Sub(earlier.ReadAt)
+	if between < shortestAverage || between > longestAverage {
+		return
+	}
+	before := make(map[string]*Rates, len(earlier.Queues))
+	for i := range earlier.Queues {
+		before[earlier.Queues[i].Name] = &earlier.Queues[i].Rates
+	}
+	for i := range s.Queues {
+		now, then := &s.Queues[i].Rates, before[s.Queues[i].Name]
+		if then == nil {
+			continue
+		}
+		now.Publish.average(then.Publish, between)
+		now.Ack.average(then.Ack, between)
+		now.Redeliver.average(then.Redeliver, between)
+		now.DeliverNoAck.average(then.DeliverNoAck, between)
+		now.GetNoAck.average(then.GetNoAck, between)
+	}
+}
+
+// average replaces a rate by its average since an earlier count.
+func (r *Rate) average(earlier Rate, between time.Duration) {
+	if r.Total.Known && earlier.Total.Known && r.Total.N >= earlier.Total.N {
+		r.PerSecond = float64(r.Total.N-earlier.Total.N) / between.Seconds()
+	}
+}

@@ -1,0 +1,53 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// TestRatesThatCannotBeRead checks that they hide nothing else of a queue.
+func TestRatesThatCannotBeRead(t *testing.T) {
+	for _, rates := range []string{`[]`, `null`, `7`, `{"publish_details":[]}`, `{"publish_details":{"rate":"many"}}`} {
+		var q topology.Queue
+		if err := json.Unmarshal([]byte(`{"name":"a","message_stats":`+rates+`,"messages_ready":3}`), &q); err != nil || q.Name != "a" || q.Ready.N != 3 {
+			t.Errorf("%s: %+v %v", rates, q, err)
+		}
+	}
+}
+
+// TestRatesBetweenTwoLooks checks that dlo averages rates by the broker's counters, and keeps the
+// broker's own rates where it cannot.
+func TestRatesBetweenTwoLooks(t *testing.T) {
+	began := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+	look := func(after time.Duration, stats string) *topology.Snapshot {
+		s := topology.Snapshot{ReadAt: began.Add(after), Queues: make([]topology.Queue, 1)}
+		if err := json.Unmarshal([]byte(`{"name":"loop","message_stats":`+stats+`}`), &s.Queues[0]); err != nil {
+			t.Fatal(err)
+		}
+		return &s
+	}
+	const earlier = `{"publish":1,"ack":10,"redeliver":100,"deliver_no_ack":7,"get_no_ack":0}`
+	const later = `{"publish":61,"ack":40,"redeliver":3100,"deliver_no_ack":7,"get_no_ack":3,"redeliver_details":{"rate":2}}`
+	for _, c := range []struct {
+		name          string
+		before, after *topology.Snapshot
+		want          [5]float64 // published, acknowledged, redelivered, delivered and got without acknowledgement
+	}{
+		{"thirty seconds", look(0, earlier), look(30*time.Second, later), [5]float64{2, 1, 100, 0, 0.1}},
+		{"the first look", nil, look(30*time.Second, later), [5]float64{2: 2}},
+		{"too short", look(0, earlier), look(4*time.Second, later), [5]float64{2: 2}},
+		{"too long", look(0, earlier), look(time.Hour, later), [5]float64{2: 2}},
+		{"no counters before", look(0, `{}`), look(30*time.Second, later), [5]float64{2: 2}},
+		{"counts from zero again", look(0, `{"publish":900,"redeliver":9000}`), look(30*time.Second, later), [5]float64{2: 2}},
+		{"a queue that was not there", &topology.Snapshot{ReadAt: began}, look(30*time.Second, later), [5]float64{2: 2}},
+	} {
+		c.after.AverageRates(c.before)
+		r := c.after.Queues[0].Rates
+		if got := [5]float64{r.Publish.PerSecond, r.Ack.PerSecond, r.Redeliver.PerSecond, r.DeliverNoAck.PerSecond, r.GetNoAck.PerSecond}; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
