@@ -110,10 +110,12 @@ func placed(broker, vhost, queue string, several bool) query.Query {
 
 // severalPlaces reports whether letters come from more than one broker or vhost.
 func severalPlaces(readings []deadletter.ReadCount) bool {
+	type place struct{ broker, vhost string }
+	places := map[place]bool{}
 	for _, c := range readings {
-		if c.Queue != "" && (c.Broker != readings[0].Broker || c.VHost != readings[0].VHost) {
-			return true
+		if c.Queue != "" {
+			places[place{c.Broker, c.VHost}] = true
 		}
 	}
-	return false
+	return len(places) > 1
 }

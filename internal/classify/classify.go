@@ -204,7 +204,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 		}
 		v.Type = c.named(l, &f)
 		applyEarlierDecision(l, &v)
-		return c.grouped(v, cause{})
+		return c.grouped(l, v, cause{})
 	}
 	if known.reports != nil && known.reports.annotate(l, &v) {
 		f = c.failure(l)

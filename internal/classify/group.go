@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,8 +12,8 @@ import (
 // GroupVersion is stored with each group. Increase it when grouping improves. Letters in groups
 // with a lower version are then grouped again in the background. Version 1 used only the error
 // text. Version 2 did not treat types named by frameworks as letter types; its keys are the same as
-// those of version 3.
-const GroupVersion = 3
+// those of version 3. Version 3 did not distinguish the inboxes of letters of unknown origin.
+const GroupVersion = 4
 
 const ownFrames = 3 // number of stack frames that distinguish causes; frames further out are shared by all letters of a queue
 
@@ -49,12 +50,17 @@ func (c *cause) parts() []string {
 
 // grouped fills in the verdict's group. Letters with one cause belong together: they have the same
 // origin queue, broker, vhost, reason, type and normalised error. If the rule sets a group, only
-// the origin and that group count. A group keeps its key when its broker is renamed.
-func (c *Classifier) grouped(v deadletter.Classified, of cause) deadletter.Classified {
-	broker := c.o.FirstName(v.Origin.Broker)
-	parts := []string{broker, v.Origin.VHost, v.Origin.Queue, "rule", of.group}
+// the origin and that group count. If the queue is unknown, the inbox stands for it, because people
+// who may see one inbox need not be allowed to see another. A group keeps its key when its broker
+// is renamed.
+func (c *Classifier) grouped(l *deadletter.Letter, v deadletter.Classified, of cause) deadletter.Classified {
+	place := []string{c.o.FirstName(v.Origin.Broker), v.Origin.VHost, v.Origin.Queue}
+	if v.Origin.Queue == "" {
+		place = append(place, "inbox", l.Inbox)
+	}
+	parts := append(place, "rule", of.group)
 	if of.group == "" {
-		parts = append([]string{broker, v.Origin.VHost, v.Origin.Queue, v.Reason, of.schema}, of.parts()...)
+		parts = slices.Concat(place, []string{v.Reason, of.schema}, of.parts())
 	}
 	v.GroupKey, v.GroupTitle, v.Version = deadletter.Hash(parts...), title(v, of.schema), of.failure.Version
 	if of.group != "" {

@@ -30,7 +30,7 @@ func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadlet
 	v.Type = cmp.Or(doc.Type, named)
 	f, v.Error = c.said(l, f)
 	d := decide(doc)
-	*v = c.grouped(*v, causeOf(v, &f, doc, d.Group))
+	*v = c.grouped(l, *v, causeOf(v, &f, doc, d.Group))
 	if picked := c.groupPick(l, v.GroupKey); picked != "" && h.Picked == "" {
 		h.Picked = picked
 		doc = c.decode(body, h)

@@ -106,7 +106,7 @@ func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 			f = said
 			v.Error = errorLine(&f)
 		}
-		v.Classified = c.grouped(v.Classified, cause{group: group, failure: f})
+		v.Classified = c.grouped(l, v.Classified, cause{group: group, failure: f})
 		return v
 	}
 	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })

@@ -61,7 +61,13 @@ type Base struct {
 // OperationQueue is the part of an operation that belongs to one origin queue.
 type OperationQueue struct {
 	Broker, VHost, Queue string
+	Inbox                string // set only if the queue is unknown
 	Counts               map[Result]int
+}
+
+// Place returns the place to which the letters belong, as Letter.Place does.
+func (q OperationQueue) Place() Origin {
+	return belongs(Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}, q.Inbox)
 }
 
 // OperationState is the state of an operation.

@@ -340,7 +340,7 @@ func (d *Desk) allowedAll(ctx context.Context, by deadletter.Principal, id deadl
 		return err
 	}
 	for _, q := range op.Queues {
-		if err := deadletter.Allow(by, deadletter.VerbCancel, deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}); err != nil {
+		if err := deadletter.Allow(by, deadletter.VerbCancel, q.Place()); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (t *tx) act(do *actor, p picked) error {
 	if err != nil {
 		return err
 	}
-	trigger := do.action.Trigger(r.heldFrom, r.origin == 0)
+	trigger := do.action.Trigger(r.heldFrom, unknownOrigin(r.origin))
 	to, ok := r.state.On(trigger)
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
@@ -42,7 +42,7 @@ func (t *tx) act(do *actor, p picked) error {
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
-	case trigger == deadletter.RequeueAsked && r.origin == 0 && do.target == "":
+	case trigger == deadletter.RequeueAsked && unknownOrigin(r.origin) && do.target == "":
 		return t.result(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
 	if trigger == deadletter.RequeueAsked || trigger == deadletter.ReleasedDue || trigger == deadletter.Timing {
@@ -124,13 +124,14 @@ func (t *tx) unwatch(r *record, why string) error {
 // destination returns the queue that a letter would be sent to: the operation's target, the target
 // of a saved redirect, or the queue in which the letter died.
 func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
-	at := t.s.names.origin(r.origin)
+	var inbox int64
 	if r.origin == 0 {
-		var inbox int64
 		if err := t.row(`SELECT inbox FROM letters WHERE id = $1`, []any{r.id}, &inbox); err != nil {
 			return deadletter.Origin{}, err
 		}
-		at = t.s.names.inbox(inbox)
+	}
+	at := t.s.names.belongs(r.origin, inbox)
+	if unknownOrigin(r.origin) {
 		at.Queue = ""
 	}
 	to := deadletter.Origin{Broker: at.Broker, VHost: at.VHost, Queue: at.Queue}

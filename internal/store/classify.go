@@ -99,6 +99,9 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 		return nil
 	}
 	origin, err := t.originID(c.Origin)
+	if err == nil && origin == 0 {
+		origin, err = t.unknownOriginOfLetter(serial)
+	}
 	if err != nil {
 		return err
 	}

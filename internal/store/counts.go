@@ -197,11 +197,11 @@ func (s *Store) facetValue(f query.Field, raw any) (string, bool) {
 	case int64:
 		switch f {
 		case query.Queue:
-			return s.names.origin(v).Queue, v != 0
+			return s.names.origin(v).Queue, !unknownOrigin(v)
 		case query.VHost:
-			return s.names.origin(v).VHost, v != 0
+			return s.names.origin(v).VHost, !unknownOrigin(v)
 		case query.Broker:
-			return s.names.origin(v).Broker, v != 0
+			return s.names.origin(v).Broker, !unknownOrigin(v)
 		case query.Type:
 			if v == 0 {
 				return query.NoType, true

@@ -137,11 +137,7 @@ func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error
 			continue
 		}
 		done[at] = true
-		p := s.names.origin(l.origin)
-		if l.origin == 0 {
-			p = s.names.inbox(l.inbox)
-		}
-		if err := fn(p.named()); err != nil {
+		if err := fn(s.names.belongs(l.origin, l.inbox).named()); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPlaces returns the places in which letters of the given groups died. It also covers the
+// GroupPlaces returns the places to which letters of the given groups belong. It also covers the
 // groups merged with these groups. It includes every place, even outside the scope of the request,
 // because a decision changes all of a merged group. It returns ErrNotFound if the scope of the
 // request does not include one of the given groups.
@@ -28,7 +28,7 @@ func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) (
 	err = scan(rows, func() error {
 		var origin int64
 		err := rows.Scan(&origin)
-		places = append(places, s.names.origin(origin).named())
+		places = append(places, s.names.belongs(origin, 0).named())
 		return err
 	})
 	return places, err

@@ -52,8 +52,9 @@ func (m *moves) learn(t *tx) error {
 	return nil
 }
 
-// relearn updates the learned types of a routing key when a letter is read as a different type.
-func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
+// relearn updates the learned types of a routing key when a letter is read as a different type, or
+// gets a different origin.
+func (t *tx) relearn(r *record, origin, typ int64, reading deadletter.Reading) error {
 	var key string
 	if err := t.row(`SELECT routing_key FROM letters WHERE id = $1`, []any{r.id}, &key); err != nil {
 		return err
@@ -62,7 +63,7 @@ func (t *tx) relearn(r *record, typ int64, reading deadletter.Reading) error {
 		t.moves.learned[learned{r.origin, key, r.typ}]--
 	}
 	if reading.Typed() {
-		t.moves.learned[learned{r.origin, key, typ}]++
+		t.moves.learned[learned{origin, key, typ}]++
 	}
 	return nil
 }

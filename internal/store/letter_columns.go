@@ -43,9 +43,8 @@ func (r *shown) columns() columns {
 // row converts shown to a Row, with the names looked up.
 func (r *shown) row(n *names) deadletter.Row {
 	row := r.Row
-	place := n.origin(r.origin)
-	if r.origin == 0 {
-		place = n.inbox(r.inbox)
+	place := n.belongs(r.origin, r.inbox)
+	if unknownOrigin(r.origin) {
 		place.Queue = ""
 	}
 	row.ID, row.Type, row.WaitsIn = deadletter.NewID(r.serial, uint64(r.random)), n.typeName(r.typ), r.waitsIn.String

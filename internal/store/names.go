@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"sync"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -42,6 +43,14 @@ func (t *table[T]) put(id int64, v T) {
 	}
 }
 
+// remember adds a row that no value leads to.
+func (t *table[T]) remember(id int64, v T) {
+	if t.values == nil {
+		t.ids, t.values = map[T]int64{}, map[int64]T{}
+	}
+	t.values[id] = v
+}
+
 func (t *table[T]) remove(v T) {
 	delete(t.values, t.ids[v])
 	delete(t.ids, v)
@@ -69,7 +78,9 @@ func (n *names) load(ctx context.Context, db interface {
 			var id int64
 			var p place
 			err := rows.Scan(&id, &p.Broker, &p.VHost, &p.Queue)
-			if stored := p.Broker; stored == known.firstName(stored) {
+			if id < 0 {
+				places.into.remember(id, place{})
+			} else if stored := p.Broker; stored == known.firstName(stored) {
 				p.Broker = known.present(stored)
 				places.into.put(id, p)
 			} else {
@@ -153,6 +164,34 @@ func (n *names) size() int {
 	return len(n.origins.values) + len(n.inboxes.values)
 }
 
+// A letter of unknown origin has the negated id of its inbox as its origin, once dlo has decided on
+// it. Before that, its origin is 0. The origin of such a letter has no names.
+
+func unknownOrigin(origin int64) bool { return origin <= 0 }
+
+func unknownOriginIn(inbox int64) int64 { return -inbox }
+
+// belongs returns the place to which letters belong, as deadletter.Letter.Place does. The inbox
+// counts only if the origin is 0.
+func (n *names) belongs(origin, inbox int64) place {
+	switch {
+	case origin > 0:
+		return n.origin(origin)
+	case origin < 0:
+		return n.inbox(-origin)
+	}
+	return n.inbox(inbox)
+}
+
+// unknownOriginsWhere returns the unknown origins of the matching inboxes.
+func (n *names) unknownOriginsWhere(match func(place) bool) []any {
+	ids := where(n, &n.inboxes, match)
+	for i := range ids {
+		ids[i] = unknownOriginIn(ids[i].(int64))
+	}
+	return ids
+}
+
 // allInboxes reports whether there are inboxes and all of them match.
 func (n *names) allInboxes(match func(place) bool) bool {
 	n.mu.RLock()
@@ -182,8 +221,8 @@ func where[T comparable](n *names, known *table[T], match func(T) bool) []any {
 	return ids
 }
 
-// originID returns the row id of an origin. It creates the row if necessary. An origin without a
-// queue has id 0.
+// originID returns the row id of an origin. It creates the row if necessary. The id is 0 if the
+// queue is unknown.
 func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
 		return 0, nil
@@ -194,7 +233,38 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
 	p := place{t.s.known.present(broker), vhost, queue}
-	return intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue) VALUES ($1, $2, $3) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	if err != nil {
+		return 0, err
+	}
+	return id, t.unknownOriginOf(id)
+}
+
+// unknownOriginOf creates the unknown origin of an inbox, if it does not exist yet. Its row has the
+// id of the inbox as vhost, which keeps these rows apart.
+func (t *tx) unknownOriginOf(inbox int64) error {
+	n, id := &t.s.names, unknownOriginIn(inbox)
+	n.mu.RLock()
+	_, ok := n.origins.values[id]
+	n.mu.RUnlock()
+	if ok {
+		return nil
+	}
+	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue) VALUES ($1, '', $2, '')`, id, strconv.FormatInt(id, 10)); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.origins.remember(id, place{})
+	n.additions = append(n.additions, func() { delete(n.origins.values, id) })
+	return nil
+}
+
+// unknownOriginOfLetter returns the unknown origin of a letter's inbox.
+func (t *tx) unknownOriginOfLetter(serial int64) (origin int64, err error) {
+	var inbox int64
+	err = t.row(`SELECT inbox FROM letters WHERE id = $1`, []any{serial}, &inbox)
+	return unknownOriginIn(inbox), err
 }
 
 func (t *tx) typeID(name string) (int64, error) {

@@ -223,7 +223,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 	if err != nil {
 		return 0, verdictNew, err
 	}
-	if home := t.s.names.origin(r.origin); r.origin != 0 && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
+	if home := t.s.names.origin(r.origin); !unknownOrigin(r.origin) && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
 		row.twin = letter // the letter was moved to another broker or vhost, where its origin is meaningless
 		return 0, verdictNew, nil
 	}

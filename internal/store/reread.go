@@ -156,12 +156,18 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	if err != nil {
 		return false, err
 	}
-	g, err := t.join(&c.Classified, groups, r.origin, typ, r.receivedAt)
+	origin := r.origin
+	if origin == 0 { // the letter was decided on before inboxes had unknown origins
+		if origin, err = t.unknownOriginOfLetter(serial); err != nil {
+			return false, err
+		}
+	}
+	g, err := t.join(&c.Classified, groups, origin, typ, r.receivedAt)
 	if err != nil {
 		return false, err
 	}
 	same := typ == r.typ
-	if same && c.Reading == r.reading && g.id == r.group {
+	if same && origin == r.origin && c.Reading == r.reading && g.id == r.group {
 		done, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes ELSE 0 END WHERE id = $1 AND (summary <> $2 OR error <> $4 OR crashes > 0)`,
 			serial, c.Summary, deadletter.MaxCrashes, c.Error)
 		if err != nil {
@@ -185,14 +191,14 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		}
 	}
 	was := t.s.names.typeName(r.typ)
-	if !same || r.reading.Typed() != c.Reading.Typed() {
-		if err := t.relearn(r, typ, c.Reading); err != nil {
+	if !same || origin != r.origin || r.reading.Typed() != c.Reading.Typed() {
+		if err := t.relearn(r, origin, typ, c.Reading); err != nil {
 			return false, err
 		}
 	}
-	t.moved(r, func() { r.typ, r.reading, r.group = typ, c.Reading, g.id })
-	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END, error = $8 WHERE id = $1`,
-		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes, c.Error); err != nil {
+	t.moved(r, func() { r.origin, r.typ, r.reading, r.group = origin, typ, c.Reading, g.id })
+	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END, error = $8, origin = $9 WHERE id = $1`,
+		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes, c.Error, origin); err != nil {
 		return false, err
 	}
 	if err := t.unindexed(serial); err != nil || same {

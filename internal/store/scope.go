@@ -146,8 +146,9 @@ type scopes struct {
 
 const maxScopes = 200 // in the cache
 
-// seen returns the origins of a scope. Letters of unknown origin are counted together, so they
-// belong to every scope that includes all inboxes.
+// seen returns the origins of a scope. Letters of unknown origin belong to the scopes that include
+// their inbox. Before dlo has decided on a letter, the letter belongs to the scopes that include
+// all inboxes.
 func (s *Store) seen(scope deadletter.Scope) seen {
 	key, names := scope.Key(), s.names.size()
 	s.scopes.mu.Lock()
@@ -156,7 +157,9 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 		return found
 	}
 	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Includes(p.named()) })
-	if s.names.allInboxes(func(p place) bool { return scope.Includes(p.named()) }) {
+	includes := func(p place) bool { return scope.Includes(p.named()) }
+	ids = append(ids, s.names.unknownOriginsWhere(includes)...)
+	if s.names.allInboxes(includes) {
 		ids = append(ids, int64(0))
 	}
 	text, _ := json.Marshal(append([]any{}, ids...)) // numbers always encode
@@ -182,5 +185,6 @@ func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited 
 	if !scope.ReadsSomewhere() {
 		return c, false, fmt.Errorf("%w: %s finds letters by their content, and that needs the role %s", deadletter.ErrDenied, q.Terms[i].Field, deadletter.RoleReader)
 	}
-	return in("l.origin", s.names.originsWhere(func(p place) bool { return p.Queue != "" && scope.Reads(p.named()) })), true, nil
+	reads := func(p place) bool { return p.Queue != "" && scope.Reads(p.named()) }
+	return in("l.origin", append(s.names.originsWhere(reads), s.names.unknownOriginsWhere(reads)...)), true, nil
 }

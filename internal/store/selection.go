@@ -168,9 +168,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 					}
 					share := byKind[k]
 					if share == nil {
-						p, inbox := s.names.origin(k.origin), ""
-						if k.origin == 0 {
-							p = s.names.inbox(k.inbox)
+						p, inbox := s.names.belongs(k.origin, k.inbox), ""
+						if unknownOrigin(k.origin) {
 							inbox, p.Queue = p.Queue, ""
 						}
 						share = &deadletter.Share{
@@ -212,7 +211,7 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 // selection is frozen.
 const MaxSelection = 2_000_000
 
-// picked is a letter of a frozen selection. inbox is set only if the letter's origin is unknown.
+// picked is a letter of a frozen selection. inbox is set only if the letter's origin is 0.
 type picked struct{ serial, origin, group, inbox int64 }
 
 // pick reads a selection from one snapshot, in the order of the serials.

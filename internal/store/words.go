@@ -22,6 +22,7 @@ import (
 //	f<field><value>zz       a field with its whole value
 //	f<field><value>zy<hash> a field with a long value: its beginning, and the hash of the whole value
 //	a, o<id>, t<id>, g<id>  every letter; its origin, type and group, to search within them alone
+//	ou<inbox>               the unknown origin of an inbox
 //
 // <field> is 7 digits of base 36 of the hash of its name. In values, a to y and 0 to 9 stand for
 // themselves. Every other byte becomes z and its two hex digits. Therefore a prefix of a value is a
@@ -38,7 +39,12 @@ const (
 	tokenGroup  = 'g'
 )
 
-func numberToken(prefix byte, id int64) string { return string(prefix) + strconv.FormatInt(id, 10) }
+func numberToken(prefix byte, id int64) string {
+	if id < 0 { // an unknown origin
+		return string(prefix) + "u" + strconv.FormatInt(-id, 10)
+	}
+	return string(prefix) + strconv.FormatInt(id, 10)
+}
 
 // wordTokens returns the tokens of the words in a text, without duplicates.
 func wordTokens(text string) []string {
