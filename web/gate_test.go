@@ -108,3 +108,35 @@ func TestViewAsAsksAgain(t *testing.T) {
 		h.do(r).want(t, 403)
 	}
 }
+
+// TestLettersOfUnknownOriginAreActedOn checks that a person with a right for an inbox can act on
+// its letters of unknown origin, on their group and on operations with them. Somebody with a right
+// for another queue finds none of these.
+func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
+	t.Parallel()
+	who := teamB
+	h := open(t, ruled, knownAs(&who), withUsers)
+	other := string(h.receive("sms", 1, `{"x":1}`)[0])
+	ids := h.receive("", 2, `{"x":2}`)
+	operator := func(queue string) deadletter.Principal {
+		return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleOperator, Places: deadletter.Places{Queues: []string{queue}}}}}
+	}
+	who = operator("dlo.letters")
+	h.get("/letters/"+string(ids[0])).want(t, 200)
+	h.get("/letters/"+other).want(t, 404)
+	h.get("/groups/G-2").want(t, 200)
+	h.get("/groups/G-1").want(t, 404)
+	h.sendJSON("PATCH", "/api/v1/groups/G-2", `{"note":"ours"}`).want(t, 200)
+	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(ids[0])+`"],"reason":"x","hold":"0s"}`).want(t, 202)
+	h.advance()
+	h.get("/api/v1/letters/"+string(ids[0])).want(t, 200, `"state":"discarded"`)
+	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(ids[1])+`"],"reason":"x","hold":"1h"}`).want(t, 202)
+	who = operator("sms")
+	h.get("/api/v1/letters/"+string(ids[0])).want(t, 404)
+	h.get("/api/v1/groups/G-2").want(t, 404)
+	h.sendJSON("PATCH", "/api/v1/groups/G-2", `{"note":"theirs"}`).want(t, 404)
+	h.get("/api/v1/operations/O-1").want(t, 404)
+	h.postJSON("/api/v1/operations/O-2/cancel", `{}`).want(t, 404)
+	who = operator("dlo.letters")
+	h.postJSON("/api/v1/operations/O-2/cancel", `{}`).want(t, 200)
+}
