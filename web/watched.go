@@ -38,7 +38,7 @@ func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([
 		i, ok := at[s.origin]
 		if !ok {
 			i = len(all)
-			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1})
+			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.looked(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1, Published: -1})
 		}
 		row := w.queueRow(s, several)
 		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled

@@ -17,8 +17,8 @@ type Described struct {
 	Ready     Figure
 	Unacked   Figure
 	Consumers Figure
-	Published float64 // messages per second; 0 = none, or not reported
-	Acked     float64 // messages per second that consumers took for good; 0 = none, or not reported
+	Published float64 // messages per second; -1 = unknown
+	Acked     float64 // messages per second that consumers took for good
 	Policy    string  // the policy that applies; "" = none
 	Route     Route
 }
@@ -49,6 +49,9 @@ func (in *inspector) describe() []Described {
 		d := Described{
 			Name: v.Name, Kind: v.Kind(), Own: deadletter.OwnQueue(v.Name), Inbox: in.isInbox(v.Name), Ready: v.Ready, Unacked: v.Unacked, Consumers: v.Consumers,
 			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Done(), Route: in.routeOf(v),
+		}
+		if in.s.Passive || in.s.NoRates {
+			d.Published = -1
 		}
 		if w := v.policy.winner; w != nil {
 			d.Policy = w.Name

@@ -51,3 +51,20 @@ func TestRatesBetweenTwoLooks(t *testing.T) {
 		}
 	}
 }
+
+// TestRatesThatNobodyReports checks that an unknown rate is not shown as zero.
+func TestRatesThatNobodyReports(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    topology.Snapshot
+		want float64
+	}{
+		"a queue without traffic":    {topology.Snapshot{}, 0},
+		"rates_mode none":            {topology.Snapshot{NoRates: true}, -1},
+		"without the management API": {topology.Snapshot{Passive: true}, -1},
+	} {
+		c.s.Queues = []topology.Queue{{Name: "orders"}}
+		if r := topology.ReportOn(&c.s, topology.Options{}); len(r.All) != 1 || r.All[0].Published != c.want {
+			t.Errorf("%s: %+v", name, r.All)
+		}
+	}
+}

@@ -92,7 +92,7 @@ func queuePages() map[string]templ.Component {
 	tripped := sampleQueues().Queues[1].Guard
 	tripped.Origin.Queue = "webhook-queue"
 	return map[string]templ.Component{
-		"queue": Queue(sampleQueue()), "queue-unknown": Queue(QueuePage{Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"), Queue: WatchedQueue{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"}, Gone: true, Ready: -1, Unacked: -1, Consumers: -1}, Letters: "/letters", Triage: "/triage", Audit: "/audit"}),
+		"queue": Queue(sampleQueue()), "queue-unknown": Queue(QueuePage{Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"), Queue: WatchedQueue{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"}, Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Published: -1}, Letters: "/letters", Triage: "/triage", Audit: "/audit"}),
 		"queues": Queues(sampleQueues()), "queues-empty": Queues(none), "queues-refused": Queues(refused),
 		"letters-group": group(deadletter.Guard{}, deadletter.Guard{}), "letters-group-paused": group(paused, deadletter.Guard{}), "letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
 	}
@@ -111,9 +111,9 @@ func sampleWatched() WatchedQueues {
 		},
 		{Origin: origin("sms"), Kind: "classic", Ready: 50000, Unacked: 0, Consumers: 0, Rule: "default", Chain: Chain{Known: true, Judged: true, Lost: "no dead-letter exchange"}},
 		{Origin: origin("mail"), Kind: "quorum", Ready: 3, Unacked: 1, Consumers: 1, Rule: "default", Chain: Chain{Known: true, Judged: true, Set: true, Key: "mail", From: "an argument of the queue", Queues: []string{"a", "b"}, More: 3, Guarantee: "at-most-once"}},
-		{Origin: origin(hostile), Kind: "stream", Ready: -1, Unacked: -1, Consumers: -1, Chain: Chain{Known: true}},
+		{Origin: origin(hostile), Kind: "stream", Ready: -1, Unacked: -1, Consumers: -1, Published: -1, Chain: Chain{Known: true}},
 		{Origin: origin("dlo.letters"), Own: "inbox", Kind: "quorum", Chain: Chain{Known: true, Judged: true}},
-		{Origin: origin("gone"), Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Week: 3},
+		{Origin: origin("gone"), Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Published: -1, Week: 3},
 	}}
 }
 

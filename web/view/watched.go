@@ -33,8 +33,8 @@ type WatchedQueue struct {
 	Ready     int    // -1 = unknown
 	Unacked   int    // -1 = unknown
 	Consumers int    // -1 = unknown
-	Published float64
-	Acked     float64
+	Published float64 // messages per second; -1 = unknown
+	Acked     float64 // messages per second
 	Chain     Chain
 	Observed  bool   // letters of the queue are only observed: nothing is sent
 	Rule      string // rule for a letter that a consumer rejects; "" = unknown
@@ -124,8 +124,7 @@ func figure(n int) string {
 	return Count(n)
 }
 
-// perSecond formats a rate of messages per second. The broker reports no rate if the rate was never
-// above zero.
+// perSecond formats a rate of messages per second.
 func perSecond(n float64) string {
 	switch {
 	case n <= 0:
@@ -138,7 +137,10 @@ func perSecond(n float64) string {
 
 // rates formats the rates at which messages come into a queue and leave it.
 func (q WatchedQueue) rates() string {
-	if q.Published <= 0 && q.Acked <= 0 {
+	switch {
+	case q.Published < 0:
+		return "unknown"
+	case q.Published == 0 && q.Acked == 0:
 		return "–"
 	}
 	return perSecond(q.Published) + " in, " + perSecond(q.Acked) + " out"
