@@ -11,9 +11,21 @@ import (
 // sessionUse is the minimum time between two uses of a session that the store records.
 const sessionUse = time.Minute
 
+// A session has ended if it was not used since idle, or if it began before oldest. It has also
+// ended if it began in the future, because the clock was then set back, and nobody knows how old it
+// is.
+const (
+	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // arguments: lasting
+	sessionStep  = time.Minute                                          // a clock may be set back by less than this
+)
+
+// lasting returns the arguments of a query with sessionLasts. The first of them is key.
+func (s *Store) lasting(key any, idle, oldest time.Time) []any {
+	return []any{key, idle.UnixMilli(), oldest.UnixMilli(), s.now().Add(sessionStep).UnixMilli()}
+}
+
 // StartSession records the session of a user who has just given the password. The parameter hash is
-// the hash of the cookie's value. StartSession also deletes sessions that have ended. A session has
-// ended if it was not used since idle or if it began before oldest.
+// the hash of the cookie's value. StartSession also deletes old sessions that have ended.
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2`, idle.UnixMilli(), oldest.UnixMilli()); err != nil {
@@ -30,11 +42,10 @@ func (s *Store) StartSession(ctx context.Context, n deadletter.Session, idle, ol
 	})
 }
 
-// SessionBy returns the session with the given hash, and records that the session is used. A
-// session that was not used since idle, or that began before oldest, has ended. The error wraps
-// ErrNotFound if no session has that hash.
+// SessionBy returns the session with the given hash, and records that the session is used. The
+// error wraps ErrNotFound if no session has that hash, or if it has ended.
 func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.Time) (deadletter.Session, error) {
-	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND s.used_at >= $2 AND s.created_at >= $3`, hash[:], idle.UnixMilli(), oldest.UnixMilli())
+	list, err := s.sessions(ctx, `WHERE s.hash = $1 AND `+sessionLasts, s.lasting(hash[:], idle, oldest)...)
 	if err == nil && len(list) == 0 {
 		err = deadletter.NoSuch("session")
 	}
@@ -55,7 +66,7 @@ func (s *Store) SessionBy(ctx context.Context, hash [32]byte, idle, oldest time.
 
 // Sessions returns the sessions of a user, the newest first.
 func (s *Store) Sessions(ctx context.Context, user string, idle, oldest time.Time) ([]deadletter.Session, error) {
-	return s.sessions(ctx, `WHERE u.key = $1 AND s.used_at >= $2 AND s.created_at >= $3 ORDER BY s.created_at DESC, s.hash`, userKey(user), idle.UnixMilli(), oldest.UnixMilli())
+	return s.sessions(ctx, `WHERE u.key = $1 AND `+sessionLasts+` ORDER BY s.created_at DESC, s.hash`, s.lasting(userKey(user), idle, oldest)...)
 }
 
 func (s *Store) sessions(ctx context.Context, where string, args ...any) (list []deadletter.Session, err error) {
