@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only those of its parts that
-// may have changed, whatever kinds it requests.
+// TestAPageThatIsLiveFetchesItsParts checks that an open page receives only the parts of the page
+// that may have changed, even if it requests more kinds of changes.
 func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	t.Parallel()
 	h := open(t)

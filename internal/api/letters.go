@@ -1,7 +1,8 @@
-// Package api defines the JSON of the API under /api/v1. Package web writes it, the command line
-// reads it, and openapi.yaml describes it. It contains structs and their encoding, but no rules.
-// An unknown is null, and a text that is "" means none. A time that has not come is omitted. Bytes
-// are base64. Requests omit fields that have their default value.
+// Package api defines the JSON format of the API under /api/v1, which package web writes, the
+// command line reads, and openapi.yaml describes. The package contains structs and their encoding,
+// but no logic. An unknown value is null. An empty text means that there is no value. A time is
+// omitted if there is no such time. Bytes are base64. Requests omit fields that have their default
+// value.
 package api
 
 import (

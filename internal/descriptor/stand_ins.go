@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// standIns returns files with an empty type for each type that files refer to but do not define. It
-// makes the missing files import them publicly, so that the files referring to those types can be
-// linked and shown.
+// standIns returns stand-in files, which define an empty type for each type that the given files
+// use but do not define. It also makes a placeholder for each missing file, which publicly imports
+// the stand-ins. The given files can then be linked and shown.
 func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descriptorpb.FileDescriptorProto) {
 	if len(missing) == 0 {
 		return nil

@@ -330,8 +330,8 @@ func (w *rewrite) own(num protowire.Number) []int {
 	return list
 }
 
-// live returns the parts of a field that count. For a member of a oneof, those are the parts after
-// the last part of another member.
+// live returns the occurrences of a field that take effect. For a member of a oneof, those are the
+// occurrences after the last occurrence of any other member.
 func (w *rewrite) live(fd protoreflect.FieldDescriptor) []int {
 	list := w.own(fd.Number())
 	for _, num := range rivals(fd) {

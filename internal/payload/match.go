@@ -212,9 +212,9 @@ func prior(t *matchable, before float64, hint string) float64 {
 	return priorWeight * p
 }
 
-// list fills in the matches, best first. Types tied with the top are sorted by prior, and equal
-// types by name. Each name is listed once. Types are sorted by name in the index and therefore in
-// m.compared.
+// list fills in the matches, best first. Types that share the best score are sorted by prior
+// probability, and then by name: m.compared is already in the order of the names, like the index.
+// Each name is listed once.
 func (m *matcher) list(r *Ranking, types *typeIndex, c *comparison, hint string, top float64, hides bool) {
 	for len(r.Matches) < maxMatches {
 		best := -1

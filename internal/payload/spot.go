@@ -60,7 +60,8 @@ func (s spot) fresh() spot {
 // idle reports whether nothing can be hidden here or below.
 func (s spot) idle() bool { return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts }
 
-// apply returns a value at this spot in the form in which it may be shown.
+// apply takes the value at this spot and returns the form that may be shown, and whether that form
+// is masked.
 func (s spot) apply(value string) (string, bool) {
 	if s.hidden {
 		return Masked, true

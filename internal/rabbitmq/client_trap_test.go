@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// These tests pin the behaviour of amqp091-go (v1.16.0) because of which its recovery stays off and
-// our supervisor drops every object of a dead session. If a test fails, the client has changed, and
-// the decision should be reviewed.
+// These tests pin the behaviour of amqp091-go (v1.16.0). Because of this behaviour, dlo does not
+// use the client's recovery, and our supervisor drops every object of a dead session. If a test
+// fails, the client has changed, and this decision should be reviewed.
 
 // A delivery tag belongs to one session, but a recovered channel still accepts tags of the previous
 // session. If a letter was read before the connection closed and is acknowledged afterwards, the

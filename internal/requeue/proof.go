@@ -58,8 +58,8 @@ func judge(m *deadletter.Remembered, mark *deadletter.Progress) verdict {
 	return unproved
 }
 
-// proven reports whether letters may be sent now. If the store turns out to be a copy, proven first
-// holds the letters that may have been sent already.
+// proven reports whether letters may be sent now. If the store turns out to be a copy, the function
+// puts the letters that may already have been sent on hold before it returns.
 func (d *Dispatcher) proven(ctx context.Context) (bool, error) {
 	p := &d.proof
 	p.mu.Lock()

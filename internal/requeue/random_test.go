@@ -26,7 +26,7 @@ func TestEachLetterArrivesOrIsHeld(t *testing.T) {
 	}
 }
 
-// calm is the time after which a schedule has no more accidents.
+// calm is the time from the start of a schedule after which no more faults are injected.
 const calm = 5 * time.Second
 
 // schedule sends letters that become due one after the other, with random responses and accidents.

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// An edited letter is sent as edited. Its old form is never sent as well, even after a crash. When
-// the letter comes back, it is recognised by the body that was sent. The content received from
-// RabbitMQ is kept.
+// An edited letter is sent only as edited, and never in its old form, even after a crash. When the
+// letter comes back, it is recognised by the body that was sent. The content received from RabbitMQ
+// is kept.
 func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	t.Parallel()
 	s, c := open(t)

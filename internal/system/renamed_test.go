@@ -41,10 +41,11 @@ func (p *child) finds(query string) int {
 	return out.Count
 }
 
-// TestABrokerIsRenamed renames a broker in the configuration while letters wait. dlo reports that
-// nobody sends these letters, and no page promises otherwise. The line that the cure shows takes
-// them over, along with the letters that were received under the new name. Each letter arrives
-// once, and their common cause is one group.
+// TestABrokerIsRenamed renames a broker in the configuration while letters wait. dlo must report
+// that no broker will send these letters, and no page may show a time at which they are sent. The
+// cure names a line for the configuration. With this line, the letters must belong to the new name.
+// Each letter, including those received under the new name, must then arrive exactly once, and
+// letters with the same cause must be in one group.
 func TestABrokerIsRenamed(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
