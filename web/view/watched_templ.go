@@ -57,7 +57,7 @@ func watchedQueues(p QueuesPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\" maxlength=\"255\" placeholder=\"Name or glob\" aria-label=\"Name or glob of queues\"> <select name=\"only\" class=\"select\" aria-label=\"Which queues\"><option value=\"\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\" maxlength=\"255\" placeholder=\"Name or glob\" aria-label=\"Name or glob of queues\"> <select name=\"only\" class=\"input\" aria-label=\"Which queues\"><option value=\"\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
