@@ -17,12 +17,13 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 	if !inbox && (len(v.Queues) > 0 || v.Set && (v.AnyKey || v.Unsure)) {
 		return
 	}
-	in.lettersDeleted(v)
+	in.lettersDeleted(v, inbox)
 	in.deliveryLimit(v, inbox)
 }
 
-// lettersDeleted reports the limits by which a dead-letter queue deletes letters.
-func (in *inspector) lettersDeleted(v *view) {
+// lettersDeleted reports the limits by which a dead-letter queue deletes letters. It pages nobody
+// about a queue that dlo does not drain, because the owners of that queue may want the limits.
+func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	var ways []string
 	for _, d := range v.drops() {
 		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
@@ -40,13 +41,17 @@ func (in *inspector) lettersDeleted(v *view) {
 		in.lettersRefused(v)
 		return
 	}
-	in.add(Finding{
+	f := Finding{
 		Kind: LettersDeleted, Queue: v.Name,
 		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", named(v.Name)),
 		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
 		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
-	})
+	}
+	if !inbox {
+		f.Severity = deadletter.SeverityNotify
+	}
+	in.add(f)
 }
 
 // lettersRefused reports a dead-letter queue that refuses letters once it is full. The broker drops

@@ -19,7 +19,7 @@ func TestARecordedSite(t *testing.T) {
 		"delivery_limit letters.limited page certain",
 		"exchange_missing paid page certain",
 		"left_behind left notify certain",
-		"letters_deleted parked page certain",
+		"letters_deleted parked notify certain",
 		"no_binding audit notify likely",
 		"no_binding mail page certain",
 		"no_exchange orders notify certain",

@@ -110,7 +110,7 @@ var cases = map[string]struct {
 			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
 			s.Bindings[0].Destination = "parked"
 		},
-		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
 	},
 	"its dead-letter queue is full by bytes": {
 		change: func(s *topology.Snapshot) {
@@ -118,7 +118,7 @@ var cases = map[string]struct {
 			s.Queues[2].Ready, s.Queues[2].Bytes = topology.Figure{N: 3, Known: true}, topology.Figure{N: 1000, Known: true}
 			s.Bindings[0].Destination = "parked"
 		},
-		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
 	},
 	"its dead-letter queue will refuse letters": {
 		change: func(s *topology.Snapshot) {
@@ -153,7 +153,7 @@ var cases = map[string]struct {
 			s.Queues[2].Ready = topology.Figure{N: 10, Known: true}
 			s.Bindings[0].Destination = "parked"
 		},
-		want: []string{"letters_deleted parked page certain", "queue_full orders page certain"},
+		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
 	},
 	"behind a fanout exchange, and only its name is bound": {
 		change: behind("fanout", "orders"),
