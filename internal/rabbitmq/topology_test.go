@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,11 +28,83 @@ type fault struct {
 	more    map[string]policyOf // further policies
 	limits  map[string]any      // the keys of an operator policy for orders
 	use     func(t *testing.T, ch *amqp.Channel)
-	mend    func() // ends what use started, after which the finding must be gone; nil = nothing does
 	want    string // the finding, and its queue if that is not orders
 	safe    bool   // plan at-least-once
 	planned bool   // the plan cures the fault
 	idle    bool   // dlo has seen no consumer of orders for an hour
+	from    string // the RabbitMQ version from which on the fault exists; "" = any
+	before  string // the version from which on it no longer exists; "" = none
+
+	// Of a fault that is cured by hand, cure does what the text of the finding says. Dead letters
+	// then reach a queue.
+	says    string
+	cure    func(t *testing.T, b *faulty)
+	arrives string // "" = dlo.letters
+}
+
+// faulty is a vhost that has a fault.
+type faulty struct {
+	node  *testenv.Node
+	vhost string
+	ch    *amqp.Channel
+}
+
+// declare declares a durable queue.
+func (b *faulty) declare(t *testing.T, queue string, arguments amqp.Table) {
+	t.Helper()
+	if _, err := b.ch.QueueDeclare(queue, true, false, false, false, arguments); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// delete deletes a queue.
+func (b *faulty) delete(t *testing.T, queue string) {
+	t.Helper()
+	if _, err := b.ch.QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bind binds a queue to an exchange.
+func (b *faulty) bind(t *testing.T, queue, key, exchange string) {
+	t.Helper()
+	if err := b.ch.QueueBind(queue, key, exchange, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// without deletes a policy, or an operator policy.
+func (b *faulty) without(t *testing.T, kind, name string) {
+	t.Helper()
+	if err := b.node.API(http.MethodDelete, "/api/"+kind+"/"+url.PathEscape(b.vhost)+"/"+name, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lead replaces the policy of orders.
+func (b *faulty) lead(t *testing.T, pairs ...any) {
+	t.Helper()
+	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
+}
+
+// unlimited deletes the policy limits.
+func unlimited(t *testing.T, b *faulty) {
+	t.Helper()
+	b.without(t, "policies", "limits")
+}
+
+// consumed starts a consumer of orders that rejects everything.
+func consumed(t *testing.T, b *faulty) {
+	t.Helper()
+	deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			_ = d.Reject(false)
+		}
+	}()
 }
 
 type policyOf struct {
@@ -50,8 +123,109 @@ func toDLO(pairs ...any) map[string]any {
 }
 
 var faults = map[string]fault{
-	"nothing":          {policy: toDLO()},
-	"no exchange":      {want: "no_exchange", planned: true},
+	"nothing":     {policy: toDLO()},
+	"no exchange": {want: "no_exchange", planned: true},
+	"missing exchange, declared": {
+		policy: toDLO("dead-letter-exchange", "gone"), want: "exchange_missing", says: "Declare the exchange gone and bind a queue to it",
+		cure: func(t *testing.T, b *faulty) {
+			if err := b.ch.ExchangeDeclare("gone", "fanout", true, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			b.bind(t, "dlo.letters", "", "gone")
+		},
+	},
+	"no binding, bound": {
+		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "no_binding", says: "Bind a dead-letter queue to the exchange dlx",
+		cure: func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "", "dlx") },
+	},
+	"no binding for a key, set": {
+		policy: toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"), binds: [][3]string{{"dlx", "dlo.letters", "other"}}, want: "no_binding", says: "set a dead-letter routing key that is bound",
+		cure: func(t *testing.T, b *faulty) {
+			b.lead(t, "dead-letter-exchange", "dlx", "dead-letter-routing-key", "other")
+		},
+	},
+	"missing queue, declared": {
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing", says: "Declare the queue gone", arrives: "gone",
+		cure: func(t *testing.T, b *faulty) { b.declare(t, "gone", nil) },
+	},
+	"second death, bound": {
+		policy: toDLO("dead-letter-exchange", "dlx"), binds: [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}}, want: "second_death_lost", says: "Bind the dead-letter queue with the key orders as well",
+		cure: func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "orders", "dlx") },
+	},
+	"argument, declared again": {
+		orders: amqp.Table{"x-dead-letter-exchange": "dlx"}, policy: toDLO(), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil}, want: "argument_wins", says: "Empty and delete the queue, and declare it again without the argument",
+		cure: func(t *testing.T, b *faulty) {
+			b.delete(t, "orders")
+			b.declare(t, "orders", nil)
+			b.delete(t, "parked") // nothing leads there any more
+		},
+	},
+	"operator, who removes the limit": {
+		policy: toDLO("max-length", 1000), limits: map[string]any{"max-length": 10}, want: "operator_caps", says: "Ask the operators of the broker",
+		cure: func(t *testing.T, b *faulty) { b.without(t, "operator-policies", "caps") },
+	},
+	"cycle, broken": {
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000), queues: map[string]amqp.Table{"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"}}, want: "cycle", says: "Let the expired messages of one of these queues go to a queue outside the circle",
+		cure: func(t *testing.T, b *faulty) { b.lead(t, "message-ttl", 5000) },
+	},
+	"time-to-live of letters": {
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"message-ttl": 60000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+	},
+	"length of letters": {
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length": 1000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+	},
+	"bytes of letters": {
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length-bytes": 100000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+	},
+	"expiry of letters": {
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"expires": 3600000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: unlimited,
+	},
+	"letters refused": {
+		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
+		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1000, "overflow": "reject-publish"}}},
+		want: "letters_deleted parked", says: "Remove the limit", cure: unlimited, arrives: "parked",
+	},
+	"argument of letters": {
+		policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters", says: "replace it by a queue without the argument",
+		cure: func(t *testing.T, b *faulty) {
+			b.delete(t, "dlo.letters")
+			b.declare(t, "dlo.letters", nil)
+			b.bind(t, "dlo.letters", "", "dlo.dlx")
+		},
+	},
+	"letters deleted with their last consumer": {
+		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "letters_deleted parked", says: "replace it by a queue without the argument", arrives: "parked",
+		use: func(t *testing.T, ch *amqp.Channel) {
+			if _, err := ch.QueueDeclare("parked", true, true, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.QueueBind("parked", "", "dlx", false, nil); err != nil {
+				t.Fatal(err)
+			}
+		},
+		cure: func(t *testing.T, b *faulty) {
+			b.delete(t, "parked")
+			b.declare(t, "parked", nil)
+			b.bind(t, "parked", "", "dlx")
+		},
+	},
+	"delivery limit of a policy": {
+		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters", says: "Remove the limit", cure: unlimited,
+	},
+	"default delivery limit": {
+		policy: toDLO(), letters: amqp.Table{"x-delivery-limit": nil}, want: "delivery_limit dlo.letters", from: "4.0", says: "Set a policy with delivery-limit -1 for the queue",
+		cure: func(t *testing.T, b *faulty) {
+			setPolicy(t, b.node, b.vhost, "policies", "limits", map[string]any{"pattern": "^dlo", "apply-to": "queues", "definition": map[string]any{"delivery-limit": -1}})
+		},
+	},
+	"delivery limit -1 on 3.x": {
+		policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(-1)}, want: "delivery_limit dlo.letters", before: "4.0", says: "Remove the limit: on 3.x, a quorum queue has none by default",
+		cure: func(t *testing.T, b *faulty) {
+			b.delete(t, "dlo.letters")
+			b.declare(t, "dlo.letters", amqp.Table{"x-queue-type": "quorum"})
+			b.bind(t, "dlo.letters", "", "dlo.dlx")
+		},
+	},
 	"missing exchange": {policy: toDLO("dead-letter-exchange", "gone"), want: "exchange_missing", planned: true},
 	"no binding":       {policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "no_binding", planned: true},
 	"no binding for a key": {
@@ -61,7 +235,19 @@ var faults = map[string]fault{
 	"full queue": {
 		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": {"x-max-length": int32(1)}},
 		use:  func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "parked") },
-		want: "letters_deleted parked, queue_full orders",
+		want: "queue_full orders, letters_deleted parked",
+	},
+	"full queue, emptied": {
+		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
+		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1}}},
+		use:  func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "parked") },
+		want: "queue_full orders, letters_deleted parked", says: "Empty parked, and remove its length limit", arrives: "parked",
+		cure: func(t *testing.T, b *faulty) {
+			if _, err := b.ch.QueuePurge("parked", false); err != nil {
+				t.Fatal(err)
+			}
+			unlimited(t, b)
+		},
 	},
 	"second death": {
 		policy: toDLO("dead-letter-exchange", "dlx"), binds: [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}}, want: "second_death_lost", planned: true,
@@ -99,7 +285,7 @@ var faults = map[string]fault{
 		queues: map[string]amqp.Table{"dlo.wait.5000": {"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish", "x-message-ttl": int32(5000)}},
 	},
 	"no consumers": {
-		policy: toDLO(), idle: true, want: "no_consumers orders",
+		policy: toDLO(), idle: true, want: "no_consumers orders", says: "Start a consumer", cure: consumed,
 		use: func(t *testing.T, ch *amqp.Channel) {
 			go func() {
 				for every := time.NewTicker(50 * time.Millisecond); t.Context().Err() == nil; <-every.C {
@@ -109,7 +295,7 @@ var faults = map[string]fault{
 		},
 	},
 	"left behind": {
-		policy: toDLO(), idle: true, want: "left_behind orders",
+		policy: toDLO(), idle: true, want: "left_behind orders", says: "Start a consumer", cure: consumed,
 		use: func(t *testing.T, ch *amqp.Channel) { publishTo(t, ch, "orders") },
 	},
 	// The broker reports which policy applies, so a pattern that dlo cannot evaluate causes no
@@ -131,8 +317,8 @@ var faults = map[string]fault{
 				}
 			}()
 		},
-		want: "redelivery_storm",
-		mend: func() { mended.Store(true) }, // the consumer rejects without requeue
+		want: "redelivery_storm", says: "Have consumers reject failed messages without requeue",
+		cure: func(*testing.T, *faulty) { mended.Store(true) },
 	},
 }
 
@@ -140,14 +326,18 @@ var faults = map[string]fault{
 var mended atomic.Bool
 
 // TestEachFaultOnABroker makes a vhost wrong in one way at a time. It checks that dlo finds this
-// fault and nothing else. If a policy cures the fault, the test sets the policies of the plan. It
-// then checks that the finding is gone and that a rejected message arrives in the inbox.
+// fault and nothing else. If a policy cures the fault, the test sets the policies of the plan. If
+// people have to cure it, the test does what the text of the finding says. It then checks that the
+// finding is gone and that a rejected message arrives in the dead-letter queue.
 func TestEachFaultOnABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if f.from != "" && !node.AtLeast(f.from) || f.before != "" && node.AtLeast(f.before) {
+				t.Skip("RabbitMQ " + node.Version() + " does not have this fault")
+			}
 			vhost, address := node.VHost(t)
 			ch := openChannel(t, address, nil)
 			f.make(t, node, vhost, ch)
@@ -159,9 +349,13 @@ func TestEachFaultOnABroker(t *testing.T) {
 				want += " orders"
 			}
 			s := f.found(t, node, vhost, want)
-			if f.mend != nil {
-				f.mend()
+			if f.cure != nil {
+				if !slices.ContainsFunc(f.findings(s), func(found topology.Finding) bool { return strings.Contains(found.Cure, f.says) }) {
+					t.Errorf("no finding says %q", f.says)
+				}
+				f.cure(t, &faulty{node, vhost, ch})
 				f.found(t, node, vhost, "")
+				rejected(t, ch, cmp.Or(f.arrives, "dlo.letters"))
 			}
 			if !f.planned {
 				return
@@ -176,7 +370,7 @@ func TestEachFaultOnABroker(t *testing.T) {
 			if wrong := plan.Verify(after); len(wrong) > 0 {
 				t.Error(wrong)
 			}
-			rejected(t, ch)
+			rejected(t, ch, "dlo.letters")
 		})
 	}
 }
@@ -198,7 +392,9 @@ func (f *fault) make(t *testing.T, node *testenv.Node, vhost string, ch *amqp.Ch
 		letters["x-delivery-limit"] = int32(-1)
 	}
 	for key, value := range f.letters {
-		letters[key] = value
+		if letters[key] = value; value == nil {
+			delete(letters, key)
+		}
 	}
 	queues := map[string]amqp.Table{"orders": f.orders, "dlo.letters": letters}
 	for name, arguments := range f.queues {
@@ -263,11 +459,7 @@ func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *top
 		}
 		s := &list[0]
 		var got []string
-		o := topology.Options{Inboxes: []string{"dlo.letters"}, IdleAfter: 15 * time.Minute}
-		if f.idle {
-			o.Idle = map[string]time.Time{"orders": s.ReadAt.Add(-time.Hour)}
-		}
-		for _, finding := range topology.Inspect(s, o) {
+		for _, finding := range f.findings(s) {
 			got = append(got, fmt.Sprintf("%s %s", finding.Kind, finding.Queue))
 		}
 		if strings.Join(got, ", ") == want && len(s.Gaps) == 0 {
@@ -277,6 +469,15 @@ func (f *fault) found(t *testing.T, node *testenv.Node, vhost, want string) *top
 			t.Fatalf("found %q, want %q; gaps %v", got, want, s.Gaps)
 		}
 	}
+}
+
+// findings returns the findings of a look.
+func (f *fault) findings(s *topology.Snapshot) []topology.Finding {
+	o := topology.Options{Inboxes: []string{"dlo.letters"}, IdleAfter: 15 * time.Minute}
+	if f.idle {
+		o.Idle = map[string]time.Time{"orders": s.ReadAt.Add(-time.Hour)}
+	}
+	return topology.Inspect(s, o)
 }
 
 // publishTo publishes a message to a queue.
@@ -312,14 +513,14 @@ func rejectOf(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-// rejected publishes messages to orders and rejects them until a letter arrives in the inbox. The
+// rejected publishes messages to orders and rejects them until a letter arrives in a queue. The
 // broker applies a policy some time after it accepts it.
-func rejected(t *testing.T, ch *amqp.Channel) {
+func rejected(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 		reject(t, ch)
 		time.Sleep(100 * time.Millisecond)
-		if _, ok, err := ch.Get("dlo.letters", true); err != nil {
+		if _, ok, err := ch.Get(queue, true); err != nil {
 			t.Fatal(err)
 		} else if ok {
 			return
