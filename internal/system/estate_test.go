@@ -1,10 +1,13 @@
 package system
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +25,15 @@ type estate struct {
 	*adopting
 	conn   *amqp.Connection
 	queues map[string]amqp.Table // with the arguments that their services declare
+	p      *child
+	config string // of dlo
 
 	failing  atomic.Bool // consumers reject each tenth message, the first time that they see it
+	mended   atomic.Bool // the consumer of naive rejects such a message, and no longer requeues it for ever
 	stopping atomic.Bool // nothing more is published
 
 	mu       sync.Mutex
-	sent     map[string]bool // ids that consumers have to accept
+	sent     map[string]bool // ids of messages that the site does not drop by design
 	accepted map[string]int
 	rejected map[string]bool
 }
@@ -91,8 +97,9 @@ func (s *estate) declare() {
 	}
 }
 
-// consume runs the consumer of a queue. The consumer of the queue naive requeues a message instead
-// of rejecting it.
+// consume runs the consumer of a queue. Until it is mended, the consumer of the queue naive
+// requeues each tenth message whenever it gets the message, so these messages stay at the head of
+// the queue.
 func (s *estate) consume(queue string) {
 	s.t.Helper()
 	ch, err := s.conn.Channel()
@@ -109,8 +116,14 @@ func (s *estate) consume(queue string) {
 	go func() {
 		for d := range deliveries {
 			id := queue + " " + string(d.Body)
+			tenth := strings.HasSuffix(id, "0")
+			if tenth && queue == "naive" && !s.mended.Load() {
+				time.Sleep(5 * time.Millisecond)
+				_ = d.Nack(false, true)
+				continue
+			}
 			s.mu.Lock()
-			bad := s.failing.Load() && strings.HasSuffix(id, "0") && !s.rejected[id]
+			bad := tenth && s.failing.Load() && !s.rejected[id]
 			if bad {
 				s.rejected[id] = true
 			} else {
@@ -118,7 +131,7 @@ func (s *estate) consume(queue string) {
 			}
 			s.mu.Unlock()
 			if bad {
-				_ = d.Nack(false, queue == "naive")
+				_ = d.Nack(false, false)
 				continue
 			}
 			_ = d.Ack(false)
@@ -140,12 +153,14 @@ func (s *estate) publish() {
 		}
 	}
 	slices.Sort(names)
+	published := map[string]int{}
 	for n := 0; !s.stopping.Load(); n++ {
 		exchange, key := "", names[n%len(names)]
 		if n%40 == 0 {
 			exchange, key = "events", "shop.order"
 		}
-		body := fmt.Sprint(n * 5)
+		body := fmt.Sprint(published[key])
+		published[key]++
 		s.mu.Lock()
 		switch {
 		case exchange != "":
@@ -156,7 +171,7 @@ func (s *estate) publish() {
 			s.sent[key+" "+body] = true
 		}
 		s.mu.Unlock()
-		if err := ch.PublishWithContext(s.t.Context(), exchange, key, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: body, Body: []byte(body)}); err != nil {
+		if err := ch.PublishWithContext(context.Background(), exchange, key, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: body, Body: []byte(body)}); err != nil {
 			s.t.Error(err)
 			return
 		}
@@ -164,17 +179,55 @@ func (s *estate) publish() {
 	}
 }
 
-// missing returns how many messages no consumer has accepted yet. Messages that the consumer of
-// legacy rejects do not count, because they stay in the dead-letter queue of legacy.
-func (s *estate) missing() (n int) {
+// account checks what became of each message, apart from those that the site drops by design. A
+// message is accepted once, or it is in the dead-letter queue that legacy has of its own.
+func (s *estate) account() {
+	s.t.Helper()
+	eventually(s.t, "every message is accepted or in legacy.dlq", func() bool { return len(s.missing()) == 0 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, n := range s.accepted {
+		if n > 1 {
+			s.t.Errorf("%q was accepted %d times", id, n)
+		}
+	}
+	s.t.Logf("%d messages, of which %d were rejected", len(s.sent), len(s.rejected))
+}
+
+// missing returns the messages that no consumer has accepted and that are not in legacy.dlq.
+func (s *estate) missing() (list []string) {
+	s.t.Helper()
+	parked := s.read("legacy.dlq")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.sent {
-		if s.accepted[id] == 0 && !strings.HasPrefix(id, "legacy ") {
-			n++
+		body, legacy := strings.CutPrefix(id, "legacy ")
+		if s.accepted[id] == 0 && !(legacy && parked[body]) {
+			list = append(list, id)
 		}
 	}
-	return n
+	return list
+}
+
+// read returns the bodies of the messages in a queue that has no consumer, and leaves them there.
+func (s *estate) read(queue string) map[string]bool {
+	s.t.Helper()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer ch.Close() // the messages return to the queue
+	bodies := map[string]bool{}
+	for {
+		d, ok, err := ch.Get(queue, false)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !ok {
+			return bodies
+		}
+		bodies[string(d.Body)] = true
+	}
 }
 
 // definitions returns the definitions that the broker would export for the vhost, sorted.
@@ -198,11 +251,12 @@ func (s *estate) definitions() string {
 	return strings.Join(list, "\n")
 }
 
-// TestASiteAdoptsDloAndLeavesIt adopts a running site of 31 queues as docs/adopting.md says:
-// observe, read the plan, add its rule, apply, end the mode. Consumers then reject messages. Every
-// message is accepted in the end, and nobody is paged. Messages that are dropped by design flood
-// nobody, and no declaration of a service fails. After the site has left, its definitions are as
-// before.
+// TestASiteAdoptsDloAndLeavesIt adopts a running site of 31 queues with the commands of
+// docs/adopting.md, and leaves it with those of docs/leaving.md. Consumers reject messages while
+// dlo observes, and afterwards. The consumer that requeues messages for ever is found, and is no
+// longer reported after it was changed. Nobody is paged, what is dropped by design floods nobody,
+// no declaration of a service fails, and no message is lost. After the site has left, its
+// definitions are as before.
 func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -214,66 +268,195 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	before := s.definitions()
 	var publishing sync.WaitGroup
 	publishing.Go(s.publish)
-	text := func(observe bool, rule string) string {
-		return fmt.Sprintf("default: {retry: {delays: [1s]}, dead: {severity: page}}\nbrokers: [{url: %q, management: %q, observe: %t}]\n%s", address, node.ManagementURLOf("guest:guest"), observe, rule)
-	}
-	p := newChild(t, address, text(true, ""))
-	p.Start("")
-	p.Draining()
-	// The catch-all policy also applies to dlo's queues. dlo prints the command that displaces it.
-	own := map[string]any{"pattern": `^dlo\.`, "definition": map[string]any{"overflow": "drop-head"}, "priority": 1000, "apply-to": "queues"}
-	s.api(http.MethodPut, "policies", "dlo-own", own)
-	var plans struct{ Plans []struct{ Rule string } }
-	eventually(t, "a plan", func() bool {
-		_, body := p.get("/api/v1/topology/findings")
-		return strings.Contains(body, `"read_at"`)
+	t.Cleanup(func() { s.stopping.Store(true) })
+	eventually(t, "the broker shows what the site did", func() bool { // its first figures come after some seconds
+		var stats json.RawMessage
+		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/naive?columns=message_stats.redeliver", nil, &stats)
+		return err == nil && strings.Contains(string(stats), `"redeliver"`)
 	})
-	var out string
-	// dlo may look before the site has filled the queues that keep only the latest messages.
-	eventually(t, "the plan names every queue that drops by design", func() bool {
-		out, _ = p.dlo(t.Context(), 0, "", "topology", "plan", "-o", "json")
-		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return strings.Contains(plans.Plans[0].Rule, `queue: ["latest.0", "latest.1", "metrics.0", "metrics.1", "metrics.2"]`)
-	})
-	p.Stop()
-	p.Configure(text(false, plans.Plans[0].Rule))
-	p.Start("")
-	p.Draining()
-	eventually(t, "the server has looked", func() bool {
-		_, body := p.get("/api/v1/topology/findings")
-		return strings.Contains(body, `"read_at"`)
-	})
-	out, _ = p.dlo(t.Context(), 0, "", "topology", "apply", "--yes")
-	if !strings.Contains(out, "instead of policy everything, whose other keys it repeats") || strings.Contains(out, "not proved") || strings.Contains(out, "  recipe\n") || strings.Contains(out, "  legacy\n") {
-		t.Errorf("%s", out)
-	}
-	s.failing.Store(true)
-	eventually(t, "200 letters were retried", func() bool { return p.count("attempts", "") >= 200 })
+	people, guide := newReceiver(t), readGuide(t, "adopting.md")
+	s.config = guide.block("yaml", 1,
+		"amqp: {host: rabbit, user: dlo, password_file: /etc/dlo/password}", fmt.Sprintf("url: %q", address),
+		`management: {url: "http://rabbit:15672", user: dlo, password_file: /etc/dlo/password}`, fmt.Sprintf("management: %q", node.ManagementURLOf("guest:guest")))
+	s.config += strings.Replace(people.telling(t, "page"), "delays: []", "delays: [1s]", 1)
+	s.p = newChild(t, address, s.config)
+
+	s.adopt(guide)
+	s.mendNaive(guide)
+	s.endObserving(guide)
+	guide.followed()
 	s.declare() // every service starts again
-	s.stopping.Store(true)
-	publishing.Wait()
-	eventually(t, "every message is accepted", func() bool { return s.missing() == 0 })
 	s.failing.Store(false)
-	eventually(t, "no letter waits", func() bool {
-		return p.letters("received")+p.letters("scheduled")+p.letters("publishing") == 0
+	eventually(t, "no rejected letter waits", func() bool {
+		return s.p.count("letters", "reason = 'rejected' AND state IN ('received', 'scheduled', 'publishing')") == 0
 	})
-	if n := p.letters("dead") + p.letters("held"); n > 0 {
+	if n := s.p.letters("dead") + s.p.letters("held"); n > 0 {
 		t.Errorf("%d letters need people", n)
 	}
-	if n := p.count("notices", "severity = 'page' AND grp IS NOT NULL"); n > 0 {
-		t.Errorf("%d pages", n)
-	}
-	if p.letters("discarded") < 10 {
-		t.Error("what is dropped by design did not become letters")
-	}
-	p.dlo(t.Context(), 0, "", "topology", "undo", "*", "--yes")
-	s.api(http.MethodDelete, "policies", "dlo-own", nil)
-	p.Stop()
-	p.leave(0, "--yes")
+	s.leave()
+	s.stopping.Store(true)
+	publishing.Wait()
+	s.account()
 	s.declare()
 	if after := s.definitions(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
+	s.told(people)
+}
+
+// told checks the notices that people got. Nobody was paged, and each fault that the site had
+// already was told once.
+func (s *estate) told(people *receiver) {
+	s.t.Helper()
+	faults := []string{"Dead-letter queue legacy.dlq deletes letters", "Expired messages go in a circle: recipe", "naive delivers the same messages again"}
+	told := map[string]int{}
+	people.mu.Lock()
+	defer people.mu.Unlock()
+	for _, n := range people.told {
+		if n.Data.Severity == "page" {
+			s.t.Errorf("people were paged: %+v", n)
+		}
+		if n.Type != "notice.problem" {
+			continue
+		}
+		i := slices.IndexFunc(faults, func(fault string) bool { return strings.HasPrefix(n.Data.Title, fault) })
+		if i < 0 || told[faults[i]] > 0 {
+			s.t.Errorf("people were told: %+v", n)
+			continue
+		}
+		told[faults[i]]++
+	}
+	if len(told) != len(faults) {
+		s.t.Errorf("people were told %v", told)
+	}
+}
+
+// run runs a command of a document and returns what it prints.
+func (s *estate) run(code int, command string, more ...string) string {
+	s.t.Helper()
+	out, _ := s.p.dlo(s.t.Context(), code, "", append(words(command)[1:], more...)...)
+	return out
+}
+
+// adopt looks at the site, starts dlo to observe, and leads all queues to dlo that a plan can lead
+// there. Then consumers begin to reject messages.
+func (s *estate) adopt(guide *guide) {
+	s.t.Helper()
+	at := "http://user:password@host:15672"
+	out := s.run(5, guide.command("dlo topology check --broker "+at, at, s.node.ManagementURLOf("guest:guest")), "--vhost", s.vhost)
+	if !strings.HasPrefix(out, "27 of 31 queues will drop what their consumers reject") {
+		s.t.Errorf("%s", out)
+	}
+	rabbitmqctl(s.t, s.node, s.vhost, guide.command(`rabbitmqctl set_policy --priority 1000 --apply-to queues dlo-own '^dlo\.' '{"overflow":"drop-head"}'`))
+	s.p.Start("")
+	s.p.Draining()
+	eventually(s.t, "dlo has looked", func() bool {
+		_, body := s.p.get("/api/v1/topology/findings")
+		return strings.Contains(body, `"read_at"`)
+	})
+	var plans struct{ Plans []struct{ Rule string } }
+	plan := guide.command("dlo topology plan orders", "orders", "*")
+	// dlo may look before the site has filled the queues that keep only the latest messages.
+	eventually(s.t, "the plan names every queue that drops by design", func() bool {
+		out, _ = s.p.dlo(s.t.Context(), 3, "", append(words(plan)[1:], "-o", "json")...)
+		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
+			s.t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.Contains(plans.Plans[0].Rule, `queue: ["latest.0", "latest.1", "metrics.0", "metrics.1", "metrics.2"]`)
+	})
+	out = s.run(3, plan)
+	for _, queue := range []string{"legacy", "recipe", "recipe.wait"} {
+		if !strings.Contains(out, "left alone: "+queue+": it was declared with the argument x-dead-letter-exchange") {
+			s.t.Errorf("the plan does not leave %s alone:\n%s", queue, out)
+		}
+	}
+	s.config += plans.Plans[0].Rule
+	s.p.Configure(s.config)
+	s.p.Hangup()
+	eventually(s.t, "dlo has the rule of the plan", func() bool {
+		return strings.Contains(s.run(0, "dlo rules list"), "dropped by design")
+	})
+	out = s.run(0, guide.command("dlo topology apply orders", "orders", "work.* jobs.* events.* metrics.* latest.* naive"), "--yes")
+	if !strings.Contains(out, "instead of policy everything, whose other keys it repeats") || strings.Contains(out, "not proved") {
+		s.t.Errorf("%s", out)
+	}
+	s.failing.Store(true)
+}
+
+// mendNaive waits until the consumer that requeues messages for ever is found. Then the consumer
+// rejects these messages, and the finding goes away.
+func (s *estate) mendNaive(guide *guide) {
+	s.t.Helper()
+	storm := func() (found []string) {
+		_, body := s.p.get("/api/v1/topology/findings")
+		var all struct {
+			Findings []struct{ Kind, Queue, Title, Why, Cure string }
+		}
+		if err := json.Unmarshal([]byte(body), &all); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, f := range all.Findings {
+			if f.Kind == "redelivery_storm" {
+				found = append(found, f.Queue+": "+f.Title+". "+f.Why+" "+f.Cure)
+			}
+		}
+		return found
+	}
+	within(s.t, time.Minute, "the storm is found", func() bool { return len(storm()) > 0 })
+	told := regexp.MustCompile(`^naive: naive delivers the same messages again, (\d+) times a second\. .*\((\d+) redeliveries and \d+ acknowledgements a second\).* reject failed messages without requeue`)
+	found := storm()
+	if len(found) != 1 || !told.MatchString(found[0]) {
+		s.t.Errorf("%q", found)
+	}
+	s.mended.Store(true)
+	eventually(s.t, "the storm is gone", func() bool { return len(storm()) == 0 })
+	if out := s.run(5, guide.command("dlo topology check")); strings.Contains(out, "redelivery_storm") || strings.Contains(out, "no_exchange") {
+		s.t.Errorf("%s", out)
+	}
+}
+
+// endObserving restarts dlo without the mode, decides about the observed letters, and waits until
+// further letters were retried.
+func (s *estate) endObserving(guide *guide) {
+	s.t.Helper()
+	if n := s.p.count("attempts", ""); n > 0 {
+		s.t.Errorf("%d letters were retried while dlo only observes", n)
+	}
+	for _, queue := range []string{"naive", "work.0", "jobs.0", "events.0", "metrics.0", "latest.0"} {
+		eventually(s.t, "letters of "+queue+" were observed", func() bool {
+			return s.p.count("letters l JOIN origins o ON o.id = l.origin", "l.state = 'dead' AND o.queue = $1", queue) > 0
+		})
+	}
+	s.p.Stop()
+	s.p.Configure(replaced(s.t, s.config, "    observe: true\n", ""))
+	s.p.Start("")
+	s.p.Draining()
+	s.run(0, guide.command("dlo letters requeue -q 'rule:observed reason:rejected'"), "--yes", "--canary", "0", "--hold", "0s", "--rate", "1000")
+	s.run(0, guide.command("dlo letters discard -q 'rule:observed reason:expired,maxlen'"), "--yes")
+	eventually(s.t, "no observed letter is dead", func() bool { return s.p.letters("dead") == 0 })
+	eventually(s.t, "200 letters were retried by the rule", func() bool { return s.p.count("attempts", "operation IS NULL") >= 200 })
+}
+
+// leave takes one queue out, and then removes everything that belongs to dlo.
+func (s *estate) leave() {
+	s.t.Helper()
+	guide := readGuide(s.t, "leaving.md")
+	if out := s.run(0, guide.command("dlo topology undo")); strings.Count(out, "dlo-") < 2 {
+		s.t.Errorf("%s", out)
+	}
+	s.run(0, guide.command("dlo topology leave orders", "orders", "work.0"), "--yes")
+	if out := rabbitmqctl(s.t, s.node, s.vhost, "rabbitmqctl list_queues name policy"); !strings.Contains(out, "work.0\teverything\n") || strings.Contains(out, "work.1\teverything\n") {
+		s.t.Errorf("%s", out)
+	}
+	s.run(0, guide.command("dlo topology undo '*'"), "--yes")
+	eventually(s.t, "no letter is on its way", func() bool {
+		list, err := s.node.Ctl("list_queues", "-p", s.vhost, "name", "policy", "messages")
+		return err == nil && !strings.Contains(strings.ReplaceAll(list, "dlo-own", ""), "\tdlo-") && strings.Contains(list, "dlo.letters\tdlo-own\t0\n") && s.p.letters("received") == 0
+	})
+	rabbitmqctl(s.t, s.node, s.vhost, guide.command("rabbitmqctl clear_policy dlo-own"))
+	s.p.Stop()
+	s.p.leave(0, words(guide.command("dlo leave"))[2:]...)
+	file := filepath.Join(s.t.TempDir(), "letters.ndjson")
+	s.p.leave(0, words(guide.command("dlo leave --yes --export letters.ndjson", "letters.ndjson", file))[2:]...)
+	guide.followed()
 }

@@ -1,0 +1,70 @@
+package system
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// guide is a document that a test follows, command by command.
+type guide struct {
+	t    *testing.T
+	name string
+	text string
+	todo []string // commands of its code blocks that the test has not run yet
+}
+
+func readGuide(t *testing.T, name string) *guide {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &guide{t: t, name: name, text: string(text), todo: shownCommands(string(text))}
+}
+
+// command returns a command that the document shows. Pairs of texts replace the examples of the
+// document, as in strings.NewReplacer.
+func (g *guide) command(shown string, examples ...string) string {
+	g.t.Helper()
+	running := strings.Join(strings.Fields(g.text), " ")
+	n := slices.Index(g.todo, shown)
+	if n >= 0 {
+		g.todo = slices.Delete(g.todo, n, n+1)
+	} else if !strings.Contains(g.text, "\n"+shown+"\n") && !strings.Contains(running, "`"+shown+"`") {
+		g.t.Fatalf("docs/%s does not say %q", g.name, shown)
+	}
+	return replaced(g.t, shown, examples...)
+}
+
+// block returns the nth code block of a language, with the examples of the document replaced.
+func (g *guide) block(language string, n int, examples ...string) string {
+	g.t.Helper()
+	parts := strings.Split(g.text, "```"+language+"\n")
+	if len(parts) <= n {
+		g.t.Fatalf("docs/%s has no block %d of %s", g.name, n, language)
+	}
+	text, _, _ := strings.Cut(parts[n], "```")
+	return replaced(g.t, text, examples...)
+}
+
+// followed checks that the test has run every command of the code blocks.
+func (g *guide) followed() {
+	g.t.Helper()
+	if len(g.todo) > 0 {
+		g.t.Errorf("docs/%s says more: %q", g.name, g.todo)
+	}
+}
+
+// replaced replaces each example, which must be in the text.
+func replaced(t *testing.T, text string, examples ...string) string {
+	t.Helper()
+	for i := 0; i < len(examples); i += 2 {
+		if !strings.Contains(text, examples[i]) {
+			t.Fatalf("%q does not have %q", text, examples[i])
+		}
+		text = strings.ReplaceAll(text, examples[i], examples[i+1])
+	}
+	return text
+}
