@@ -49,20 +49,22 @@ func (r *Rates) Done() float64 {
 
 // Rates are averaged over the time between two looks if this time is within these limits.
 const (
-	shortestAverage = 5 * time.Second // the management API reads its counters every five seconds
+	shortestAverage = 10 * time.Second // two of the intervals at which the management API reads its counters
 	longestAverage  = 5 * time.Minute
 )
 
 // AverageRates replaces the broker's rates by averages over the time since an earlier look at the
 // same vhost. The rates of RabbitMQ 3.10, 4.0 and 4.3 are zero most of the time if the node's
 // collect_statistics_interval is shorter than five seconds, and looks at a fixed interval can see
-// nothing but these zeros. A rate stays as it is if its counter is unknown, or started again.
+// nothing but these zeros. A rate stays as it is if its counter is unknown, or started again. A
+// look that follows too soon for an average takes the rates of the earlier look, so that no storm
+// seems to end when dlo looks again after a change.
 func (s *Snapshot) AverageRates(earlier *Snapshot) {
 	if earlier == nil {
 		return
 	}
 	between := s.ReadAt.Sub(earlier.ReadAt)
-	if between < shortestAverage || between > longestAverage {
+	if between > longestAverage {
 		return
 	}
 	before := make(map[string]*Rates, len(earlier.Queues))
@@ -74,17 +76,22 @@ func (s *Snapshot) AverageRates(earlier *Snapshot) {
 		if then == nil {
 			continue
 		}
-		now.Publish.average(then.Publish, between)
-		now.Ack.average(then.Ack, between)
-		now.Redeliver.average(then.Redeliver, between)
-		now.DeliverNoAck.average(then.DeliverNoAck, between)
-		now.GetNoAck.average(then.GetNoAck, between)
+		now.Publish.since(then.Publish, between)
+		now.Ack.since(then.Ack, between)
+		now.Redeliver.since(then.Redeliver, between)
+		now.DeliverNoAck.since(then.DeliverNoAck, between)
+		now.GetNoAck.since(then.GetNoAck, between)
 	}
 }
 
-// average replaces a rate by its average since an earlier count.
-func (r *Rate) average(earlier Rate, between time.Duration) {
-	if r.Total.Known && earlier.Total.Known && r.Total.N >= earlier.Total.N {
+// since replaces a rate by its average since an earlier count, or by the earlier rate if that was
+// too short a time ago.
+func (r *Rate) since(earlier Rate, between time.Duration) {
+	switch {
+	case !r.Total.Known || !earlier.Total.Known || r.Total.N < earlier.Total.N:
+	case between < shortestAverage:
+		r.PerSecond = earlier.PerSecond
+	default:
 		r.PerSecond = float64(r.Total.N-earlier.Total.N) / between.Seconds()
 	}
 }

@@ -18,8 +18,8 @@ func TestRatesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRatesBetweenTwoLooks checks that dlo averages rates by the broker's counters, and keeps the
-// broker's own rates where it cannot.
+// TestRatesBetweenTwoLooks checks that dlo averages rates by the broker's counters. After too short
+// a time it keeps the earlier rates. Where it has no counters, it keeps the broker's own rates.
 func TestRatesBetweenTwoLooks(t *testing.T) {
 	began := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
 	look := func(after time.Duration, stats string) *topology.Snapshot {
@@ -38,7 +38,8 @@ func TestRatesBetweenTwoLooks(t *testing.T) {
 	}{
 		{"thirty seconds", look(0, earlier), look(30*time.Second, later), [5]float64{2, 1, 100, 0, 0.1}},
 		{"the first look", nil, look(30*time.Second, later), [5]float64{2: 2}},
-		{"too short", look(0, earlier), look(4*time.Second, later), [5]float64{2: 2}},
+		{"too short", look(0, `{"redeliver":100,"redeliver_details":{"rate":50}}`), look(4*time.Second, later), [5]float64{2: 50}},
+		{"too short, and it counts from zero again", look(0, `{"redeliver":9000,"redeliver_details":{"rate":50}}`), look(4*time.Second, later), [5]float64{2: 2}},
 		{"too long", look(0, earlier), look(time.Hour, later), [5]float64{2: 2}},
 		{"no counters before", look(0, `{}`), look(30*time.Second, later), [5]float64{2: 2}},
 		{"counts from zero again", look(0, `{"publish":900,"redeliver":9000}`), look(30*time.Second, later), [5]float64{2: 2}},
