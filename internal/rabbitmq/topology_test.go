@@ -333,11 +333,11 @@ func TestEachFaultOnABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	for name, f := range faults {
+		if f.from != "" && !node.AtLeast(f.from) || f.before != "" && node.AtLeast(f.before) {
+			continue // this version does not have the fault
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if f.from != "" && !node.AtLeast(f.from) || f.before != "" && node.AtLeast(f.before) {
-				t.Skip("RabbitMQ " + node.Version() + " does not have this fault")
-			}
 			vhost, address := node.VHost(t)
 			ch := openChannel(t, address, nil)
 			f.make(t, node, vhost, ch)
