@@ -2,7 +2,6 @@ package system
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -39,6 +38,11 @@ type proxied struct {
 	client *http.Client
 	base   string                            // path below which dlo is served; "" = at the root
 	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
+
+	// enter opens an address in a browser as a person who signs in there.
+	enter func(tab *testenv.Tab, address, who string)
+
+	groupless bool // the proxy knows no groups
 }
 
 // proxyConfig is the configuration of docs/security.md.
@@ -116,14 +120,21 @@ func authService(t *testing.T) (port string) {
 	return u.Port()
 }
 
-// behind starts dlo and a proxy. The proxy uses the file of docs/examples/proxies with its names,
-// ports and files replaced.
-func behind(t *testing.T, file string, start func(p *proxied, text, dir string)) *proxied {
+// tryProxy uses dlo behind a proxy, at the root and below a path: as programs do, as people who forge
+// headers do, and with a real browser.
+func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string)) {
 	t.Helper()
-	return below(t, "", file, start)
+	t.Parallel()
+	for _, base := range []string{"", "/dlo"} {
+		p := below(t, base, file, start)
+		p.check()
+		p.checkPages()
+		t.Run("browser"+base, p.checkBrowser)
+	}
 }
 
-// below does the same as behind for a dlo that is served below a path.
+// below starts dlo and a proxy. The proxy uses the file of docs/examples/proxies with its names,
+// ports and files replaced. dlo is served below a path; "" = at the root.
 func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -145,6 +156,10 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 		},
 	}
 	p.sign = func(r *http.Request, who string) { r.AddCookie(&http.Cookie{Name: "who", Value: who}) }
+	p.enter = func(tab *testenv.Tab, address, who string) {
+		tab.Cookie("dlo.example.com", "who", who)
+		tab.Open(address)
+	}
 	text, err := os.ReadFile("../../docs/examples/proxies/" + file)
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +262,10 @@ func (p *proxied) check() {
 	p.want(403, "POST", "/views", "eve", lies, "eve may not") // the service sends no groups of hers
 	p.want(403, "POST", "/views", "ana/", []string{"Origin", "https://evil.example"})
 	p.want(303, "POST", "/views", "ana/", []string{"Origin", "https://dlo.example.com"})
+	if !p.groupless {
+		p.want(403, "POST", "/views", "joe/others", []string{"Origin", "https://dlo.example.com"}, "joe may not change saved views")
+		p.want(200, "GET", "/account", "eve/payments,others", nil, "eve", "operator")
+	}
 	if answer, text, err := p.try("GET", "/letters", "", lies...); err != nil || answer.StatusCode == 200 {
 		p.t.Errorf("lies let a stranger in: %v %.200s", err, text)
 	}
@@ -279,13 +298,24 @@ func (p *proxied) check() {
 	}
 }
 
-// tokenIn adds a token to the store of the running dlo, as an admin of the configuration does.
+// tokenIn adds a token to the store of the running dlo.
 func tokenIn(p *proxied) (string, error) {
-	r, err := http.NewRequest("POST", p.dlo.url+"/api/v1/tokens", bytes.NewReader([]byte(`{"name":"ci","role":"operator"}`)))
+	text, err := p.asRoot("/api/v1/tokens", "application/json", `{"name":"ci","role":"operator"}`)
+	_, rest, ok := strings.Cut(text, `"secret":"`)
+	if err != nil || !ok {
+		return "", fmt.Errorf("%w %s", err, text)
+	}
+	secret, _, _ := strings.Cut(rest, `"`)
+	return secret, nil
+}
+
+// asRoot posts to dlo without the proxy, as an admin of the configuration, and returns the response.
+func (p *proxied) asRoot(path, kind, body string) (string, error) {
+	r, err := http.NewRequest("POST", p.dlo.url+p.base+path, strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", kind)
 	r.Header.Set("X-Forwarded-User", "root@example.com")
 	r.Header.Set("X-Dlo-Proxy-Secret", "change-me")
 	answer, err := http.DefaultClient.Do(r)
@@ -294,22 +324,48 @@ func tokenIn(p *proxied) (string, error) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	_, rest, ok := strings.Cut(string(text), `"secret":"`)
-	if err != nil || !ok {
-		return "", fmt.Errorf("%w %s", err, text)
-	}
-	secret, _, _ := strings.Cut(rest, `"`)
-	return secret, nil
+	return string(text), err
 }
 
-func TestBehindNginx(t *testing.T) {
-	t.Parallel()
-	for _, base := range []string{"", "/dlo"} {
-		p := below(t, base, "nginx.conf", startNginx)
-		p.check()
-		p.checkPages()
+// checkBrowser uses the proxy with a real browser, over TLS. It covers the identity, a form, and the
+// stream of events: a letter that arrives shows on a page that is open.
+func (p *proxied) checkBrowser(t *testing.T) {
+	receive := func(number int) {
+		t.Helper()
+		if text, err := p.asRoot("/api/v1/letters/import", "application/x-ndjson", exportLine(number, "sms", 9-number)); err != nil || !strings.Contains(text, `"imported":1`) {
+			t.Fatal(err, text)
+		}
+	}
+	tab := testenv.Browser(t)
+	tab.TrustAll()
+	sees := func(expression string) {
+		t.Helper()
+		for until := time.Now().Add(20 * time.Second); !tab.Is(expression); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%s: %s", expression, testenv.Run(tab, chromedp.Evaluate[string]("location + ' ' + document.body.innerText")))
+			}
+		}
+	}
+	at := fmt.Sprintf("https://dlo.example.com:%d%s", p.port, p.base)
+	p.enter(tab, at+"/account", "ana/payments")
+	sees(`document.body.innerText.includes('operator') && document.querySelector('h1').textContent === 'ana'`)
+	sees(`location.protocol === 'https:' && location.pathname === '` + p.base + `/account' && [...document.styleSheets].some(s => s.cssRules.length > 0)`)
+	receive(1)
+	tab.Open(at + "/letters?q=queue%3Asms")
+	sees(`document.querySelector('[data-live-word]').textContent === 'Live updates, broker away' && document.querySelectorAll('input[data-pick]').length === 1`)
+	receive(2)
+	sees(`document.querySelector('[data-fresh]').innerText === '1 new, show'`)
+	tab.Act(`document.querySelector('[data-fresh] a').click()`)
+	sees(`document.querySelectorAll('input[data-pick]').length === 2`)
+	tab.Act(`document.querySelector('[data-theme-form] button').click()`)
+	sees(`document.documentElement.dataset.theme !== undefined`)
+	sees(`document.cookie.indexOf('theme') < 0`) // HttpOnly
+	if broken := append(tab.Console(), tab.CSPReports()...); len(broken) > 0 {
+		t.Errorf("%q", broken)
 	}
 }
+
+func TestBehindNginx(t *testing.T) { tryProxy(t, "nginx.conf", startNginx) }
 
 func startNginx(p *proxied, text, dir string) {
 	main := filepath.Join(dir, "nginx.conf")
@@ -321,43 +377,7 @@ func startNginx(p *proxied, text, dir string) {
 	testenv.Daemon(p.t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
 }
 
-// TestABrowserBehindNginx uses the proxy with a real browser, over TLS. It covers the pages, a
-// form, and the stream of events, whose first bytes must arrive before the stream ends.
-func TestABrowserBehindNginx(t *testing.T) {
-	t.Parallel()
-	p := behind(t, "nginx.conf", startNginx)
-	tab := testenv.Browser(t)
-	tab.TrustAll()
-	tab.Cookie("dlo.example.com", "who", "ana/payments")
-	at := fmt.Sprintf("https://dlo.example.com:%d", p.port)
-	tab.Open(at + "/account")
-	sees := func(expression string) {
-		t.Helper()
-		for until := time.Now().Add(20 * time.Second); !testenv.Run(tab, chromedp.Evaluate[bool](expression)); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("%s: %s", expression, testenv.Run(tab, chromedp.Evaluate[string]("document.body.innerText")))
-			}
-		}
-	}
-	sees(`document.body.innerText.includes('operator') && document.querySelector('h1').textContent === 'ana'`)
-	sees(`performance.getEntriesByType('navigation')[0].nextHopProtocol.length > 0 && location.protocol === 'https:' && getComputedStyle(document.body).display !== ''`)
-	tab.Open(at + "/operations")
-	sees(`document.querySelector('#nav') !== null`)
-	tab.Act(`fetch('/events').then(r => r.body.getReader().read()).then(part => { window.first = new TextDecoder().decode(part.value) })`)
-	sees(`(window.first ?? '').startsWith('retry:')`)
-	tab.Act(`document.querySelector('[data-theme-form] button').click()`)
-	sees(`document.documentElement.dataset.theme !== undefined`)
-	sees(`document.cookie.indexOf('theme') < 0`) // HttpOnly
-}
-
-func TestBehindCaddy(t *testing.T) {
-	t.Parallel()
-	for _, base := range []string{"", "/dlo"} {
-		p := below(t, base, "Caddyfile", startCaddy)
-		p.check()
-		p.checkPages()
-	}
-}
+func TestBehindCaddy(t *testing.T) { tryProxy(t, "Caddyfile", startCaddy) }
 
 func startCaddy(p *proxied, text, dir string) {
 	file := filepath.Join(dir, "Caddyfile")
@@ -365,20 +385,19 @@ func startCaddy(p *proxied, text, dir string) {
 	testenv.Daemon(p.t, "caddy", "caddy", "run", "--adapter", "caddyfile", "--config", file)
 }
 
-func TestBehindApache(t *testing.T) {
-	t.Parallel()
-	for _, base := range []string{"", "/dlo"} {
-		p := below(t, base, "apache.conf", startApacheWithPasswords)
-		p.check()
-		p.checkPages()
-	}
-}
+func TestBehindApache(t *testing.T) { tryProxy(t, "apache.conf", startApacheWithPasswords) }
 
 func startApacheWithPasswords(p *proxied, text, dir string) {
+	p.groupless = true
 	p.sign = func(r *http.Request, who string) {
 		if user, _, _ := strings.Cut(who, "/"); r.Header.Get("Authorization") == "" {
 			r.SetBasicAuth(user, "secret")
 		}
+	}
+	p.enter = func(tab *testenv.Tab, address, who string) {
+		user, _, _ := strings.Cut(who, "/")
+		tab.Open(strings.Replace(address, "https://", "https://"+user+":secret@", 1))
+		tab.Open(address) // the browser keeps the password
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
 	if err != nil {
