@@ -20,6 +20,7 @@ type actorKey struct{}
 // determines who makes a request and how.
 func (w *Web) actor(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		r = w.located(r)
 		p, err := w.Actor(r)
 		if err != nil {
 			if many := w.tooManyFrom(rw, r); many != nil {
@@ -38,10 +39,14 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
-		ctx := deadletter.Within(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)), p.Sees())
-		r = r.WithContext(context.WithValue(ctx, actorKey{}, p))
+		r = r.WithContext(context.WithValue(deadletter.Within(r.Context(), p.Sees()), actorKey{}, p))
 		next.ServeHTTP(rw, r)
 	})
+}
+
+// located adds the address of the client and the way of a request to the request's context.
+func (w *Web) located(r *http.Request) *http.Request {
+	return r.WithContext(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)))
 }
 
 // gate passes a request to its handler if the principal is allowed to make the request. It is

@@ -11,7 +11,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
 const (
@@ -57,11 +56,10 @@ func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 		return
 	}
 	name = cmp.Or(name, deadletter.Unknown)
-	address := w.Address(r)
-	if !w.denials.due(name+" from "+identity.Network(address), w.Now()) {
+	if !w.denials.due(name+" from "+deadletter.Network(deadletter.AddressOf(r.Context())), w.Now()) {
 		return
 	}
-	w.recordDenied(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), address), name, err)
+	w.recordDenied(r.Context(), name, err)
 }
 
 func (w *Web) recordDenied(ctx context.Context, name string, err error, targets ...deadletter.Target) {

@@ -57,6 +57,7 @@ func TestDeniedRequestsAreRecorded(t *testing.T) {
 		"a person without a grant":        {proxy, "GET", "/api/v1/letters", []string{"X-User", "bob"}, 403, `"actor":"bob"`},
 		"a role that is too low":          {proxy, "GET", "/api/v1/tokens", []string{"X-User", "rita"}, 403, `"actor":"rita"`},
 		"a password that nobody can give": {proxy, "POST", "/api/v1/letters/" + id + "/reveal", []string{"X-User", "rita"}, 403, "without_step_up"},
+		"nobody, through the proxy":       {proxy, "GET", "/api/v1/letters", nil, 401, ""},
 		"nobody":                          {"203.0.113.9", "GET", "/api/v1/letters", nil, 401, ""},
 	} {
 		h.late.Add(int64(2 * time.Minute))

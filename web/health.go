@@ -100,7 +100,7 @@ func readyProblemOf(p deadletter.Problem) readyProblem {
 // it responds with 503. For principals who may see all letters, the response lists the state of the
 // store and of each broker, with reasons.
 func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
-	p, err := w.Actor(r)
+	p, err := w.Actor(w.located(r))
 	w.answerReady(rw, r, err == nil && p.MayEverywhere(deadletter.VerbView))
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/identity"
 )
 
 const (
@@ -76,5 +75,5 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 
 // tooManyFrom is tooMany for an address from which nobody known makes a request.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
-	return w.tooMany(rw, "address "+identity.Network(w.Address(r)), unknownASec)
+	return w.tooMany(rw, "address "+deadletter.Network(w.Address(r)), unknownASec)
 }

@@ -54,11 +54,12 @@ type Token struct {
 	CreatedBy string `json:"created_by"`
 	ExpiresAt Time   `json:"expires_at,omitzero"` // absent = never
 	UsedAt    Time   `json:"used_at,omitzero"`    // absent = never
+	UsedFrom  string `json:"used_from,omitempty"` // the address of that use; absent = not known
 }
 
 // NewToken returns a token of the domain as JSON.
 func NewToken(t deadletter.APIToken) Token {
-	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: At(t.CreatedAt), CreatedBy: t.CreatedBy, ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt)}
+	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: At(t.CreatedAt), CreatedBy: t.CreatedBy, ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt), UsedFrom: t.UsedFrom}
 }
 
 // Tokens is the response to GET /tokens.

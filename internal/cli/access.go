@@ -191,7 +191,7 @@ func removeNamed(p *Program, f answerFlags, path, what, done, name string) error
 type tokenListCmd struct{ answerFlags }
 
 func (c tokenListCmd) Run(p *Program) error {
-	list := listing[api.Token]{path: "/tokens", key: "tokens", whole: true, head: []string{"NAME", "MAY", "ADDED", "BY", "USED", "ENDS"}, none: "there are no tokens"}
+	list := listing[api.Token]{path: "/tokens", key: "tokens", whole: true, head: []string{"NAME", "MAY", "ADDED", "BY", "USED", "FROM", "ENDS"}, none: "there are no tokens"}
 	return list.run(p, c.answerFlags, func(t api.Token) []string {
 		used, ends := "never", "never"
 		if !t.UsedAt.IsZero() {
@@ -200,7 +200,7 @@ func (c tokenListCmd) Run(p *Program) error {
 		if !t.ExpiresAt.IsZero() {
 			ends = t.ExpiresAt.Format("2006-01-02 15:04 UTC")
 		}
-		return []string{t.Name, grantWords(t.Grant), ago(t.CreatedAt, time.Now()), t.CreatedBy, used, ends}
+		return []string{t.Name, grantWords(t.Grant), ago(t.CreatedAt, time.Now()), t.CreatedBy, used, t.UsedFrom, ends}
 	})
 }
 

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -91,6 +92,7 @@ const (
 	ActConfigured      = "configuration changed"
 	ActTokenAdded      = "token added"
 	ActTokenRevoked    = "token revoked"
+	ActTokenMoved      = "token at new address"
 	ActDenied          = "denied"
 	ActUserAdded       = "user added"
 	ActUserReset       = "user reset"
@@ -114,7 +116,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
-	ActConfigured, ActTokenAdded, ActTokenRevoked, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
+	ActConfigured, ActTokenAdded, ActTokenRevoked, ActTokenMoved, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
 })
 
 func texts[T ~string](names []T) []string {
@@ -199,4 +201,15 @@ func FromAddress(ctx context.Context, address string) context.Context {
 func AddressOf(ctx context.Context) string {
 	a, _ := ctx.Value(addressKey{}).(string)
 	return a
+}
+
+// Network returns the key under which requests of an address are counted. A /64 network of IPv6
+// counts as one address, because one subscriber has all of it (RFC 6177).
+func Network(address string) string {
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
+		if net, err := ip.Prefix(64); err == nil {
+			return net.String()
+		}
+	}
+	return address
 }

@@ -18,6 +18,7 @@ type APIToken struct {
 	CreatedBy string
 	ExpiresAt time.Time // zero = never
 	UsedAt    time.Time // time of the last use, up to a minute late; zero = never used
+	UsedFrom  string    // address of that use; "" = not known
 }
 
 // TokenPrefix is the beginning of every API token. Scanners of source code recognise tokens by it.

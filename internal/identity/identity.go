@@ -45,7 +45,8 @@ type Grant struct {
 // it has the grant that it was created with, and the grants that name it.
 const Everyone = "everyone"
 
-// Tokens finds tokens of the API. The error of TokenBy wraps deadletter.ErrNotFound if no token has
+// Tokens finds tokens of the API. The context of TokenBy has the address from which the token is
+// used (deadletter.FromAddress). The error of TokenBy wraps deadletter.ErrNotFound if no token has
 // the hash, or if the token with the hash has expired.
 type Tokens interface {
 	TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error)
@@ -307,7 +308,7 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 		name = cmp.Or(email, name)
 	}
 	if name == "" {
-		return unknown("the proxy did not send the header %s", p.User)
+		return known{}, nil, fmt.Errorf("%w: the proxy did not send the header %s; programs send a token of dlo in the header Authorization, as Bearer", deadletter.ErrSignIn, p.User)
 	}
 	if name == "(null)" || name == "-" || strings.ContainsAny(name, "{}") {
 		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in", deadletter.Visible(name))

@@ -1,10 +1,11 @@
 package identity
 
 import (
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // These are the limits of sign-in attempts. Attempts are counted for each name from one address,
@@ -29,20 +30,9 @@ type attempts struct {
 	since time.Time
 }
 
-// Network returns the key under which requests of an address are counted. A /64 network of IPv6
-// counts as one address, because one subscriber has all of it (RFC 6177).
-func Network(address string) string {
-	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
-		if net, err := ip.Prefix(64); err == nil {
-			return net.String()
-		}
-	}
-	return address
-}
-
 // keysOf returns two keys: one for the address, and one for the name from that address.
 func keysOf(name, address string) [2]string {
-	address = Network(address)
+	address = deadletter.Network(address)
 	name = name[:min(len(name), 128)] // no user has a longer name, and little memory is needed
 	return [2]string{address, strings.ToLower(name) + "\x00" + address}
 }

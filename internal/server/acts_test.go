@@ -220,6 +220,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			switch a.Kind {
 			case deadletter.ActDenied:
 				who = "rita"
+			case deadletter.ActTokenMoved:
+				who = "token:ci"
 			case deadletter.ActPasswordSet, deadletter.ActSignedIn, deadletter.ActSignInFailed, deadletter.ActSignedOut:
 				who = "lena"
 			}
@@ -394,9 +396,10 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("trial started page 1/1 broker main")
 	l.adopt()
 	did("policy applied cli 1/1 broker main", "policy undone cli 1/1 broker main")
-	l.call(api, "POST", "/tokens", `{"name":"ci","role":"reader"}`)
+	secret, _ := l.call(api, "POST", "/tokens", `{"name":"ci","role":"reader"}`)["secret"].(string)
+	l.use(secret)
 	l.call(cli, "DELETE", "/tokens/ci", "")
-	did("token added api 1/1 token ci", "token revoked cli 1/1 token ci")
+	did("token added api 1/1 token ci", "token at new address api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
 	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil { // the first call is recorded at the start
@@ -535,6 +538,21 @@ func (l *ledger) deny() {
 		answer := httptest.NewRecorder()
 		l.web.ServeHTTP(answer, httptest.NewRequest("DELETE", "http://"+l.Addr()+"/api/v1/tokens/ci", nil))
 		if answer.Code != http.StatusForbidden {
+			l.t.Fatalf("%d %s", answer.Code, answer.Body)
+		}
+	}
+}
+
+// use makes requests with a token, all from one address.
+func (l *ledger) use(secret string) {
+	l.t.Helper()
+	local := l.web.Actor
+	defer func() { l.web.Actor = local }()
+	l.web.Actor = identity.New(identity.Options{Tokens: l.store}).Of
+	for range 3 {
+		answer, r := httptest.NewRecorder(), httptest.NewRequest("GET", "http://"+l.Addr()+"/api/v1/me", nil)
+		r.Header.Set("Authorization", "Bearer "+secret)
+		if l.web.ServeHTTP(answer, r); answer.Code != http.StatusOK {
 			l.t.Fatalf("%d %s", answer.Code, answer.Body)
 		}
 	}

@@ -85,7 +85,7 @@ var seenTables = map[string]string{
 		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
 
 	"types": "", "words": "", "meta": "", // contain nothing about letters, or are read through letters
-	"users": "", "sessions": "", "invitations": "", "tokens": "", // determine who asks
+	"users": "", "sessions": "", "invitations": "", "tokens": "", "token_networks": "", // determine who asks
 	"schema_versions": "", "views": "",
 }
 

@@ -11,17 +11,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tokenUse is the minimum time between two uses of a token that the store records.
-const tokenUse = time.Minute
+const (
+	// tokenUse is the minimum time between two uses of a token that the store records, and between
+	// two networks of a token that it records.
+	tokenUse = time.Minute
+
+	// maxNetworks limits the networks that the store remembers for a token. Because there is at most
+	// one new network a minute, a network that was forgotten is new again after an hour at the
+	// earliest.
+	maxNetworks = 64
+)
 
 // Tokens returns the API tokens by name, including those that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
 	return s.tokens(ctx, `ORDER BY name`)
 }
 
-// TokenBy returns the token with the given hash, and records that the token is used. If the store
-// cannot record the use now, for example because the disk is full, it still accepts the token. The
-// error wraps ErrNotFound if no token has that hash, or if the token has expired.
+// TokenBy returns the token with the given hash, and records that the token is used, and from
+// where. The first use from a network is an act. If the store cannot record the use now, for
+// example because the disk is full, it still accepts the token. The error wraps ErrNotFound if no
+// token has that hash, or if the token has expired.
 func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
 	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
 	if err != nil {
@@ -31,16 +40,66 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	if len(list) == 0 || !list[0].ExpiresAt.IsZero() && !now.Before(list[0].ExpiresAt) {
 		return deadletter.APIToken{}, deadletter.NoSuch("token")
 	}
-	if now.Sub(list[0].UsedAt).Abs() < tokenUse {
-		return list[0], nil
+	t, from := list[0], deadletter.AddressOf(ctx)
+	recent := now.Sub(t.UsedAt).Abs() < tokenUse
+	if recent && t.UsedFrom == from {
+		return t, nil
 	}
-	if err := s.tx(ctx, bulk, func(t *tx) error {
-		_, err := t.exec(`UPDATE tokens SET used_at = $2 WHERE id = $1`, list[0].ID, t.now)
-		return err
+	moved, err := s.newNetwork(ctx, t.ID, from, now)
+	if err != nil {
+		return deadletter.APIToken{}, err
+	}
+	if recent && !moved {
+		return t, nil
+	}
+	if err := s.tx(ctx, bulk, func(x *tx) error {
+		if _, err := x.exec(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE id = $1`, t.ID, x.now, from); err != nil || !moved {
+			return err
+		}
+		return x.tokenMoved(t, from)
 	}); err != nil && ctx.Err() == nil {
-		s.log.Warn("the use of a token was not recorded", "token", list[0].Name, "err", err)
+		s.log.Warn("the use of a token was not recorded", "token", t.Name, "err", err)
 	}
-	return list[0], ctx.Err()
+	return t, ctx.Err()
+}
+
+// newNetwork reports whether a use of a token from an address has to be recorded as the first one
+// from its network. A socket of the machine has no address, and is not recorded.
+func (s *Store) newNetwork(ctx context.Context, token int64, from string, now time.Time) (bool, error) {
+	if from == "" {
+		return false, nil
+	}
+	rows, err := s.ask(ctx, `SELECT coalesce(max(network = $2), 0), coalesce(max(at), 0) FROM token_networks WHERE token = $1`, token, deadletter.Network(from))
+	var known bool
+	var newest time.Time
+	if err == nil {
+		err = columns{{"known", &known}, {"newest", instant{&newest}}}.scan(rows, func() error { return nil })
+	}
+	if err != nil {
+		return false, fmt.Errorf("networks of a token: %w", err)
+	}
+	return !known && now.Sub(newest).Abs() >= tokenUse, nil
+}
+
+// tokenMoved records the first use of a token from the network of an address, and forgets the
+// token's oldest networks.
+func (t *tx) tokenMoved(a deadletter.APIToken, from string) error {
+	var id int64
+	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)
+	if errors.Is(err, sql.ErrNoRows) { // another request was faster
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(`DELETE FROM token_networks WHERE token = $1 AND id <= (SELECT id FROM token_networks WHERE token = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, a.ID, maxNetworks); err != nil {
+		return err
+	}
+	detail := ""
+	if a.UsedFrom != "" {
+		detail = "before from " + a.UsedFrom
+	}
+	return t.audit(deadletter.Once(deadletter.ActTokenMoved, a.Principal().Name, detail, tokenTarget(a.Name)))
 }
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []deadletter.APIToken, err error) {
@@ -57,6 +116,7 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []d
 		{`created_by`, &t.CreatedBy},
 		{`expires_at`, instant{&t.ExpiresAt}},
 		{`used_at`, instant{&t.UsedAt}},
+		{`used_from`, &t.UsedFrom},
 	}
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM tokens `+where, args...)
 	if err == nil {
@@ -113,6 +173,9 @@ func (s *Store) RevokeToken(ctx context.Context, name, by string) error {
 		var id int64
 		if err := t.row(`DELETE FROM tokens WHERE name = $1 RETURNING id`, []any{name}, &id); err != nil {
 			return missing("token "+deadletter.Visible(deadletter.Cut(name, 60)), err)
+		}
+		if _, err := t.exec(`DELETE FROM token_networks WHERE token = $1`, id); err != nil {
+			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActTokenRevoked, by, "", tokenTarget(name)))
 	})

@@ -221,7 +221,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if _, errs := run(1, ci, "token", "list"); !strings.Contains(errs, "token:ci may not see or change who may do what; that needs the role admin") {
 		t.Error(errs)
 	}
-	if out, _ := run(0, admin, "token", "list"); !strings.Contains(out, "ci") || !strings.Contains(out, "reader") || strings.Contains(out, ci) {
+	if out, _ := run(0, admin, "token", "list"); !strings.Contains(out, "ci") || !strings.Contains(out, "reader") || strings.Count(out, "127.0.0.1") != 2 || strings.Contains(out, ci) {
 		t.Error(out)
 	}
 	run(0, admin, "token", "revoke", "ci")

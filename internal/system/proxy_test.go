@@ -45,6 +45,10 @@ type proxied struct {
 	groupless bool // the proxy knows no groups
 }
 
+// elsewhere is the address from which people and programs reach a proxy. It differs from the
+// address of the proxy.
+const elsewhere = "127.0.0.2"
+
 // proxyConfig is the configuration of docs/security.md.
 const proxyConfig = `
 public_url: https://dlo.example.com
@@ -120,8 +124,8 @@ func authService(t *testing.T) (port string) {
 	return u.Port()
 }
 
-// tryProxy uses dlo behind a proxy, at the root and below a path: as programs do, as people who forge
-// headers do, and with a real browser.
+// tryProxy uses dlo behind a proxy, at the root and below a path: as programs do, as people who
+// forge headers do, and with a real browser.
 func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string)) {
 	t.Helper()
 	t.Parallel()
@@ -151,7 +155,7 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-				return (&net.Dialer{}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", p.port))
+				return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(elsewhere)}}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", p.port))
 			},
 		},
 	}
@@ -270,7 +274,7 @@ func (p *proxied) check() {
 		p.t.Errorf("lies let a stranger in: %v %.200s", err, text)
 	}
 
-	p.want(401, "GET", "/api/v1/letters", "", nil, "open dlo through the proxy")
+	p.want(401, "GET", "/api/v1/letters", "", nil, "send a token")
 	p.want(401, "GET", "/api/v1/letters", "", lies)
 	p.want(401, "GET", "/api/v1/letters", "ana/", nil)
 	p.want(200, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer " + secret}, `"name":"token:ci"`)
@@ -293,8 +297,11 @@ func (p *proxied) check() {
 		p.t.Errorf("dlo believes headers without the secret: %d", answer.StatusCode)
 	}
 	_, text, err := p.try("GET", "/api/v1/audit", "", "Authorization", "Bearer "+secret)
-	if err != nil || !strings.Contains(text, `"kind":"view saved","actor":"ana"`) || !strings.Contains(text, `"kind":"denied","actor":"bob"`) {
-		p.t.Errorf("%v %s", err, text)
+	for _, act := range [][]any{{"view saved", "ana", "page"}, {"denied", "bob", "page"}, {"token at new address", "token:ci", "api"}} {
+		part := fmt.Sprintf(`"kind":%q,"actor":%q,"through":%q,"address":%q`, append(act, elsewhere)...)
+		if err != nil || !strings.Contains(text, part) {
+			p.t.Errorf("%v; %s is missing in %s", err, part, text)
+		}
 	}
 }
 
@@ -309,7 +316,8 @@ func tokenIn(p *proxied) (string, error) {
 	return secret, nil
 }
 
-// asRoot posts to dlo without the proxy, as an admin of the configuration, and returns the response.
+// asRoot posts to dlo without the proxy, as an admin of the configuration, and returns the
+// response.
 func (p *proxied) asRoot(path, kind, body string) (string, error) {
 	r, err := http.NewRequest("POST", p.dlo.url+p.base+path, strings.NewReader(body))
 	if err != nil {
@@ -327,8 +335,8 @@ func (p *proxied) asRoot(path, kind, body string) (string, error) {
 	return string(text), err
 }
 
-// checkBrowser uses the proxy with a real browser, over TLS. It covers the identity, a form, and the
-// stream of events: a letter that arrives shows on a page that is open.
+// checkBrowser uses the proxy with a real browser, over TLS. It covers the identity, a form, and
+// the stream of events: a letter that arrives shows on a page that is open.
 func (p *proxied) checkBrowser(t *testing.T) {
 	receive := func(number int) {
 		t.Helper()

@@ -1,0 +1,109 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestATokenUsedFromTwoPlaces checks that the first use of a token from each network is an act, and
+// that the token shows from where it was last used. A token that somebody uses from many addresses
+// leaves at most one act a minute, and at most one act an hour for each address.
+func TestATokenUsedFromTwoPlaces(t *testing.T) {
+	t.Parallel()
+	s, c := open(t)
+	hash := deadletter.SecretHash("dlo_1")
+	add := func() {
+		t.Helper()
+		if _, err := s.AddToken(t.Context(), deadletter.APIToken{Name: "ci", CreatedBy: "root", Grant: deadletter.Grant{Role: deadletter.RoleReader}}, hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use := func(from string) {
+		t.Helper()
+		ctx := deadletter.FromAddress(deadletter.Through(t.Context(), deadletter.WayAPI), from)
+		if token, err := s.TokenBy(ctx, hash); err != nil || token.Name != "ci" {
+			t.Fatal(token, err)
+		}
+	}
+	moves := func() (list []string) {
+		t.Helper()
+		for _, a := range slices.Backward(audited(t, s, "action:token-at-new-address", c.now())) {
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a.Actor, a.Through, a.Address, a.Detail)))
+		}
+		return list
+	}
+	add()
+	want := []string(nil)
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		from  string
+		moved string // the new act
+		last  string // from where the token was last used
+	}{
+		{"the first use", 0, "192.0.2.7", "token:ci api 192.0.2.7", "192.0.2.7"},
+		{"the same place", time.Hour, "192.0.2.7", "", "192.0.2.7"},
+		{"another place, at once", 0, "203.0.113.9", "token:ci api 203.0.113.9 before from 192.0.2.7", "203.0.113.9"},
+		{"the first place again", 0, "192.0.2.7", "", "203.0.113.9"},
+		{"a third place in the same minute", time.Second, "2001:db8::1", "", "203.0.113.9"},
+		{"the third place a minute later", time.Minute, "2001:db8::1", "token:ci api 2001:db8::1 before from 203.0.113.9", "2001:db8::1"},
+		{"another address of its network", 2 * time.Minute, "2001:db8::beef", "", "2001:db8::beef"},
+		{"a socket of the machine", 2 * time.Minute, "", "", ""},
+		{"after a month", 30 * 24 * time.Hour, "203.0.113.9", "", "203.0.113.9"},
+		{"the clock is set back", -20 * 24 * time.Hour, "198.51.100.1", "token:ci api 198.51.100.1 before from 203.0.113.9", "198.51.100.1"},
+	} {
+		c.at = c.at.Add(step.after)
+		use(step.from)
+		if step.moved != "" {
+			want = append(want, step.moved)
+		}
+		if diff := cmp.Diff(want, moves()); diff != "" {
+			t.Fatalf("%s: %s", step.name, diff)
+		}
+		if list, err := s.Tokens(t.Context()); err != nil || list[0].UsedFrom != step.last {
+			t.Fatalf("%s: %+v %v", step.name, list, err)
+		}
+	}
+
+	// Three hours of requests every 20 s, from 100 addresses in turn.
+	before := len(moves())
+	for i := range 3 * 180 {
+		c.at = c.at.Add(20 * time.Second)
+		use(fmt.Sprintf("10.0.0.%d", i%100))
+	}
+	all := moves()[before:]
+	if len(all) < 100 || len(all) > 180 {
+		t.Errorf("%d acts in three hours", len(all))
+	}
+	seen := map[string]int{}
+	for _, line := range all {
+		seen[strings.Fields(line)[2]]++
+	}
+	for address, n := range seen {
+		if n > 3 {
+			t.Errorf("%d acts of %s in three hours", n, address)
+		}
+	}
+	var kept int
+	if err := s.Reader().QueryRow(`SELECT count(*) FROM token_networks`).Scan(&kept); err != nil || kept != 64 {
+		t.Errorf("%d networks are remembered: %v", kept, err)
+	}
+	if err := s.RevokeToken(t.Context(), "ci", "root"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reader().QueryRow(`SELECT count(*) FROM token_networks`).Scan(&kept); err != nil || kept != 0 {
+		t.Errorf("%d networks of a revoked token: %v", kept, err)
+	}
+	add() // another token knows nothing of the places of the revoked one
+	n := len(moves())
+	use("10.0.0.1")
+	if got := moves(); len(got) != n+1 || got[n] != "token:ci api 10.0.0.1" {
+		t.Errorf("%q", got[n:])
+	}
+}
