@@ -1,12 +1,16 @@
 package system
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -41,7 +45,7 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 				}
 			}
 			if len(c.api) == 0 {
-				needs[command] = append(needs[command], "nobody is asked")
+				needs[command] = append(needs[command], nobodyAsked)
 			}
 		}
 	}
@@ -64,5 +68,214 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 	}
 	if string(want) != got {
 		t.Errorf("who may run a command has changed; go test ./internal/system -run WhoMayRun -update writes the list:\n%s", got)
+	}
+}
+
+// nobodyAsked is the need of a command that does not ask the server.
+const nobodyAsked = "nobody is asked"
+
+// trial is a command with arguments, and what it needs with these; "" = what
+// testdata/access_commands.txt says.
+type trial struct{ command, args, need string }
+
+// trials are arguments for the commands that do not work without any. $LETTER is a letter of the
+// queue own, and $FILE is a file with its export. An object that does not exist is enough where the
+// role decides first.
+var trials = []trial{
+	{"annotations add", "--message-id 1 --queue own --message x", ""},
+	{"brokers connect", "main", ""},
+	{"deploys add", "mailer 1", ""},
+	{"digest preview", "", "viewer"},
+	{"digest send", "", "operator, for all queues"},
+	{"groups assign", "G-1 --to ana", ""},
+	{"groups discard", "G-1 --yes", ""},
+	{"groups merge", "G-2 --into G-1", ""},
+	{"groups note", "G-1 seen", ""},
+	{"groups pause", "G-1", ""},
+	{"groups reopen", "G-1", ""},
+	{"groups requeue", "G-1 --yes", ""},
+	{"groups resolve", "G-1", ""},
+	{"groups resume", "G-1", ""},
+	{"groups severity", "G-1 --to page", ""},
+	{"groups show", "G-1", ""},
+	{"groups snooze", "G-1 --for 1h", ""},
+	{"groups split", "G-1", ""},
+	{"groups undo", "", "viewer"},
+	{"groups undo", "1", "operator"},
+	{"letters body", "$LETTER", ""},
+	{"letters compare", "$LETTER $LETTER", ""},
+	{"letters discard", "$LETTER", ""},
+	{"letters edit", "$LETTER --header a=b", "editor"},
+	{"letters hold", "$LETTER", ""},
+	{"letters import", "$FILE", ""},
+	{"letters purge", "$LETTER --yes", "operator with purge"},
+	{"letters release", "$LETTER", ""},
+	{"letters requeue", "$LETTER", ""},
+	{"letters reschedule", "$LETTER --due-at 1h", ""},
+	{"letters restore", "$LETTER", ""},
+	{"letters retry-now", "$LETTER", ""},
+	{"letters reveal", "$LETTER number", ""},
+	{"letters show", "$LETTER", ""},
+	{"letters type", "$LETTER a.B", ""},
+	{"man", "", nobodyAsked}, // it is a part of the program
+	{"operations cancel", "O-1", ""},
+	{"operations pause", "O-1", ""},
+	{"operations rate", "O-1 5", ""},
+	{"operations resume", "O-1", ""},
+	{"operations show", "O-1", ""},
+	{"operations watch", "O-99", ""},
+	{"queues drain", "old", ""},
+	{"queues pause", "own", ""},
+	{"queues resume", "own", ""},
+	{"queues stop", "00000000", ""},
+	{"rules apply", "--yes", ""},
+	{"rules overrides add", "own own", ""},
+	{"rules overrides remove", "1", ""},
+	{"rules test", "$LETTER", ""},
+	{"token add", "another --role viewer", ""},
+	{"token revoke", "none", ""},
+	{"topology apply", "--yes", "viewer, for all queues"}, // without a broker, there is no plan to apply
+	{"topology leave", "own --yes", ""},
+	{"topology undo", "own --yes", "viewer, for all queues"}, // no policy is set that could be deleted
+	{"try", "", "operator, for all queues"},
+	{"types add", "$FILE", ""},
+	{"types bind", "own a.B", ""},
+	{"types decode", "$FILE --type a.B", ""},
+	{"types match", "$FILE", ""},
+	{"types remove", "none --yes", ""},
+	{"types show", "a.B", ""},
+	{"types unbind", "1", ""},
+	{"user add", "lena --role viewer", ""},
+	{"user remove", "none", ""},
+	{"user reset", "none", ""},
+	{"views add", "dead state:dead", "operator"}, // for everybody,
+	{"views remove", "99", ""},
+}
+
+// runner is the holder of a token who runs commands.
+type runner struct {
+	name, token    string
+	rank           int // index in ranks; -1 = without a token
+	bounded        bool
+	reveal, purges bool
+}
+
+var ranks = []string{"viewer", "reader", "operator", "editor", "admin"}
+
+// denials are parts of the errors of commands that are denied.
+var denials = []string{"send a token", "that needs", "concerns all queues"}
+
+// denial returns what the error of a command has to say to a runner, or "" if the runner may run
+// it.
+func (r runner) denial(t *testing.T, need string) string {
+	t.Helper()
+	role, everywhere := strings.CutSuffix(need, ", for all queues")
+	role, reveal := strings.CutSuffix(role, " with reveal")
+	role, purge := strings.CutSuffix(role, " with purge")
+	least := slices.Index(ranks, role)
+	switch {
+	case least < 0:
+		t.Fatalf("the need %q is no role: say in the table what the arguments need", need)
+	case r.rank < 0:
+		return denials[0]
+	case r.rank < least || reveal && !r.reveal || purge && !r.purges:
+		return denials[1]
+	case everywhere && r.bounded:
+		return denials[2]
+	}
+	return ""
+}
+
+// commandNeeds returns what each command needs that asks the server.
+func commandNeeds(t *testing.T) map[string]string {
+	t.Helper()
+	listed, err := os.ReadFile("testdata/access_commands.txt") // TestWhoMayRunEachCommand holds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := map[string]string{}
+	for line := range strings.Lines(string(listed)) {
+		command, need, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if !strings.Contains(need, nobodyAsked) {
+			needs[strings.TrimPrefix(command, "dlo ")] = need
+		}
+	}
+	return needs
+}
+
+// TestEachCommandAsEachRole runs each command that asks the server without a token and as each
+// role, with a grant for all queues and with a grant for one. A command must be denied exactly if
+// the table or the list of commands says so.
+func TestEachCommandAsEachRole(t *testing.T) {
+	t.Parallel()
+	p := newChild(t, "", away+"auth: {tokens: true}\n")
+	p.Start("") // makes the store
+	p.Stop()
+	run := func(token string, args ...string) (code int, out, errs string) {
+		t.Helper()
+		var o, e strings.Builder
+		getenv := func(name string) string {
+			return map[string]string{"DLO_SERVER": p.url, "DLO_TOKEN": token}[name]
+		}
+		err := cli.Run(cli.Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test", Tokens: openTokens}, &commands{}, args)
+		code = cli.ExitCode(err, &e)
+		return code, o.String(), e.String()
+	}
+	token := func(as string, args ...string) string {
+		t.Helper()
+		code, out, errs := run(as, append([]string{"token", "add"}, args...)...)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		return strings.TrimSpace(out)
+	}
+	root := token("", "root", "--role", "admin", "--reveal", "--purge", "--store", p.store)
+	p.Start("")
+	file, line := filepath.Join(t.TempDir(), "letters.ndjson"), exportLine(1, "own", 1)
+	writeFile(t, file, line)
+	if code, _, errs := run(root, "letters", "import", file); code != 0 {
+		t.Fatal(errs)
+	}
+	eventually(t, "the letter is in a group", func() bool { return p.letters("dead") == 1 })
+	_, id, _ := strings.Cut(line, `"id":"`)
+	replaced := strings.NewReplacer("$LETTER", id[:36], "$FILE", file)
+
+	runners := []runner{{name: "nobody", rank: -1}}
+	for i, role := range ranks {
+		runners = append(runners, runner{name: role, token: token(root, role, "--role", role), rank: i},
+			runner{name: role + " of own", token: token(root, role+"-of-own", "--role", role, "--queues", "own"), rank: i, bounded: true})
+	}
+	runners = append(runners, runner{name: "reader with reveal", token: token(root, "reveals", "--role", "reader", "--reveal"), rank: 1, reveal: true},
+		runner{name: "operator with purge", token: token(root, "purges", "--role", "operator", "--purge"), rank: 2, purges: true})
+	tried, needs := slices.Clone(trials), commandNeeds(t)
+	for _, command := range slices.Sorted(maps.Keys(needs)) {
+		if !slices.ContainsFunc(tried, func(c trial) bool { return c.command == command }) {
+			tried = append(tried, trial{command: command})
+		}
+	}
+	for _, c := range tried {
+		need := cmp.Or(c.need, needs[c.command])
+		if need == nobodyAsked {
+			continue
+		}
+		for _, who := range runners {
+			want := who.denial(t, need)
+			if who.bounded && want == denials[1] { // as without the bounds
+				continue
+			}
+			code, _, errs := run(who.token, strings.Fields(c.command+" "+replaced.Replace(c.args))...)
+			said := ""
+			for _, part := range denials {
+				if strings.Contains(errs, part) {
+					said = part
+				}
+			}
+			if who.rank < 0 && strings.Contains(errs, "more requests than") { // from this address
+				said = want
+			}
+			if said != want || want != "" && code != 1 || strings.Contains(errs, "usage:") {
+				t.Errorf("dlo %s %s of %s: exit code %d, %q; want %q", c.command, c.args, who.name, code, errs, want)
+			}
+		}
 	}
 }
