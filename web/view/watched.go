@@ -27,12 +27,12 @@ const (
 // WatchedQueue is a queue of a broker with its dead-letter path.
 type WatchedQueue struct {
 	Origin    deadletter.Origin
-	Gone      bool   // the broker no longer has the queue
-	Own       string // why dlo owns the queue: it is an inbox, or made by dlo; "" = dlo does not own it
-	Kind      string // type of the queue; "" = unknown
-	Ready     int    // -1 = unknown
-	Unacked   int    // -1 = unknown
-	Consumers int    // -1 = unknown
+	Gone      bool    // the broker no longer has the queue
+	Own       string  // why dlo owns the queue: it is an inbox, or made by dlo; "" = dlo does not own it
+	Kind      string  // type of the queue; "" = unknown
+	Ready     int     // -1 = unknown
+	Unacked   int     // -1 = unknown
+	Consumers int     // -1 = unknown
 	Published float64 // messages per second; -1 = unknown
 	Acked     float64 // messages per second
 	Chain     Chain
