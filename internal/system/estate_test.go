@@ -305,7 +305,8 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 }
 
 // told checks the notices that people got. Nobody was paged, and each fault that the site had
-// already was told once.
+// already was told once. On a busy machine, the queues also lack their exchange for long enough
+// that people are told.
 func (s *estate) told(people *receiver) {
 	s.t.Helper()
 	faults := []string{"Dead-letter queue legacy.dlq deletes letters", "Expired messages go in a circle: recipe", "naive delivers the same messages again"}
@@ -316,7 +317,7 @@ func (s *estate) told(people *receiver) {
 		if n.Data.Severity == "page" {
 			s.t.Errorf("people were paged: %+v", n)
 		}
-		if n.Type != "notice.problem" {
+		if n.Type != "notice.problem" || strings.Contains(n.Data.Title, " has no dead-letter exchange") {
 			continue
 		}
 		i := slices.IndexFunc(faults, func(fault string) bool { return strings.HasPrefix(n.Data.Title, fault) })
@@ -402,7 +403,7 @@ func (s *estate) mendNaive(guide *guide) {
 		}
 		return found
 	}
-	within(s.t, time.Minute, "the storm is found", func() bool { return len(storm()) > 0 })
+	eventually(s.t, "the storm is found", func() bool { return len(storm()) > 0 })
 	told := regexp.MustCompile(`^naive: naive delivers the same messages again, (\d+) times a second\. .*\((\d+) redeliveries and \d+ acknowledgements a second\).* reject failed messages without requeue`)
 	found := storm()
 	if len(found) != 1 || !told.MatchString(found[0]) {
