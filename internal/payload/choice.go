@@ -45,10 +45,10 @@ type candidate struct {
 // pick, a parameter of the content type, the type property, the first matching binding.
 //
 // A name that cannot be used is never skipped silently. If the name comes from the content type or
-// is written as a protobuf type URL, the list ends there: the letter states its type, so a
-// binding's type would be a confident wrong answer. A type property that matches no registered type
-// may be the publisher's own word ("user.created"). In that case a binding is still tried, and the
-// document mentions both.
+// is written as a protobuf type URL, no later source is tried. The letter states its type, so the
+// type of a binding would be a wrong answer that looks certain. A type property that matches no
+// registered type may be the publisher's own word ("user.created"). In that case a binding is still
+// tried, and the document mentions both.
 //
 // Inside an envelope, the content type of the data is tried first, and then the names that the
 // envelope gives for the data. These names are usually the publisher's own words. They are

@@ -99,7 +99,7 @@ func sameness(a, b *Field, reveal bool) Sameness {
 }
 
 // Values returns the contents of a body by path: the leaves of its tree, or the body itself if it
-// has no tree. hidden means that the bytes of the body must not be revealed.
+// has no tree. The parameter hidden says that the bytes of the body must not be revealed.
 func (d *Document) Values(hidden bool) []Field {
 	var list []Field
 	var walk func(nodes []Node, path string, element bool)

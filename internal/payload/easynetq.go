@@ -52,7 +52,7 @@ func (r *reading) easyNetQ(o object) (content, string) {
 }
 
 // place returns a queue, exchange or routing key named in the envelope. It ignores masked names,
-// because the letter's destination would show them.
+// because otherwise the letter's destination would show them.
 func (r *reading) place(name string, o object) string {
 	text := r.attribute(name, o.text(name))
 	if len(text) > 255 {

@@ -33,7 +33,7 @@ type Check struct {
 	Text  string // safe to print, without masked values
 }
 
-// Level is how closely a person should look.
+// Level says how closely a person should look at a check.
 type Level string
 
 // Levels of checks.

@@ -53,8 +53,8 @@ func (n *jsonNode) hideNames() {
 	}
 }
 
-// keepSource records the source text of masked lists and objects. source is the text of as, a tree
-// with the same values as n.
+// keepSource records the source text of masked lists and objects. The parameter as is a tree with
+// the same values as n, and source is its text.
 func (n *jsonNode) keepSource(as *jsonNode, source string) {
 	if n.masked && isContainer(n.kind) {
 		n.raw = source[as.from:as.to]
@@ -106,8 +106,8 @@ type unmasked struct {
 // move is a replaced piece of the written text.
 type move struct{ from, to, at, end int } // from and to in the written text, at and end in the new one
 
-// origin returns the byte in the written text that corresponds to a byte in the new text. For a
-// replaced piece, it is the first byte.
+// origin returns the position in the written text that corresponds to a position in the new text.
+// For a position in a replaced piece, it returns the first byte of the piece.
 func (u *unmasked) origin(at int) int {
 	shift := 0
 	for _, m := range u.moves {
@@ -173,8 +173,9 @@ func (k *keeper) fail(at int, path, message string) error {
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
 }
 
-// value compares an edited value with the stored value at its path. stored is nil if there is no
-// such value. why is the error for a mask without a stored value.
+// value compares an edited value with the stored value at its path. The parameter stored is nil if
+// there is no stored value at that path. The parameter why is the error for a mask without a stored
+// value.
 func (k *keeper) value(e, stored *jsonNode, path, why string) error {
 	hides := stored != nil && stored.hides
 	switch {
@@ -219,7 +220,7 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 			}
 		} else if strings.Contains(name.text, Masked) {
 			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
-		} else if stored != nil && stored.masksNames() { // fail whatever the new name is, or the response would disclose the masked names
+		} else if stored != nil && stored.masksNames() { // always fail: otherwise, the response would disclose the masked names
 			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
 		}
 		if err := k.value(e.items[i], item, inner, why); err != nil {

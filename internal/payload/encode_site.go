@@ -19,7 +19,7 @@ type site struct {
 	types   *descriptor.Resolver
 }
 
-// at returns the path and site of the value or name at a byte of the text.
+// at returns the value or name at a byte of the text, as a path and a site.
 func (s site) at(n *jsonNode, at int) (string, site) {
 	path := ""
 	for {
@@ -81,7 +81,7 @@ func (s site) member(n *jsonNode, name string) site {
 	return site{fd: fd, md: fd.Message(), types: s.types}
 }
 
-// wants returns what to do about a mistake found by protojson.
+// wants says how to correct a mistake that protojson found.
 func (s site) wants(mistake string) string {
 	has := func(part string) bool { return strings.Contains(mistake, part) }
 	switch {

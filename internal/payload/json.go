@@ -14,9 +14,9 @@ import (
 
 const maxJSON = 2 << 20 // bytes of indented JSON in a document; the body itself can always be downloaded
 
-// looksLikeJSON reports whether b is a JSON object or array. If any is set, a single value counts,
-// too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is allowed, because
-// .NET writes one. It allocates nothing but its result.
+// looksLikeJSON reports whether b is a JSON object or array. If the parameter any is set, a single
+// value counts, too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
+// allowed, because .NET writes one. It allocates nothing but its result.
 func looksLikeJSON(b []byte, any bool) (bool, string) {
 	t := bytes.Trim(withoutBOM(b), asciiSpace)
 	if len(t) == 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Letter decodes the body of a stored letter as a requeue would send it, in the same way as when
-// the letter was classified. A person's pick counts. If several types can decode the body equally
-// well, the type that the body matched when it was classified is used. For a letter that crashed
-// dlo, Letter shows only bytes.
+// Letter decodes the body that a requeue of a stored letter would send. It works in the same way as
+// when the letter was classified. A type that a person picked is tried first. If several types can
+// decode the body equally well, Letter uses the type that the body matched when it was classified.
+// For a letter that crashed dlo, Letter shows only bytes.
 func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(l, nil) }
 
-// LetterAmong is Letter, except that it sorts types that can decode a body equally well by common.
-// common gives the share of each type on the queue, from 0 to 1. The shares never decide the type,
-// because the type was decided when the letter was classified.
+// LetterAmong does the same as Letter, but sorts types that can decode a body equally well by their
+// share of the letters on the queue. The parameter common gives these shares, from 0 to 1. The
+// shares never decide the type, because the type was decided when the letter was classified.
 func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
@@ -35,7 +35,7 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, common map[string]float64) *
 	was := d.received(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
-	doc.Masked = doc.Masked || d.BytesMasked(was) // the edit may have removed what is masked in the received bytes
+	doc.Masked = doc.Masked || d.BytesMasked(was) // the received bytes may contain masked values that the edit removed
 	return doc
 }
 

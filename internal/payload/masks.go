@@ -39,9 +39,10 @@ func (m Masks) Header(name, text string) (string, bool) {
 	return m.Text(text)
 }
 
-// Field reports whether queries for a path in bodies must be rejected, because a rule names that
-// path or a value that contains it. Patterns apply to values, and debug_redact applies to types. A
-// query never finds values that they hide, but its path is not rejected because of them.
+// Field reports whether queries for a path in bodies must be rejected. They must be rejected if a
+// rule names that path, or a value that contains it. Patterns and debug_redact do not cause a
+// rejection, because patterns apply to values and debug_redact applies to types. A query never
+// finds values that they hide.
 func (m Masks) Field(path string) bool {
 	return deadletter.Masked(m.Fields, m.JSON, path)
 }

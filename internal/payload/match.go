@@ -27,7 +27,7 @@ type Match struct {
 	Why   []string // reasons, in words
 }
 
-// Ranking lists the types that can decode a body, as far as they are worth naming.
+// Ranking lists the types that can decode a body and are worth naming.
 type Ranking struct {
 	Verdict Verdict
 	Why     string  // one sentence, if nothing is matched
@@ -40,7 +40,7 @@ type Ranking struct {
 	leftFrom, leftTo string // first and last of the types not compared, by name
 
 	drifted   bool               // the body has the only type of its queue plus new fields: see drift.go
-	plausible []*descriptor.Type // types tied with the first, or that know all of the body; only if the decoder hides anything
+	plausible []*descriptor.Type // types that are tied with the first or know the whole body; only if the decoder hides anything
 	fields    int64              // on the wire, at all levels
 }
 
@@ -58,7 +58,7 @@ const (
 // would every letter after it.
 const (
 	likely   = 0.9
-	ordering = likely - 0.01 // scales shares so that they never decide
+	ordering = likely - 0.01 // shares are multiplied by this, so that they never decide
 )
 
 // Match ranks the registered types for a body without a named type, using the newest version of

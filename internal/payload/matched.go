@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// mayMatch reports whether a letter's body is matched against the registered types. This is not
-// done if the letter or a binding names a type, even a type that cannot be used, because a match
-// would then be a confident wrong answer. A type property such as "user.created" does not name a
+// mayMatch reports whether a letter's body is matched against the registered types. The body is not
+// matched if the letter or a binding names a type, even a type that cannot be used. A match would
+// then be a wrong answer that looks certain. A type property such as "user.created" does not name a
 // type.
 func (r *reading) mayMatch() bool {
 	if r.Types == nil {

@@ -1,11 +1,13 @@
 // Package payload makes the bodies of letters readable. It removes transport encodings and
-// envelopes, determines what a body is (protobuf of a known type, JSON, text or bytes), and decodes
-// it under a budget. It provides the trees, JSON, hex rows and one-line summaries that pages, rules
-// and search use. Decoder.Edit writes a person's edit of the JSON back into the original bytes and
-// envelopes. Every body is hostile input: all functions are total, and a decoder only runs on a
-// body that an allocation-free scan has found to fit the budget.
+// envelopes. It determines what a body is: protobuf of a known type, JSON, text or bytes. It then
+// decodes the body under a budget, and provides the trees, JSON, hex rows and one-line summaries
+// that pages, rules and search use. Decoder.Edit writes a person's edit of the JSON back into the
+// original bytes and envelopes.
 //
-// A body without a named type is matched against all known types; see Decoder.Match.
+// Every body is hostile input, so every function accepts any bytes. A decoder runs only after a
+// scan without allocations has found that the body fits the budget.
+//
+// If no type is named for a body, the body is matched against all known types: see Decoder.Match.
 //
 // The package does no I/O. Types come from a descriptor.Registry, which other packages fill.
 package payload
@@ -26,8 +28,8 @@ type Decoder struct {
 	Types    *descriptor.Registry // nil = no protobuf types are known
 	Bindings []Binding            // the first one that matches a letter is used
 	Mask     *Mask                // nil = nothing is masked except fields with debug_redact
-	MaxBody  int64                // maximum bytes of a body, and of everything unpacked from it in total; 0 = 16 MiB
-	NoJSON   bool                 // omit the JSON of messages, which takes a quarter of the time: for verdicts and search, which use the tree
+	MaxBody  int64                // maximum bytes of a body, and maximum total of everything unpacked from it; 0 = 16 MiB
+	NoJSON   bool                 // leave out the JSON of messages, which takes a quarter of the time; for verdicts and search, which use the tree
 }
 
 // budget returns the budget for one letter: b, or the default if b is nil.
@@ -42,8 +44,8 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 	return b
 }
 
-// Hints contains everything that a letter says about its body, apart from the body itself. All of
-// it is untrusted.
+// Hints contains everything that a letter says about its body, apart from the body itself. Nothing
+// in it is trusted.
 type Hints struct {
 	ContentType     string // property content-type, with parameters
 	ContentEncoding string // property content-encoding: names in the order in which they were applied, comma-separated
@@ -56,27 +58,27 @@ type Hints struct {
 	Only            string // full name of the type that all of the last letters of the queue had; "" = none
 	Crashed         bool   // reading it crashed dlo: it is not decoded again
 
-	// Prior gives, by full type name, how likely a type is before the body is read, from 0 to 1. It
-	// comes from the history of the queue or routing key, or from a person's pick. A prior of 0.9
-	// or more decides between types that can decode the body equally well. A lower prior only
-	// orders them. Prior only ever selects a type that can decode the body.
+	// Prior maps full type names to how likely each type is, from 0 to 1, before the body is read. The
+	// values come from the history of the queue or routing key, or from a person's pick. A prior of
+	// 0.9 or more decides between types that can decode the body equally well. A lower prior only
+	// orders them. A type that cannot decode the body is never selected, whatever its prior.
 	Prior map[string]float64
 
-	hidden []deadletter.FieldPath // by field number: hidden fields of the body from which this one was made, if this one is matched, too
+	hidden []deadletter.FieldPath // fields that were hidden in the body from which this one was made, by field number; used if this body is matched, too
 }
 
-// Decode decodes one body. It always returns a Document, whatever the body: in the worst case, one
-// that shows the first bytes in hex and the reason. It never panics, and never uses more than the
-// rest of b. A nil b means NewBudget() with MaxBody. The Document keeps a reference to body, which
-// must not be changed afterwards.
+// Decode decodes one body. It always returns a Document and never panics. If nothing can decode the
+// body, the Document shows the first bytes in hex and the reason. Decode uses at most what is left
+// of the budget b. If b is nil, the budget is NewBudget() with the limit MaxBody. The Document
+// keeps a reference to body, which must not be changed afterwards.
 func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document) {
 	if h.Crashed {
 		return d.Bytes(body, h, "dlo died while it was being read, so it is not decoded again")
 	}
 	b = d.budget(b)
 	doc = &Document{Body: body, Size: len(body)}
-	// Decoders should not panic, but if one does, it must cost no more than the view of one letter.
-	// The panic's text is not repeated, because it may quote the body.
+	// Decoders should not panic. If one does, only the view of this letter is lost. The panic's text
+	// is not repeated, because it may quote the body.
 	defer func() {
 		if recover() != nil {
 			doc = d.Bytes(body, h, "a decoder failed on this body (internal error)")
@@ -101,17 +103,17 @@ func (d *Decoder) Decode(body []byte, h Hints, b *budget.Budget) (doc *Document)
 	return doc
 }
 
-// Bytes returns a document that shows only a body's bytes, without decoding them. why is the
-// reason. Bytes is used for bodies that crashed a decoder.
+// Bytes returns a document that shows only a body's bytes, without decoding them. The parameter why
+// is the reason. Bytes is used for bodies that crashed a decoder.
 func (d *Decoder) Bytes(body []byte, h Hints, why string) *Document {
 	doc := &Document{Kind: Binary, Body: body, Size: len(body), Problem: why, guarded: d.guarded(h)}
 	doc.hideUnread()
 	return doc
 }
 
-// guarded reports whether a body must be hidden if it cannot be decoded, because nobody can tell
-// where a masked value would be. Fields with debug_redact count if the letter names a type that has
-// them.
+// guarded reports whether a body must be hidden if it cannot be decoded, because nobody can know
+// where in it a masked value would be. This is the case if the mask may hide any part of bodies. It
+// is also the case if the letter names a type that has fields with debug_redact.
 func (d *Decoder) guarded(h Hints) bool {
 	return d.Mask.hides() || d.Mask != revealed && redactedByName(d.candidates(h, nil))
 }
@@ -144,8 +146,8 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 	return r
 }
 
-// heed applies what the letter or the enclosing envelope says about the current body. inside lists
-// type names given only by the envelope.
+// heed applies what the letter or the enclosing envelope says about the current body. The parameter
+// inside lists the type names that only the envelope gives.
 func (r *reading) heed(h Hints, inside ...namedType) {
 	r.hints = h
 	r.media, _ = mediaType(h.ContentType)
@@ -166,10 +168,10 @@ func (r *reading) read() {
 		return
 	}
 	isJSON, why := r.isJSON(doc.Body)
-	if !isJSON && r.declaresJSON() { // a single value is only JSON if declared as such
+	if !isJSON && r.declaresJSON() { // a single value counts as JSON only if the letter declares JSON
 		isJSON, why = looksLikeJSON(doc.Body, true)
 	}
-	if isJSON && r.declaresJSON() { // content type and body agree: a type name is just a label
+	if isJSON && r.declaresJSON() { // content type and body agree, so a type name is only a label
 		doc.step(true, "JSON, as the content type says")
 		r.readJSON()
 		return

@@ -17,21 +17,21 @@ const (
 // records each attempt.
 //
 // kombu's compression comes first: see kombu.go. An encoding named in the content encoding is
-// removed if it can be undone. Without a name, the bytes decide:
+// removed if it can be undone. If no encoding is named, the bytes decide:
 //
 //   - A JSON envelope is removed if the letter or the enclosing envelope declares it and all of its
 //     members exist: see envelope.go.
 //   - gzip, zstd and snappy are removed if the magic bytes are present and everything unpacks,
 //     checksums included. No text begins with these bytes.
 //   - Confluent's prefix is removed if the bytes after it can be decoded: see confluent.go.
-//   - base64 is removed only if every byte belongs to one alphabet (standard or URL, padded or not,
-//     line ends anywhere), AND the result decodes as something: as one of the compressions, as a
-//     JSON object or array, as the named type with at least one known field, as printable UTF-8
-//     text of at least 16 bytes (8 with padding), as a registered type of which Match is sure, as
-//     bytes that are plainly a message of some type, or, if the content type says protobuf, as the
-//     wire format. "hello123" uses only the alphabet but decodes to noise, so it stays text. A body
-//     that is JSON, or that decodes as the named type without an unknown field, is not examined
-//     further.
+//   - base64 is removed only if every byte belongs to one alphabet and the result is meaningful.
+//     The alphabet is standard or URL, with or without padding, with line ends anywhere. The result
+//     is meaningful if it is one of the compressions, a JSON object or array, a message of the
+//     named type with at least one known field, printable UTF-8 text of at least 16 bytes (8 with
+//     padding), a message of a registered type of which Match is sure, or plainly a message of some
+//     type. If the content type says protobuf, the wire format alone is enough. "hello123" uses
+//     only the alphabet but decodes to noise, so it stays text. A body that is JSON, or that
+//     decodes as the named type without an unknown field, is not checked for base64.
 //
 // After three layers, the rest is shown unchanged, and a step says so.
 func (r *reading) peel() {
@@ -218,7 +218,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	return nil
 }
 
-const minPlain = 16 // minimum bytes of what is plainly a message
+const minPlain = 16 // bytes; a shorter body is never plainly a message
 
 // plainlyMessage reports whether b is a message of some type, registered or not: it has the wire
 // format to its end, low field numbers and a text. Other data that is tentatively decoded as base64
@@ -241,14 +241,14 @@ func plainlyMessage(b []byte) bool {
 	return texts > 0 && !t.cut
 }
 
-// shapedAsDeclared reports whether the letter says protobuf and b has the wire format. That has to
-// be enough if no registered type can prove that b is protobuf.
+// shapedAsDeclared reports whether the letter declares protobuf, and b has the wire format and is
+// not printable text. That has to be enough if no registered type can prove that b is protobuf.
 func (r *reading) shapedAsDeclared(b []byte) bool {
 	return r.declaresProtobuf() && !printable(b) && wireShaped(b, 1000)
 }
 
-// readsAsNamed reports whether b scans as one of the letter's named types with at least one known
-// field and, if clean is set, without an unknown one.
+// readsAsNamed reports whether b scans as one of the letter's named types, with at least one known
+// field. If the parameter clean is set, b must also have no unknown field.
 func (r *reading) readsAsNamed(b []byte, clean bool) bool {
 	if len(b) == 0 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// PickReveals reports whether a letter would show something that is now masked if the letter were
-// decoded as another type.
+// PickReveals reports whether decoding a letter as the type typ would show something that is masked
+// now.
 func (d *Decoder) PickReveals(l *deadletter.Letter, typ string) bool {
 	now := d.Letter(l)
 	if !now.Masked {

@@ -52,7 +52,8 @@ func (p place) fresh() place {
 	return p
 }
 
-// enter returns the place of the member called name. r reads its value next.
+// enter returns the place of the member called name. The reader r reads the value of that member
+// next.
 func (p *place) enter(name string, r *jsonReader) place {
 	inner := p.member(name)
 	if p.any == nil || p.md != nil || p.hidden {

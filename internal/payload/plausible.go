@@ -13,15 +13,15 @@ import (
 )
 
 // A body that is matched only by its form may have a different type from the one with which it is
-// decoded. So every equally likely type, and every type that knows all of the body, is checked for
-// bytes that it would hide. All these bytes are hidden, by rules that lead to them by field numbers
-// from the top of the body. Tree, JSON, hex, search and editor apply these rules like the
-// configured ones.
+// decoded. Other types are therefore checked for bytes that they would hide: every equally likely
+// type, and every type that knows all of the body. All these bytes are hidden, by rules that name
+// the fields by their numbers, from the top of the body. Tree, JSON, hex, search and editor apply
+// these rules like the configured ones.
 
-const maxPlaces = 200 // rules from other types for one body; with more, everything is hidden
+const maxPlaces = 200 // rules from other types for one body; if there are more, everything is hidden
 
-// guess adds to the spot of a matched body the rules for the fields that other plausible types
-// hide.
+// guess adds rules to the spot of a matched body. These rules hide the fields that other plausible
+// types hide.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
 	if r.Mask == revealed || at.hidden {
 		return at
@@ -161,7 +161,7 @@ func (p *places) at(from, to int) (some, all bool) {
 }
 
 // message walks the well-formed bytes of a message and reports whether it found any hidden field.
-// above is the path of field numbers to the message.
+// The parameter above is the path of field numbers to the message.
 func (p *places) message(b []byte, md protoreflect.MessageDescriptor, above deadletter.FieldPath) bool {
 	found := false
 	for len(b) > 0 && len(p.paths) <= maxPlaces {

@@ -40,9 +40,9 @@ type evidence struct {
 	covered, parts int   // top-level fields present, and their total
 }
 
-// score returns a value from 0 to 1. Every kind of defect costs more than covering fewer fields can
-// cost. A defect that rules out the type as the publisher's type costs more than that plus the
-// margin.
+// score returns a value from 0 to 1. Every kind of defect lowers the score by more than absent
+// fields can. Some defects show that the publisher does not use this type. These lower the score by
+// more than absent fields and the margin together.
 func (e *evidence) score() float64 {
 	if e.known == 0 || e.bytes == 0 {
 		return 0
@@ -68,8 +68,9 @@ func (e *evidence) score() float64 {
 	return max(v, 0)
 }
 
-// bits measures how much evidence the body contains at all. Four small numbers, or three fields of
-// which two are texts, are enough. "id: 1" is not, because it fits too many types.
+// bits measures how much evidence the body contains at all. Four small numbers are enough, and so
+// are three fields of which two are texts. The body "id: 1" is not enough, because it fits too many
+// types.
 func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.times }
 
 // words returns the reasons for a score.
@@ -102,7 +103,7 @@ func (e *evidence) words() []string {
 // comparison compares one tree with many types.
 type comparison struct {
 	tree   *wireTree
-	unread int64 // more unknown bytes than this rule a type out
+	unread int64 // maximum number of unknown bytes; more of them rule a type out
 	visits int64 // nodes and elements examined, for all types
 }
 

@@ -284,8 +284,9 @@ func (o *outline) of(t *wireTree) {
 	}
 }
 
-// refuses reports whether a type with that signature cannot decode the body, or would leave more
-// than unread bytes of it unknown. It never rejects a type that the full comparison would list.
+// refuses reports whether a type with that signature cannot decode the body. A type is also refused
+// if the number of bytes that it does not know would exceed the parameter unread. refuses never
+// rejects a type that the full comparison would list.
 func (o *outline) refuses(s *signature, unread int64) bool {
 	if s.texts&o.notUTF|s.messages&o.notMessage|s.varints&o.notVarints|s.fixed32s&o.not32s|s.fixed64s&o.not64s != 0 {
 		return true

@@ -21,8 +21,8 @@ import (
 const wrapMemory = 6 << 20
 
 // wrap wraps a body in the layers of another one, innermost first. Compressed bytes may differ from
-// the original ones, but unpack to the body. Some properties of a layer are needed for the new body
-// although the received body does not show them. The checks name these properties.
+// the original ones, but they unpack to the body. If wrapping needs a property of a layer that the
+// received body does not show, a check names that property.
 func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error) {
 	var doubts []Check
 	for _, l := range slices.Backward(layers) {
