@@ -48,8 +48,8 @@ func openZip(b []byte) (fs.FS, error) {
 	return z, nil
 }
 
-// gunzipped returns the unpacked content of b if it is gzip, as buf writes *.binpb.gz, and b itself
-// otherwise. The size is measured before anything is unpacked.
+// gunzipped unpacks b if it is gzip, as buf writes *.binpb.gz. Otherwise it returns b itself. The
+// size is measured before anything is unpacked.
 func gunzipped(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, GzipMagic) {
 		return b, nil

@@ -48,8 +48,8 @@ const (
 	maxCompared    = 10_000 // differences in all types; after that, a type is only reported as changed
 )
 
-// Compare returns the changes that s would make as the newest version of the set called name.
-// Compare itself changes nothing.
+// Compare returns the changes that s would make as the newest version of the set with the given
+// name. Compare itself changes nothing.
 func (r *Registry) Compare(name string, s *Schema) Change {
 	c := Change{Set: name, Version: s.hash}
 	var old *Schema
@@ -107,7 +107,7 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 	return c
 }
 
-// affect fills in Affected. next contains the types after the change.
+// affect fills in Affected. The parameter next contains the types after the change.
 func (c *Change) affect(next map[protoreflect.FullName]protoreflect.Descriptor) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
@@ -168,8 +168,8 @@ func (t *Resolver) all() map[protoreflect.FullName]protoreflect.Descriptor {
 	return list
 }
 
-// differ describes differences in words. left is the number of differences that it may still
-// describe.
+// differ describes differences in words. The field left is the number of differences that it may
+// still describe.
 type differ struct{ left int }
 
 func (d *differ) compare(was, is protoreflect.Descriptor) TypeChange {

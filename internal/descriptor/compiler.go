@@ -30,11 +30,11 @@ import (
 // The compiler can take far longer than its input suggests. A 1 MB file with all its fields,
 // options, extensions or methods in one place can take minutes, and nothing can stop the compiler
 // midway. It therefore runs in a process of its own, a second instance of this program. That
-// process is killed when nobody waits for it any more, or when it has taken too long.
+// process is killed when nobody waits for its result any more, or when it has taken too long.
 const (
 	compileCPU  = 10 // seconds of processor time; the largest accepted tree needs three (2026-11-23)
 	compileWait = time.Minute
-	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: its seconds
+	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: how many seconds it may take
 )
 
 func init() {
@@ -50,8 +50,8 @@ type compilation struct {
 	Comments bool
 }
 
-// outcome is the output of the process: a set, or the error for each file; "" = for none in
-// particular.
+// outcome is the output of the process: a set, or the errors by file. An error that belongs to no
+// particular file has the file name "".
 type outcome struct {
 	Set    []byte
 	Failed map[string]string

@@ -144,7 +144,7 @@ func (c *Caps) Take(file []byte) error {
 
 var fileDescriptorProto = descriptorpb.File_google_protobuf_descriptor_proto.Messages().ByName("FileDescriptorProto")
 
-// These are the fields of a file that do not affect how bodies are decoded: comments and positions,
+// These fields of a file do not affect how bodies are decoded. They are comments and positions,
 // which are often more than half of a file, and buf's records about a file in an image.
 const (
 	sourceInfoField = 9
@@ -176,8 +176,8 @@ func eachPart(file []byte, f func(part []byte) error) error {
 	return nil
 }
 
-// countTypes counts the messages in well-formed b, including nested ones. field is 4 (message_type)
-// in a file and 3 (nested_type) in a message.
+// countTypes counts the messages in well-formed b, including nested ones. The parameter field is 4
+// (message_type) in a file and 3 (nested_type) in a message.
 func countTypes(b []byte, field protowire.Number) int {
 	total := 0
 	for len(b) > 0 {

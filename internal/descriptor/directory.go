@@ -52,7 +52,7 @@ func (l *reader) fail(name string, err error) {
 	l.errs = append(l.errs, fmt.Errorf("%s: %w", withoutPath(name), err))
 }
 
-// read reads one file system. prefix ("bundle.zip/") is prepended to the names shown.
+// read reads one file system. The prefix ("bundle.zip/") is put in front of the names shown.
 func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool) {
 	src := newSources()
 	sourcesFull := false

@@ -17,9 +17,9 @@ type Hit struct {
 
 const maxHits = 200
 
-// Find looks for a word, ignoring case, in the names of message types and their fields, in the
-// newest version of each set. It returns types first, then fields, both sorted by name; at most 200
-// hits. more reports whether there are more.
+// Find looks for a word, ignoring case, in the newest version of each set. It searches the names of
+// message types and of their fields. It returns types first, then fields, both sorted by name; at
+// most 200 hits. The result more reports whether there are more.
 func (r *Registry) Find(word string) (hits []Hit, more bool) {
 	if r == nil || word == "" {
 		return nil, false

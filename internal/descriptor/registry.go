@@ -49,8 +49,9 @@ func NewRegistry() *Registry {
 	}
 }
 
-// Memo returns the result of make for the newest version of every set, ordered by set name. The
-// result is cached under key until the sets change. The nil registry caches nothing.
+// Memo calls the function make with the newest version of every set, ordered by set name, and
+// returns its result. The result is cached under key until the sets change. The nil registry caches
+// nothing.
 func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 	if r == nil {
 		return make(nil)
@@ -224,8 +225,8 @@ func (r *Registry) Remove(name string) bool {
 	return true
 }
 
-// With returns a copy of r in which s is the newest version of the set called name. It is used to
-// try out a schema.
+// With returns a copy of r in which s is the newest version of the set with the given name. It is
+// used to try out a schema.
 func (r *Registry) With(name string, s *Schema) *Registry {
 	trial := NewRegistry()
 	if r != nil {
@@ -240,7 +241,8 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion reports whether holds is true for the types of any version of any set.
+// AnyVersion reports whether the function holds returns true for the types of any version of any
+// set.
 func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
 	if r == nil {
 		return false

@@ -32,7 +32,8 @@ type Resolver struct {
 	made sync.Map // key -> func() any; used by Memo
 }
 
-// Memo returns the result of make for the types, cached under key. make is called once per key.
+// Memo returns the result of the function make, which it caches under key. It calls make once per
+// key.
 func (t *Resolver) Memo(key any, make func() any) any {
 	made, ok := t.made.Load(key)
 	if !ok {

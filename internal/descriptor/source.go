@@ -79,8 +79,8 @@ func (r *Registry) Source(typ string) (Source, error) {
 	return out, nil
 }
 
-// definitions lists the places where the sets define a type. shown is the schema of the first
-// definition, or nil if that schema has since been removed.
+// definitions lists the places where the sets define a type. The result shown is the schema of the
+// first definition, or nil if that schema has since been removed.
 func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
