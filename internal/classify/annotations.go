@@ -16,8 +16,8 @@ type reports struct {
 }
 
 // reports returns the annotations that consumers sent about the letters of a batch. If they cannot
-// be loaded, the letters are read without annotations. The annotations are then joined when the
-// verdicts are recorded.
+// be loaded, the letters are read without annotations. In that case, the annotations are joined
+// when the verdicts are recorded.
 func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *reports {
 	found, err := c.store.Annotations(ctx, letters)
 	if err != nil {
@@ -26,10 +26,11 @@ func (c *Classifier) reports(ctx context.Context, letters []deadletter.Letter) *
 	return &reports{found, map[int64]bool{}}
 }
 
-// annotate attaches to l the first annotation that fits its death and that no other letter has
-// used. It reports whether there was one. An annotation for many deaths can be used again. An
-// annotation takes precedence over headers, because it describes exactly this death. Letters that
-// were decided elsewhere, or that already have an annotation, get no annotation.
+// annotate attaches an annotation to l, and reports whether there was one. It takes the first
+// annotation that fits the death of l and that no other letter has used. An annotation for many
+// deaths can be used again. An annotation takes precedence over headers, because it describes
+// exactly this death. Letters that were decided elsewhere, or that already have an annotation, get
+// no annotation.
 func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool {
 	if l.Annotation != nil || l.Imported != "" || len(s.of[l.ID]) == 0 {
 		return false

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// DecideAgain decides again, by the current rules, about letters that wait for a retry. It returns
-// one decision per letter in the given order and changes nothing. Due times and ages count from the
-// death after which a letter began to wait, so rules that did not change decide as before.
+// DecideAgain applies the current rules again to letters that wait for a retry. It returns one
+// decision per letter in the given order and changes nothing. Due times and ages count from the
+// death after which a letter began to wait. Rules that did not change therefore decide as before.
 // DecideAgain needs the memory of one decoded body at a time. It stops when ctx ends.
 func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiting) ([]deadletter.NewDecision, error) {
 	decided := make([]deadletter.NewDecision, 0, len(letters))
@@ -46,8 +46,8 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	facts := c.Facts(&l.Letter)
 	facts.Age = l.Since.Sub(l.ReceivedAt)
 	d := c.o.Rules.Set().Decide(facts)
-	// A letter without a reason waits because its queue or its broker rejected it, or because a
-	// person released it. No rule set its due time, so no rule changes the due time now.
+	// A letter has no reason if its queue or its broker rejected it, or if a person released it. No
+	// rule set the due time of such a letter, so no rule changes it now.
 	same := d.Why == l.Why || l.Why == ""
 	retried := d.Outcome == deadletter.RuleRetry
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {

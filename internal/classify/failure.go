@@ -27,8 +27,8 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
-// named returns the type that a letter's framework names, for letters that no schema can decode. f
-// is the known failure.
+// named returns the message type that a letter's framework names. It is for letters that no schema
+// can decode. The parameter f is the known failure.
 func (c *Classifier) named(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
 	if name == "" && l.Annotation != nil { // the annotation describes the failure, but only the headers name the type
@@ -45,10 +45,10 @@ const (
 )
 
 // said returns the failure by which a letter is grouped, and its error as shown in lists: "Type:
-// message", on one line. For an imported letter, the dlo from which it was imported knows the error
-// of the latest death. Until the letter dies here, its headers describe the first death. If the two
-// agree, the headers are used, because they contain more detail. A stored letter whose headers give
-// no error keeps its error.
+// message", on one line. An imported letter keeps the error that it had in the dlo from which it
+// was imported, because that is the error of its latest death. Until the letter dies here, its
+// headers describe its first death. If the headers agree with that error, they are used, because
+// they contain more detail. A stored letter whose headers give no error keeps its error.
 func (c *Classifier) said(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
 	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived

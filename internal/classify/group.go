@@ -19,7 +19,7 @@ const ownFrames = 3 // number of stack frames that distinguish causes; frames fu
 
 // cause distinguishes the groups within an origin, in addition to reason and type.
 type cause struct {
-	schema  string // type of the letter according to a schema; "" = no schema decodes the letter
+	schema  string // type of the letter according to a schema; "" = no schema can decode the letter
 	group   string // group set by the rule; if set, nothing else counts
 	failure deadletter.Failure
 	form    []string // for a letter without an error: how the letter was published, and the shape of its body

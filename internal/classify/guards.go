@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// applyEarlierDecision applies a decision that was made about a letter before the letter was read,
-// and reports whether there was such a decision. An imported letter keeps its state, and a suspect
+// applyEarlierDecision applies a decision that was made about a letter before the letter was read.
+// It reports whether there was such a decision. An imported letter keeps its state, and a suspect
 // is held. Neither a rule nor a failure to read the letter changes that. If a suspect became dead,
 // anybody could requeue it, and it might be sent twice.
 func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
@@ -26,9 +26,10 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	return true
 }
 
-// guard overrides a rule's decision if the letter must not be sent to its target. A letter that a
-// person has released from a guard is not held by a guard again. It becomes dead and needs a
-// person. question is the open question about where the letter died, or "".
+// guard overrides a rule's decision if the letter must not be sent to its target. If a person has
+// released a letter from a guard, no guard holds the letter again. If such a letter is to be
+// retried but cannot be sent, it becomes dead and needs a person. The parameter question is the
+// open question about where the letter died, or "".
 func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
 	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // nothing can send the letter automatically

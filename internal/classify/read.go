@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// read decodes a letter's body and fills in the verdict's type, error, summary and group. f is the
-// failure found in the headers. read returns the decision of decide. If a person has picked a type
-// for the letter's group, the body is decoded again with that type. The letter still stays in that
-// group, so that the pick is found again.
+// read decodes a letter's body and fills in the verdict's type, error, summary and group. The
+// parameter f is the failure found in the headers. read returns the decision of the function
+// decide. If a person has picked a type for the letter's group, the body is decoded again with that
+// type. The letter still stays in that group, so that the pick is found again.
 func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked

@@ -36,9 +36,9 @@ func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
-// Between calls the function change, which modifies the known types, while no letter is being
-// classified or read. It then wakes the reader, because change may have asked the store to read
-// letters again. Once the store has listed those letters, none of them is therefore read with the
+// Between calls the function change while no letter is being classified or read. The function
+// change modifies the known types. Between then wakes the reader, because change may have asked the
+// store to read letters again. None of the letters that the store lists after that is read with the
 // old types.
 func (r *Reader) Between(change func() error) error {
 	r.c.types.Lock()

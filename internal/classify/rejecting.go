@@ -37,9 +37,10 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 }
 
 // rejectingQueue finds the queue that rejected a letter whose newest death may have happened in a
-// delay queue. It asks the broker about the queue of that death. If that queue is consumed, or
-// leads to the inbox, the letter died there. Otherwise the letter died in the queue that x-death
-// lists behind it. If x-death lists none, the letter died in the queue to which that queue leads,
+// delay queue. It asks the broker about the queue of that death. If that queue is consumed, the
+// letter died there. The same is true if that queue leads to the inbox and x-death lists no
+// rejection before that death. If x-death lists such a rejection, the letter died in the queue of
+// that rejection (DiedIn). Otherwise, the letter died in the queue to which the delay queue leads,
 // or in the queue to which dlo had sent the letter.
 func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
 	on := k.onward(l, newest)
