@@ -4,8 +4,8 @@
 // removes the parts of an error text that vary from letter to letter. Frames reduces a stack to its
 // own frames.
 //
-// The package has no I/O and no clock, and treats all its input as hostile. Every function is
-// total, its work is linear in its input, and its result is bounded.
+// The package has no I/O and no clock, and treats all its input as hostile. Every function accepts
+// any input, its work is linear in the input, and its result is bounded.
 package failure
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 // These are the limits on the stored parts of a failure, in bytes. Masks are applied to the whole
-// text first. If the text were cut first, half of a value that a mask would have found could be
-// left.
+// text before it is cut. Otherwise, the cut could leave half of a value that a mask would have
+// found.
 const (
 	maxName    = 300     // limit for types, queues, exchanges, services
 	maxMessage = 8 << 10 // error messages
@@ -53,14 +53,15 @@ var conventions = []convention{
 // Read returns the failure that is reported by the headers and properties of an arrival. The first
 // convention that reports an error is used. If none reports an error, the first convention that
 // reports anything is used. The others fill in the fields that it omits, such as the message type
-// or the place of the failure. inbox is the queue from which the message was drained, for
-// conventions that name error queues after the original queue. route is the route by which the
-// message reached the inbox.
+// or the place of the failure. The parameter inbox is the queue from which the message was drained.
+// It is for conventions that name error queues after the original queue. The parameter route is the
+// route by which the message reached the inbox.
 //
-// mask hides text that people must not see. Its argument name is the header that contains the text.
-// A nil mask hides nothing. Type, Message, Stack, MessageType, ID, Service and Version are masked.
-// No value derived from one header shows text that is masked in another header. Queues, exchanges,
-// routing keys and times are not masked, because they decide where a letter goes.
+// The function mask hides text that people must not see. Its argument name is the header that
+// contains the text. If mask is nil, nothing is hidden. Type, Message, Stack, MessageType, ID,
+// Service and Version are masked. No value derived from one header shows text that is masked in
+// another header. Queues, exchanges, routing keys and times are not masked, because they decide
+// where a letter goes.
 func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
@@ -110,8 +111,8 @@ func Join(header, body deadletter.Failure) deadletter.Failure {
 }
 
 // fill adds to f the fields that are set only in the parameter other. It takes an error either
-// completely or not at all, because a message from one source with a stack from another would
-// describe a failure that never happened. The same applies to a place.
+// completely or not at all. A message from one source with a stack from another would describe a
+// failure that never happened. The same applies to a place.
 func fill(f, other deadletter.Failure) deadletter.Failure {
 	if !f.Said() {
 		f.Type, f.Message, f.Stack = other.Type, other.Message, other.Stack

@@ -8,7 +8,7 @@ import (
 
 // blob consumes JSON inside a text, or a dictionary or list as printed by Python or Ruby. Its
 // contents are values and are removed, but the brackets stay. The values of members such as "code",
-// which other services use to report errors, also stay, between the brackets. For example, {"code":
+// which other services use to report errors, also stay between the brackets. For example, {"code":
 // "card_declined", "charge": "ch_17"} becomes {card_declined}. An incomplete blob extends to the
 // end of the text.
 func (f *folder) blob() bool {
@@ -43,12 +43,13 @@ func (f *folder) blob() bool {
 	return true
 }
 
-// telling contains the members that describe an error.
+// telling contains the names of the members that describe an error.
 var telling = set("code error error_code errorCode reason title")
 
 const maxSaid = 3
 
-// scanBlob returns the values of telling members that consist of words, and the length of the blob.
+// scanBlob returns the length of the blob. It also returns the values that consist of words, of the
+// members whose names are in the set telling.
 func scanBlob(s string, apostrophes bool) (said []string, end int) {
 	depth, key, colon := 0, "", false
 	for i := 0; i < len(s); i++ {

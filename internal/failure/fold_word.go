@@ -9,9 +9,9 @@ const (
 	numbers    = "0123456789#"
 )
 
-// foldChunk folds the text between two spaces. It returns "#" if all of the text varies. # is
-// treated as a digit throughout, so that a folded text folds to itself. Folding can take two or
-// three passes, because the rest of an id may be a number.
+// foldChunk folds the text between two spaces. If all of the text varies, it returns "#". It treats
+// # as a digit everywhere, so that a folded text folds to itself. Folding can take two or three
+// passes, because the rest of an id may be a number.
 func foldChunk(c string) string {
 	for range 8 {
 		folded := foldOnce(c)
@@ -110,7 +110,7 @@ func foldWord(s string) string {
 // hexWords lists words of the letters a to f that may be followed by a number.
 var hexWords = set("fd ad add bad bed fed abc ace cab dad dead deed face fade feed beef cafe decade facade")
 
-// scrambled reports whether the kinds of characters change as they do in no name. A change from an
+// scrambled reports whether the kinds of characters change more than in any name. A change from an
 // upper-case letter to a lower-case one does not count, because words begin in that way.
 func scrambled(c string) bool {
 	turns, changes, upper, lower, number := 0, 0, false, false, false
