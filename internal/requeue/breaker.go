@@ -12,13 +12,14 @@ import (
 )
 
 // Breaker configures when automatic retries stop, so that a dependency that is down does not use up
-// the attempts of letters. It considers the last letters that were sent within Window and have a
-// known outcome; Of is their number. Retries stop when CameBack per cent of these letters came
-// back. A letter counts once, however often it was sent.
+// the attempts of letters. A breaker looks at the last Of letters that were sent within Window and
+// have a known outcome. Retries stop when CameBack per cent of these letters came back. A letter
+// counts once, however often it was sent.
 //
 // Retries stop for one group of a queue. Once mostGroups groups of a queue have stopped, they stop
-// for the whole queue. The group or queue then rests and is probed with Probe letters. If most of
-// them come back, it rests for twice as long. Otherwise its letters are sent at a rising rate.
+// for the whole queue. The group or queue then rests, and after that Probe letters are sent as a
+// probe. If most of the probe comes back, the group or queue rests for twice as long. Otherwise its
+// letters are sent at a rising rate.
 type Breaker struct {
 	CameBack float64 // per cent; 0 = never
 	Of       int     // letters
@@ -30,7 +31,7 @@ type Breaker struct {
 const (
 	restFirst  = time.Minute      // rest before the first probe; no rest is longer than Window
 	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the maximum is the watch window
-	rampFirst  = 1.0              // letters per second after a probe that stayed quiet
+	rampFirst  = 1.0              // letters per second at first, after a probe that stayed quiet
 	rampSteps  = 60               // doublings of the rate in one window: every 10 s in a window of 10 minutes
 	rampMost   = 1000.0           // letters per second at which a queue without a rate has recovered
 	rampOf     = 10               // number of letters whose outcome decides while the rate rises
@@ -111,9 +112,8 @@ func (b *breakers) forget(c *circuit) {
 	}
 }
 
-// guarded returns the groups of a queue whose breakers are not closed, in order. While the breaker
-// of the whole queue is not closed, guarded returns no groups, because that breaker decides for
-// them.
+// guarded returns the groups of a queue whose breakers are not closed, in order. If the breaker of
+// the whole queue is not closed, it decides for all groups, and guarded returns none.
 func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,9 +131,9 @@ func (b *breakers) guarded(queue string) []deadletter.GroupID {
 	return groups
 }
 
-// allow returns the limits for a group, or for the whole queue. probe is the number of letters that
-// may be sent as a probe. It is 0 if no letters may be sent, and -1 if only the rate limits them.
-// The rate may be infinite.
+// allow returns the limits for a group, or for the whole queue. The result probe is the number of
+// letters that may be sent as a probe. It is 0 if no letters may be sent, and -1 if only the rate
+// limits them. The rate may be infinite.
 func (b *breakers) allow(queue string, group deadletter.GroupID, now time.Time) (probe int, rate float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,8 +154,8 @@ func (b *breakers) ramp(c *circuit, now time.Time) float64 {
 	return rampFirst * math.Pow(2, max(0, rampSteps*float64(now.Sub(c.Since))/float64(b.o.Window)))
 }
 
-// sent counts a letter that is about to be sent. at is the time when the letter reaches its queue:
-// either now or when it leaves its wait queue.
+// sent counts a letter that is about to be sent. The parameter at is the time when the letter
+// reaches its queue: either now, or when it leaves its wait queue.
 func (b *breakers) sent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, at time.Time) {
 	if b.o.CameBack <= 0 {
 		return
@@ -224,7 +224,8 @@ func (b *breakers) find(id deadletter.ID) (*circuit, *try) {
 	return s.circuit, &s.circuit.tries[s.number-s.circuit.base]
 }
 
-// back counts letters that came back. It trips a breaker if almost all of its letters came back.
+// back counts letters that came back. It trips a breaker if too many of its letters came back: see
+// judge.
 func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,9 +251,9 @@ func (b *breakers) back(ids []deadletter.ID, now time.Time) {
 	}
 }
 
-// judge trips a breaker if almost all recent letters came back. It looks at the last letters up to
-// the newest letter that came back. A queue is first in, first out, so letters sent before that
-// letter have most likely reached a worker as well.
+// judge trips a breaker if CameBack per cent of the last letters came back. The parameter of is
+// their number. The last of them is the newest letter that came back. A queue is first in, first
+// out, so letters sent before that letter have most likely reached a worker as well.
 func (b *breakers) judge(c *circuit, of int, now time.Time) {
 	sent, back := 0, 0
 	for n := c.newest - c.base; n >= 0 && sent < of; n-- {
@@ -341,7 +342,7 @@ func (b *breakers) recovered(c *circuit, now time.Time) bool {
 	return now.Sub(last) >= b.quiet(c)
 }
 
-// probed decides a probe once its outcome is known.
+// probed decides what a probe means, once its outcome is known.
 func (b *breakers) probed(c *circuit, now time.Time) {
 	back := 0
 	for _, came := range c.probes {
@@ -359,8 +360,8 @@ func (b *breakers) probed(c *circuit, now time.Time) {
 	}
 }
 
-// tick ends probes that stayed quiet and ramps that reached the full rate. It returns the changes
-// to record. The function full returns the full rate of a queue.
+// tick ends probes that stayed quiet, and ends the rise of rates that have reached the full rate.
+// It returns the changes to record. The function full returns the full rate of a queue.
 func (b *breakers) tick(now time.Time, full func(queue string) float64) []change {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,9 +31,9 @@ func (c *clock) jumped(wall time.Time) time.Duration {
 	return by
 }
 
-// OnTime shortens waits after the clock was set back, now or while dlo was down. Without OnTime,
-// letters would wait for longer than any rule allows. The letters are sent at the rate of their
-// queue, as after any downtime.
+// OnTime shortens waits after the clock was set back, whether this happens now or happened while
+// dlo was down. Without OnTime, letters would wait for longer than any rule allows. The letters are
+// sent at the rate of their queue, as after any downtime.
 func (d *Dispatcher) OnTime(ctx context.Context) error {
 	now := d.o.Now()
 	by := d.clock.jumped(now)

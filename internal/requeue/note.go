@@ -35,8 +35,8 @@ func (d *Dispatcher) note(ctx context.Context) (deadletter.Noted, error) {
 	return deadletter.Noted{Broker: d.o.Broker, VHost: d.o.VHost, Claims: at.Claims}, nil
 }
 
-// noteThere writes the mark of a broker. If it cannot write the mark, the result without is true if
-// letters may be sent anyway.
+// noteThere writes the mark of a broker. If it cannot write the mark, the result "without" says
+// whether letters may be sent anyway.
 func (d *Dispatcher) noteThere(ctx context.Context, at deadletter.Progress) (err error, without bool) {
 	p := &d.proof
 	p.mu.Lock()

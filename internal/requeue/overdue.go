@@ -5,10 +5,10 @@ import "context"
 // overdueChunk is how many letters are marked as overdue, or given up, in one transaction.
 const overdueChunk = 500
 
-// Overdue reports letters that still wait although their retries should be over. If a breaker has
-// held back a letter for too long after such a notice, Overdue gives the letter up. A broker that
-// is unreachable or accepts nothing is reported separately. Its letters get their full time again
-// once the broker accepts messages.
+// Overdue reports letters that still wait although their retries should be over. It gives up a
+// letter that a breaker has held back for too long after such a report. A broker that is
+// unreachable or accepts nothing is reported separately. Its letters get their full time again once
+// the broker accepts messages.
 func (d *Dispatcher) Overdue(ctx context.Context) error {
 	status := d.broker.Status()
 	if !status.Connected || status.Blocked != "" {

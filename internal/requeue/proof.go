@@ -13,9 +13,9 @@ import (
 // again for each connection, because the connection may lead to another broker.
 type proof struct {
 	mu       sync.Mutex
-	session  int64     // broker session whose mark was read and proves that the store may send
-	judged   bool      // the store may send, as shown over some connection
-	trouble  int64     // broker session over which the mark cannot be read or written
+	session  int64     // broker session in which a mark was read that proves that the store may send
+	judged   bool      // a check over some connection has shown that the store may send
+	trouble  int64     // broker session in which the mark cannot be read or written
 	since    time.Time // start of the failures, over this connection and earlier ones
 	next     time.Time // time of the next try
 	problems map[deadletter.ProblemKind]deadletter.Problem

@@ -9,7 +9,8 @@ import (
 // said is the time for which a broker is reported as older than the store.
 const said = 24 * time.Hour
 
-// say adds a problem. If there already is a problem of the same kind, its start time is kept.
+// say adds a problem. If a problem of the same kind exists already, the start time of that problem
+// is kept.
 func (p *proof) say(now time.Time, problem deadletter.Problem) {
 	problem.Since = now
 	if was, ok := p.problems[problem.Kind]; ok {

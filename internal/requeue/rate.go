@@ -21,9 +21,9 @@ type bucket struct {
 // burst is the fraction of one second's letters that may leave in one burst.
 const burst = 0.2
 
-// lane is the set of letters that share one rate. In each queue, the letters of all rules without a
-// rate of their own share one lane (rule ""). For a rule with its own rate, the letters of the rule
-// in the queue are a lane. While a breaker lets the rate rise, its letters also share a lane.
+// lane is a set of letters that share one rate. In each queue, the letters of all rules without a
+// rate of their own share one lane (rule ""). If a rule has its own rate, its letters in the queue
+// form a lane of their own. While a breaker lets the rate rise, its letters also share a lane.
 type lane struct {
 	queue, rule string
 	group       deadletter.GroupID
@@ -43,8 +43,8 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	return rate
 }
 
-// allow returns how many automatic retries a lane may send now. probe reports whether they are the
-// probe of a breaker.
+// allow returns how many automatic retries a lane may send now. The result probe says whether they
+// are the probe of a breaker.
 func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool) {
 	n, bound := d.breakers.allow(queue, 0, now)
 	if n >= 0 {
@@ -53,8 +53,8 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	return min(d.fill(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fill(lane{queue: queue, rule: ramping}, bound, now)), false
 }
 
-// shares returns how many letters the breakers of a queue's groups allow now. A group without a
-// share has no limit.
+// shares returns how many letters the breakers of a queue's groups allow now. A group that is not
+// in the result has no limit.
 func (d *Dispatcher) shares(queue string, now time.Time) []deadletter.GroupShare {
 	var shares []deadletter.GroupShare
 	for _, group := range d.breakers.guarded(queue) {
@@ -149,7 +149,7 @@ type depth struct {
 
 const depthAge = 5 * time.Second
 
-// of returns the number of messages that were ready in a queue within the last seconds, or nil if
+// of returns how many messages were ready in a queue a few seconds ago at most. It returns nil if
 // that number is unknown. The request runs outside the publishing path, which never waits for it.
 // The first letters of a burst may therefore have no depth.
 func (d *depths) of(queue string, now time.Time) *int {

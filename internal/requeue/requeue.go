@@ -67,8 +67,8 @@ const (
 // Nack is the back-off of letters that their queue rejects. A rejection does not use up an attempt.
 type Nack struct {
 	First, Max  time.Duration
-	NoticeAfter int           // rejections of one letter in a row that cause a notice
-	NoticeAge   time.Duration // time for which a queue rejects every letter until a notice is sent; 0 = no notice
+	NoticeAfter int           // number of rejections of one letter in a row after which a notice is sent
+	NoticeAge   time.Duration // how long a queue may reject every letter before a notice is sent; 0 = no notice
 }
 
 // Options are the settings of a Dispatcher.

@@ -12,14 +12,14 @@ const (
 	lookedFor = 10 * time.Minute // time after which a look that was not confirmed is forgotten
 )
 
-// sights holds, by name, the queues in which the fate of letters cannot be observed, and the time
-// since which it cannot be observed.
+// sights contains the queues, by name, in which the fate of letters cannot be observed. It also
+// contains the time since which this has been so.
 type sights map[string]deadletter.Unseen
 
-// look finds the reason why the fate of letters in a queue cannot be observed. u.Why is "" if it
-// can be observed. The result again is true if a look at least lookAgain ago had the same reason,
-// and no look since then had a different one. The reason then applies to letters that were in the
-// queue at the earlier look.
+// look finds the reason why the fate of letters in a queue cannot be observed. If it can be
+// observed, u.Why is "". The result again is true if an earlier look had the same reason, at least
+// lookAgain ago, and no look since then had a different one. The reason then applies to letters
+// that were in the queue at the earlier look.
 func (s sights) look(queue string, f deadletter.QueueFacts, now time.Time) (u deadletter.Unseen, again bool) {
 	u = unseen(deadletter.Visible(queue), f)
 	u.Since = now
@@ -49,7 +49,7 @@ func (s sights) forget(now time.Time) {
 }
 
 // unseen finds the reason why the fate of letters in a queue cannot be observed, according to the
-// facts of the queue. The field Why is "" if it can be observed. The letters are or were in the
+// facts of the queue. If it can be observed, the field Why is "". The letters are or were in the
 // queue and did not come back.
 func unseen(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0

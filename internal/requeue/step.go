@@ -91,8 +91,9 @@ func (d *Dispatcher) send(ctx context.Context, ps []deadletter.Publishing) ([]de
 	return outcomes, noted
 }
 
-// record commits marks. It waits until the store has room, however long that takes, because the
-// outcome of a published letter must not be forgotten. Until then, the worker claims nothing more.
+// record commits marks. If the store has no room, record waits, however long that takes, because
+// the outcome of a published letter must not be forgotten. Until then, the worker claims nothing
+// more.
 func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	for {
 		err := d.store.Mark(context.WithoutCancel(ctx), marks, noted)
@@ -111,9 +112,9 @@ func (d *Dispatcher) record(ctx context.Context, marks []deadletter.Mark, noted 
 // nothing is claimed anyway.
 const unsentAgain = time.Second
 
-// claim takes doubtful letters first, a few at a time and by one worker only. If doubtful letters
-// never get a reply, the second worker is still free for all other letters. The caller must call
-// done after processing the letters.
+// claim takes doubtful letters first, a few at a time, and only one worker takes them. If doubtful
+// letters never get a reply, the second worker is still free for all other letters. The caller must
+// call the function done after it has processed the letters.
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,8 +158,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	return claimed, done, err
 }
 
-// prepare builds the message for an attempt. The result changed lists the properties that were left
-// out. The error gives the reason why the message cannot be published.
+// prepare builds the message for an attempt. The result changed lists the properties that had to be
+// left out. The error gives the reason why the message cannot be published.
 func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, changed string, err error) {
 	l := &due.Letter
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {

@@ -11,8 +11,9 @@ import (
 )
 
 // waiter lets letters wait in the broker for their retry. The letters are claimed before they are
-// due and published through the usual path to the waiter's place. The default exchange then routes
-// them to their queue. A letter that no waiter accepts stays in the store and becomes due there.
+// due, and the usual path publishes them to the place of the waiter. When they leave that place,
+// the default exchange routes them to their queue. A letter that no waiter accepts stays in the
+// store until it is due.
 type waiter interface {
 	// place returns the place in which letters with a delay wait.
 	place(delay time.Duration) deadletter.Wait
@@ -29,7 +30,7 @@ type places struct {
 	all map[rules.Waiter][]deadletter.Wait
 }
 
-// taking returns the waiters that the active rules request and that exist in the broker.
+// taking returns the waiters that exist in the broker, of those that the active rules request.
 func (d *Dispatcher) taking(set *rules.Set) []string {
 	if d.places.of != set {
 		d.places = places{set, map[rules.Waiter][]deadletter.Wait{}}
@@ -51,8 +52,8 @@ func (d *Dispatcher) taking(set *rules.Set) []string {
 	return list
 }
 
-// divert makes a message that was claimed early wait in the broker. A message that is due by now
-// goes to its queue.
+// divert makes a message that was claimed early wait in the broker. If the message is due by now,
+// it goes directly to its queue.
 func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 	w := waiters[rules.Waiter(due.Waiter)]
 	rest := due.Letter.DueAt.Sub(d.o.Now())
@@ -66,11 +67,11 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 
 const waitEndChunk = 500
 
-// EndWaits advances the letters whose time in the broker is over. The broker passes them on without
-// a confirm. It drops a letter whose queue no longer exists or has no room. If the broker is
-// killed, it loses the letters that it is passing on. The arrival of letters therefore counts as
-// verified only if the management API knows both queues, the target queue has no length limit, and
-// the connection was never interrupted.
+// EndWaits advances the letters whose time in the broker is over. The broker passes such letters on
+// without a confirm. It drops a letter if the letter's queue no longer exists or has no room. A
+// broker that is killed loses the letters that it is passing on. The arrival of letters therefore
+// counts as verified only under three conditions: the management API knows both queues, the target
+// queue has no length limit, and the connection was never interrupted.
 func (d *Dispatcher) EndWaits(ctx context.Context) error {
 	for {
 		now := d.o.Now()

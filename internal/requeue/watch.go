@@ -28,9 +28,10 @@ const (
 	watchMore   = 30 * time.Second // extra watch time if the queue is known not to be drained
 )
 
-// EndWatches ends the watch over requeued letters when their watch window is over. The letters are
-// settled, unless their queue is known to have no consumers or to be deeper than when they were
-// sent. If the fate of letters in a queue can no longer be observed, they are held with the reason.
+// EndWatches ends the watch over requeued letters when their watch window is over. It settles the
+// letters, unless their queue is known to have no consumers, or to be deeper than when they were
+// sent. If the fate of letters in a queue can no longer be observed, the letters are held with the
+// reason.
 func (d *Dispatcher) EndWatches(ctx context.Context) error {
 	now := d.o.Now()
 	origins, err := d.store.Watched(ctx, d.o.Broker, now)
