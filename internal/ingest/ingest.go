@@ -1,6 +1,6 @@
-// Package ingest stores incoming letters, exactly one row for each letter. A window is stored in
-// one commit and acknowledged in one ack; a second commit settles it. The package decodes nothing.
-// docs/reliability.md describes the protocol and its proof.
+// Package ingest stores incoming letters, and stores each letter in exactly one row. A window is
+// stored in one commit and acknowledged in one ack. A second commit settles the window. The package
+// decodes nothing. docs/reliability.md describes the protocol and its proof.
 package ingest
 
 import (
@@ -39,7 +39,7 @@ type Inbox interface {
 	MakeMarker(marker string) error
 	DeleteMarker(marker string) error
 	Missing(letters int) // reports letters that the broker deleted before they were stored
-	Held() (bool, error) // whether letters of an earlier session may come back; called while this session holds no letters
+	Held() (bool, error) // whether the broker may still give back letters of an earlier session; called while this session holds no letters
 	Close()
 }
 
@@ -255,8 +255,8 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	return i.store.Receive(ctx, w)
 }
 
-// window creates a window from the first wanted letters of arrivals. If wanted is 0, it takes all
-// of them.
+// window creates a window from the first letters of arrivals. The parameter wanted is their number;
+// 0 = all letters.
 func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.Window {
 	more := wanted > 0 && len(arrivals) > wanted
 	if more {
@@ -273,12 +273,12 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 }
 
 // givesBack reports whether letters behind a window may come back flagged as redelivered, although
-// none of them is in the window. This is the case if more letters were fetched, because the rest go
-// back. It can also be the case if the window's last letter was flagged. Returned letters come
-// first, so the letters behind the window may then be flagged too. If the drain ends with this
-// window, these letters stay in the queue. Otherwise, and in an inbox, they matter only on brokers
-// that flag nothing but returned letters, once the session has taken more letters than the earlier
-// sessions had unacknowledged.
+// none of them is in the window. There are two cases. If more letters were fetched than the window
+// has, the others go back to the queue. If the last letter of the window was flagged, the letters
+// behind it may be flagged too, because returned letters come first. In the second case, these
+// letters stay in the queue if the drain ends with this window. Otherwise, and in an inbox, they
+// matter only on brokers that flag nothing but returned letters, once the session has taken more
+// letters than the earlier sessions had unacknowledged.
 func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 	flagged := len(w) > 0 && w[len(w)-1].Redelivered
 	return more || flagged && (last || !i.facts.RedeliveredLeaks && i.fetched > i.earlier)
@@ -338,8 +338,8 @@ func (i *Ingester) keep(ctx context.Context, w deadletter.Window, commit func(co
 }
 
 // calmAfter is how long an inbox must be empty after a broker restart before its acks are trusted
-// again. After two seconds of quiet, a kill undid no ack (docs/reliability.md). Letters whose acks
-// were undone are redelivered first.
+// again. Letters whose acks were undone are redelivered first. After two seconds of quiet, a kill
+// undid no ack (docs/reliability.md).
 const calmAfter = 5 * time.Second
 
 // calm takes one more window in the aftermath of a restart. If the inbox is empty, it ends the

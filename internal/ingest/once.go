@@ -26,10 +26,10 @@ type Once struct {
 	taken atomic.Int64
 }
 
-// NewOnce returns a Once that takes count letters; 0 = until the queue is empty. The Once calls the
-// function say with the reason for a lack of progress, in words, or with "" if there is none. Call
-// either Run or Resolve, and only once. Run drains. Resolve only closes the window that an earlier
-// Once left open.
+// NewOnce returns a Once that takes the given number of letters. If count is 0, it takes letters
+// until the queue is empty. The Once calls the function say with the reason why it makes no
+// progress, or with "" if it makes progress. The caller must call either Run or Resolve, and only
+// once. Run drains the queue. Resolve only closes the window that an earlier Once left open.
 func NewOnce(store Store, queue Bounded, o Options, count int, say func(text string)) *Once {
 	once := &Once{Ingester: New(store, queue, o), queue: queue, count: count}
 	once.say = say
@@ -40,12 +40,14 @@ func NewOnce(store Store, queue Bounded, o Options, count int, say func(text str
 // does not count again.
 func (o *Once) Taken() int { return int(o.taken.Load()) }
 
-// Run takes letters until the count is reached, the queue is empty, or ctx ends. It always finishes
-// the letters that are already fetched. The error gives the reason why the queue cannot be drained.
+// Run takes letters until it has the wanted number, the queue is empty, or ctx ends. It always
+// finishes the letters that are already fetched. The error gives the reason why the queue cannot be
+// drained.
 func (o *Once) Run(ctx context.Context) error { return o.work(ctx, o.take) }
 
-// Resolve decides what happened to a window that an earlier process left open in the queue. It
-// acknowledges letters that are already stored and that came back. It takes no other letters.
+// Resolve decides what happened to a window that an earlier process left open in the queue. If
+// letters of the window come back and are already stored, it acknowledges them. It takes no other
+// letters.
 func (o *Once) Resolve(ctx context.Context) error {
 	err := o.work(ctx, func(context.Context) (bool, error) { return true, nil })
 	if !errors.Is(err, deadletter.ErrNotFound) {
@@ -59,7 +61,8 @@ func (o *Once) Resolve(ctx context.Context) error {
 }
 
 // work runs sessions. Each session first decides what happened to the open window, and then calls
-// the function in the parameter then. work ends when that function reports that it is done.
+// the function that the caller passed as the parameter named then. When that function reports that
+// it is done, work ends.
 func (o *Once) work(ctx context.Context, then func(ctx context.Context) (done bool, err error)) error {
 	defer o.inbox.Close()
 	for ctx.Err() == nil && o.storeBack(ctx) == nil {
@@ -91,8 +94,8 @@ func (o *Once) begun(ctx context.Context, then func(ctx context.Context) (bool, 
 }
 
 // decide closes the window that the last session left open. Unlike an inbox, it stores no other
-// letters. If other letters arrived instead of the window, they go back to the queue. They are
-// taken in a later window, when it is known how many letters are wanted.
+// letters. If other letters arrived instead of the window, they go back to the queue. A later
+// window takes them, when it is known how many letters are wanted.
 func (o *Once) decide(ctx context.Context) error {
 	open, err := o.store.Look(ctx, o.o.Broker, o.o.VHost, o.o.Inbox)
 	if err != nil || open == nil {
