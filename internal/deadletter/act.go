@@ -15,20 +15,20 @@ type Act struct {
 	Kind      string // one of Acts
 	Actor     string
 	Through   Way         // "" = not recorded
-	Address   string      // address from which the person acted; "" = not recorded
+	Address   string      // address from which the person sent the request; "" = not recorded
 	Operation OperationID // 0 = none
 	Targets   []Target    // empty = not recorded
 	Detail    string
 	Asked     int // requested number of letters, groups or things, or Unrecorded
 	Done      int // number completed, or Unrecorded; while an operation runs, the number so far
 
-	// the operation's action
+	// These fields describe the operation's action.
 	Action Verb
-	Query  string // query that selected its letters; "" = they were chosen by id
-	Total  int    // letters
+	Query  string // query that selected the operation's letters; "" = the letters were chosen by id
+	Total  int    // letters of the operation
 }
 
-// Unrecorded marks a number of an act that was not recorded.
+// Unrecorded stands for a number in an act that was not recorded.
 const Unrecorded = -1
 
 // Once returns a completed act on one thing.
@@ -106,8 +106,8 @@ const (
 // ActBreaker returns the kind of act for a breaker of retries that entered state s.
 func ActBreaker(s GuardState) string { return "breaker " + string(s) }
 
-// Acts lists all kinds of acts: actions on letters, acts on operations, groups and everything else,
-// and automatic changes to groups.
+// Acts lists all kinds of acts. These are the actions on letters, the acts on operations, groups
+// and everything else, and the automatic changes to groups.
 var Acts = slices.Concat(texts(Actions), []string{
 	ActCancelled, ActPaused, ActResumed, ActRate, ActStopped, ActDone,
 	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote, ActUndone, ActRegrouped,
@@ -162,8 +162,8 @@ const (
 // GroupTarget returns a target that names the group.
 func GroupTarget(id GroupID) Target { return Target{Kind: TargetGroup, Name: id.String()} }
 
-// Way is the way in which an act was requested: by a page, the API or the command line, or
-// automatically by dlo.
+// Way says how an act was requested: on a page, through the API or on the command line. It also
+// marks acts that dlo did automatically.
 type Way string
 
 const (
@@ -178,8 +178,8 @@ var Ways = []Way{WayPage, WayAPI, WayCLI, WayService}
 
 type wayKey struct{}
 
-// Through stores the way of a request in its context, so that everything the request causes can
-// read it.
+// Through stores a way in the context of a request, so that everything that acts for the request
+// can read it.
 func Through(ctx context.Context, w Way) context.Context {
 	return context.WithValue(ctx, wayKey{}, w)
 }
@@ -203,8 +203,8 @@ func AddressOf(ctx context.Context) string {
 	return a
 }
 
-// Network returns the key under which requests of an address are counted. A /64 network of IPv6
-// counts as one address, because one subscriber has all of it (RFC 6177).
+// Network returns the key by which the requests of an address are counted. For IPv6, this is the
+// /64 network of the address, because one subscriber has the whole network (RFC 6177).
 func Network(address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if net, err := ip.Prefix(64); err == nil {

@@ -8,7 +8,7 @@ type AddedField struct {
 	Wire   string // its wire type: "varint", "length-delimited"
 }
 
-// MaxAdded is the maximum number of added fields counted per letter.
+// MaxAdded is the maximum number of added fields that are recorded for one letter.
 const MaxAdded = 8
 
 // AddedCount is the number of letters in a queue that have a given added field.
@@ -16,6 +16,6 @@ type AddedCount struct {
 	Broker, VHost, Queue string
 	Type                 string
 	AddedField
-	Since   time.Time // time at which the oldest letter with the field was received
+	Since   time.Time // when the oldest letter with the field was received
 	Letters int
 }

@@ -32,9 +32,9 @@ type Annotation struct {
 	By string // reporter as shown in histories, without masked values
 }
 
-// AnnotationWindow is the time for which an annotation and its letter wait for each other,
+// AnnotationWindow is how long an annotation waits for its letter, or a letter for its annotation,
 // whichever comes first. Consumers report when they reject a message, so seconds are normally
-// enough. If the broker or dlo is restarted in between, it can take minutes.
+// enough. If the broker or dlo restarts in between, it can take minutes.
 const AnnotationWindow = 15 * time.Minute
 
 // These are the limits on an annotation, in bytes.
@@ -43,17 +43,17 @@ const (
 	maxErrorType   = 500
 	maxMessage     = 4 << 10
 	maxStack       = 16 << 10
-	maxServiceName = 200 // and version
+	maxServiceName = 200 // limit for Service and for Version
 )
 
-const wholeAnnotation = "annotation" // names the object itself in a FieldError
+const wholeAnnotation = "annotation" // name of the whole object in a FieldError
 
 // ByAnnotation is the value of Failure.By for a failure that comes from an annotation.
 const ByAnnotation = "annotation"
 
 // ReadAnnotation reads one JSON object. It ignores unknown members, treats empty members as absent,
-// and truncates texts that exceed their limit. Errors are FieldErrors that name a member and never
-// quote its value. The name "annotation" means the object itself.
+// and truncates texts that are too long. Errors are FieldErrors. Each names a member and never
+// quotes its value. The name "annotation" means the whole object.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
 		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
@@ -72,7 +72,7 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	for _, m := range []struct {
 		name string
 		into *string
-		most int // bytes
+		most int // maximum length in bytes
 		cut  bool
 	}{
 		{"broker", &a.Broker, maxKey, false},
@@ -137,12 +137,12 @@ func (a *Annotation) Failure() Failure {
 }
 
 // Many reports whether an annotation applies to every letter that it fits. This is the case if it
-// identifies a message but names no queue. Any other annotation applies to one death only.
+// has no token and names no queue. Any other annotation applies to one death only.
 func (a *Annotation) Many() bool { return a.Token == "" && a.Queue == "" }
 
-// Fits returns true if the annotation describes the death with keys k and origin o. The caller
-// compares broker and vhost. A message that dlo sends has its queue's name as routing key, or
-// passes an exchange of dlo, so these values match, too.
+// Fits reports whether the annotation describes the death with keys k and origin o. The caller
+// compares broker and vhost. A message that dlo sends has the name of its queue as routing key, or
+// passes an exchange of dlo. An annotation with such a routing key or exchange fits, too.
 func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
@@ -157,17 +157,17 @@ func (a *Annotation) From(o Origin) bool {
 		(a.RoutingKey == "" || a.RoutingKey == o.RoutingKey || a.RoutingKey == o.Queue)
 }
 
-// Reporter returns the service and version of the consumer that gave the message up, as far as they
-// are known.
+// Reporter returns the service and version of the consumer that rejected the message. It leaves out
+// what is unknown.
 func (f *Failure) Reporter() string { return strings.TrimSpace(f.Service + " " + f.Version) }
 
 // DeathKeys are the values by which an annotation can identify a death.
 type DeathKeys struct {
 	Token, MessageID string
-	Body             []byte // SHA-256; nil = no keys: this death awaits no annotation
+	Body             []byte // SHA-256; nil = no keys: no annotation can explain this death
 }
 
-// DeathKeys returns the full keys of a letter's latest death.
+// DeathKeys returns all keys of a letter's latest death.
 func (l *Letter) DeathKeys() DeathKeys {
 	body := l.Body
 	if l.Attempts > 0 {
@@ -181,6 +181,6 @@ func (l *Letter) DeathKeys() DeathKeys {
 // Annotated is the result of storing annotations.
 type Annotated struct {
 	New    int
-	Again  int // repeated within the window
-	Joined int // letters that were already stored and were joined to the annotations
+	Again  int // annotations that were already stored within the window
+	Joined int // stored letters that the annotations now explain
 }

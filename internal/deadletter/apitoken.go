@@ -24,7 +24,7 @@ type APIToken struct {
 // TokenPrefix is the beginning of every API token. Scanners of source code recognise tokens by it.
 const TokenPrefix = "dlo_"
 
-// TokenName is the beginning of the name of a principal that is a token.
+// TokenName begins the name of each principal that is a token.
 const TokenName = "token:"
 
 // NewSecret returns the secret of a new API token: the prefix and 256 random bits in base64url.
@@ -34,8 +34,8 @@ func NewSecret() string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// SecretHash returns the hash of a token's secret that the store keeps. A plain hash is enough,
-// because nobody can guess 256 random bits.
+// SecretHash returns the hash that the store keeps instead of a token's secret. A plain hash is
+// enough, because nobody can guess 256 random bits.
 func SecretHash(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // Principal returns the principal of a token.
@@ -43,8 +43,8 @@ func (t APIToken) Principal() Principal {
 	return Principal{Name: TokenName + t.Name, Grants: []Grant{t.Grant}}
 }
 
-// NewAPIToken returns a token with a grant. The parameter expires is the time at which the token
-// expires; zero = never. The error wraps ErrInvalid.
+// NewAPIToken returns a token with a grant. The token expires at the time "expires", or never if
+// that time is zero. The error wraps ErrInvalid.
 func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error) {
 	var err error
 	switch {
@@ -56,7 +56,7 @@ func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error)
 	return APIToken{Name: name, Grant: g, ExpiresAt: expires}, err
 }
 
-// maxTokenName limits the bytes of a token's name.
+// maxTokenName is the maximum length of a token's name in bytes.
 const maxTokenName = 64
 
 func validTokenName(name string) bool {

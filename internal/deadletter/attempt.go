@@ -10,13 +10,13 @@ type Attempt struct {
 	Token     Token
 	Queue     string // target
 	Operation OperationID
-	Sends     int // number of publishes: more than 1 after a doubt, always with one token
+	Sends     int // number of publishes; more than 1 if an outcome was in doubt; all have the same token
 	Outcome   OutcomeKind
 	Detail    string
-	At        time.Time // intent committed
-	ClosedAt  time.Time // outcome known
-	Back      *Return   // if it came back: its death
-	Probe     bool      // sent by a breaker: not counted when it comes back
+	At        time.Time // when the intent to publish was committed
+	ClosedAt  time.Time // when the outcome became known
+	Back      *Return   // death by which it came back; nil = it did not come back
+	Probe     bool      // sent by a breaker: does not use up a retry when it comes back
 	WaitsIn   string    // queue of the broker in which the letter waited first; "" = none
 	WaitUntil time.Time // planned end of the wait in that queue
 }
@@ -33,7 +33,7 @@ type Return struct {
 type OutcomeKind string
 
 const (
-	OutcomeOpen      OutcomeKind = "open"      // intent committed, outcome not known yet
+	OutcomeOpen      OutcomeKind = "open"      // the intent is committed, the outcome is not known yet
 	OutcomeConfirmed OutcomeKind = "confirmed" // acked and not returned
 	OutcomeReturned  OutcomeKind = "returned"  // no such queue: 312 NO_ROUTE
 	OutcomeNacked    OutcomeKind = "nacked"    // rejected by the queue
@@ -45,7 +45,7 @@ const (
 
 // Publishing is one message to be published.
 type Publishing struct {
-	Token      Token // the attempt's token, which identifies a return
+	Token      Token // the attempt's token; it identifies the letter if the letter comes back
 	Queue      string
 	Properties Properties
 	Body       []byte
@@ -71,18 +71,19 @@ type Mark struct {
 	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or to be resent: time of the next try; held in doubt: zero
 	Depth   *int      // ready messages in the queue when it was sent; nil = unknown
 	Resend  bool      // in doubt: stays publishing, to be resent with the same token
-	WaitsIn string    // confirmed by a broker waiter: stays scheduled in this queue until DueAt
-	Stays   bool      // no broker waiter took it: stays scheduled in the store until DueAt
+	WaitsIn string    // confirmed by a broker waiter: the letter stays scheduled in this queue until DueAt
+	Stays   bool      // no broker waiter took it: the letter stays scheduled in the store until DueAt
 	Notice  *Notice
 
 	Channels []string // channels that are notified if the letter is held
 }
 
-// Open reports whether a copy that comes back now belongs to this attempt: the attempt may still be
-// in its queue, or on its way there.
+// Open reports whether a copy that comes back now belongs to this attempt, because the message may
+// still be in its queue or on its way there.
 func (k OutcomeKind) Open() bool {
 	return k == OutcomeOpen || k == OutcomeConfirmed || k == OutcomeInDoubt
 }
 
-// Used reports whether the letter is known to have reached its queue, so that the attempt counts.
+// Used reports whether the letter is known to have reached its queue. Only then does the attempt
+// count.
 func (k OutcomeKind) Used() bool { return k == OutcomeConfirmed || k == OutcomeCameBack }

@@ -9,14 +9,14 @@ type BrokerStatus struct {
 	Colour      Colour // the label's colour
 	Setting     string // setting with the connection details, such as DLO_AMQP_URL
 	Exchange    string // dead-letter exchange that dlo declares; "" = it declares nothing
-	Reached     bool   // its inboxes have existed since the store was created: dead messages wait
+	Reached     bool   // its inboxes have existed since the store was created, so dead messages wait in them
 	Version     string // version of RabbitMQ; "" until the first connection since dlo started
 	Connected   bool   // the publishing connection is open
 	Blocked     string // reason why the broker accepts no messages now; "" = it accepts them
 	Reason      string // why it is not connected, in words
 	Since       time.Time
 	NextTry     time.Time
-	Note        string // what differs from the configuration, and what is done instead; "" = nothing
+	Note        string // how dlo deviates from the configuration, and what it does instead; "" = it does not
 	Inboxes     []InboxStatus
 	Managed     bool      // the configuration names its management API
 	User        string    // of AMQP
@@ -25,8 +25,8 @@ type BrokerStatus struct {
 	Queues      []Problem // risks of loss in dlo's own queues
 }
 
-// Away explains why letters cannot be sent to the broker now, and until when they wait. It returns
-// "" if they can be sent.
+// Away explains why letters cannot be sent to the broker now, and what they wait for. It returns ""
+// if they can be sent.
 func (s *BrokerStatus) Away() string {
 	switch {
 	case !s.Connected:
@@ -57,8 +57,8 @@ type InboxStatus struct {
 // QueueFacts contains the facts that the broker reports about a queue. Without the management API,
 // or when the API's data lags, some fields are unknown. An unknown number is never 0.
 type QueueFacts struct {
-	Known        bool // at least one fact could be requested
-	Silent       bool // not Known: the management API was asked but did not report the queue this time
+	Known        bool // the broker could be asked about at least one fact
+	Silent       bool // not Known: the management API was asked, but its answer did not contain the queue this time
 	Exists       bool
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown
@@ -82,14 +82,14 @@ func (f QueueFacts) HasSingleActive() (single, known bool) {
 // exchange. Messages that die there are lost.
 const DeadLettersNowhere = "nowhere"
 
-// UnknownQueue has the facts of a queue about which nothing could be requested.
+// UnknownQueue contains the facts of a queue about which the broker could not be asked.
 var UnknownQueue = QueueFacts{Consumers: -1, Ready: -1, Unacked: -1, TTL: -1, MaxLength: -1, MaxBytes: -1}
 
-// Unseen is the reason why dlo can no longer observe the fate of letters sent to a queue.
+// Unseen is the reason why dlo can no longer see what happens to letters sent to a queue.
 type Unseen struct {
 	Why     string
 	Since   time.Time // the reason applies to letters that were in the queue at this time
-	Settles bool      // letters count as settled, unverified; otherwise they are held
+	Settles bool      // these letters count as settled, unverified; otherwise they are held
 	// Letters that people redirected to this queue count as settled, unverified.
 	SettlesRedirected bool
 }

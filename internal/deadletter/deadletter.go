@@ -1,7 +1,7 @@
-// Package deadletter is the domain of Dead Letter Office: letters and the deaths that produced
-// them, their origins and states, the rules on who may do what to them, and the rules on what is
-// safe to publish again. It imports only the standard library and does no input or output. Adapters
-// (rabbitmq, store) fill its values, and rooms act on them.
+// Package deadletter is the domain of Dead Letter Office. It defines letters and the deaths that
+// produced them, their origins and their states. It also contains the rules on who may act on
+// letters, and on what is safe to publish again. It imports only the standard library and does no
+// input or output. Adapters (rabbitmq, store) fill its values, and rooms act on them.
 package deadletter
 
 import (
@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// These are the only errors that cross rooms. Wrap them with a text that says what was attempted.
-// web maps them to status codes.
+// These are the only errors that cross rooms. A room wraps them with a text that says what was
+// attempted. web maps them to status codes.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrConflict    = errors.New("conflict")      // the current state does not allow it
@@ -25,8 +25,7 @@ var (
 // ErrDenied is an ErrForbidden for a principal whose grants do not include the requested act.
 var ErrDenied = fmt.Errorf("%w", ErrForbidden)
 
-// ErrCredentials is an ErrSignIn for somebody who offers a token or a name that dlo does not
-// accept.
+// ErrCredentials is an ErrSignIn for a request with a token or a name that dlo does not accept.
 var ErrCredentials = fmt.Errorf("%w", ErrSignIn)
 
 // NoSuch returns ErrNotFound for the thing that was looked up, such as "letter %s".

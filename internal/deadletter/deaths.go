@@ -2,17 +2,17 @@ package deadletter
 
 import "time"
 
-// Death is one entry of x-death: a message died in Queue, Count times for Reason, the first time at
-// FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first. Count covers only
-// messages that the broker itself re-routed: from 4.0 on it is 1 again after each republish by a
-// client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision depends on Count.
+// Death is one entry of x-death: a message died in Queue for Reason. This happened Count times, the
+// first time at FirstAt. RabbitMQ keeps one entry per (queue, reason), most recent first. Count
+// covers only messages that the broker itself re-routed. From 4.0 on, it is 1 again after each
+// republish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore no decision depends on Count.
 type Death struct {
 	Queue, Exchange string
 	RoutingKeys     []string
 	Reason          string
 	Count           int64
 	FirstAt         time.Time // whole seconds; zero if absent
-	RejectedBefore  bool      // it only expired here, after a consumer of another queue rejected it
+	RejectedBefore  bool      // it only expired here, after a consumer of another queue had rejected it
 }
 
 const (
@@ -27,15 +27,15 @@ const (
 	maxDeaths           = 1000 // maximum entries read; the client library rejects containers of more than 8,192 elements
 )
 
-// ReadDeaths reads the deaths of a dead-lettered message, most recent first, and finds the queue
-// where it last died outside our own queues. ours returns true for our own queues (wait queues and
-// the inbox itself).
+// ReadDeaths reads the deaths of a dead-lettered message, most recent first. It also finds the
+// queue where the message last died outside our own queues. The function "ours" returns true for
+// our own queues, which are the wait queues and the inbox itself.
 //
 // A message may only have expired in its last queue, after a consumer of another queue had rejected
 // it. Then the last queue is the delay queue of a retry recipe, and the origin is the other queue.
 //
-// ReadDeaths accepts any input: on 3.x a publisher controls x-death, so it skips values of the
-// wrong type. Broker and VHost of the origin are empty, because the caller knows them. Queue is
+// ReadDeaths accepts any input. On 3.x a publisher controls x-death, so ReadDeaths skips values of
+// the wrong type. The origin has no Broker and VHost, because the caller knows them. Its Queue is
 // empty if the headers do not say where the message died.
 func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	var deaths []Death
@@ -74,16 +74,16 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 	return deaths, Origin{}
 }
 
-// Repeated looks at the death that DiedIn returns for a queue, and reports whether it repeats an
-// earlier death. If it does, the recorded time is that of the earlier death.
+// Repeated looks at the death that DiedIn returns for a queue. It reports whether the message died
+// more than once in that way. If it did, the recorded time is that of the first of these deaths.
 func Repeated(deaths []Death, queue string) bool {
 	d, _ := DiedIn(deaths, queue)
 	return d.Count > 1
 }
 
-// LastDeath returns the reason and the time of the death that DiedIn returns for a queue. Without
-// such a death, it takes the reason from the header beside x-death, or returns "" if that header is
-// also missing.
+// LastDeath returns the reason and the time of the death that DiedIn returns for a queue. If there
+// is no such death, it takes the reason from the header beside x-death. If that header is missing
+// too, the reason is "".
 func LastDeath(headers Table, deaths []Death, queue string) (reason string, at time.Time) {
 	if d, ok := DiedIn(deaths, queue); ok {
 		return d.Reason, d.FirstAt

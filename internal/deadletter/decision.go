@@ -12,7 +12,7 @@ type Decision struct {
 	Groups   []GroupID
 	By       string
 	Owner    *string   // "" = nobody
-	Severity *Severity // "" = as the rules say
+	Severity *Severity // "" = the severity that the rules give
 	Ticket   *string   // "" = none
 	Note     string    // added to the history; "" = none
 	Snooze   *Snooze
@@ -21,8 +21,8 @@ type Decision struct {
 	Into     GroupID     // merge into this group; 0 = no merge
 	Split    bool        // end a merge into another group
 
-	// Unchanged is the time of the groups' last change, as far as the person knows. Zero accepts
-	// any time.
+	// Unchanged is the time of the groups' last change that the person saw. A zero time accepts any
+	// change.
 	Unchanged time.Time
 }
 
@@ -103,7 +103,8 @@ func (d *Decision) Check(now time.Time) error {
 	return nil
 }
 
-// Kind returns the decision's name in histories, taken from its most important part.
+// Kind returns the name that histories use for the decision. It is the name of the decision's most
+// important part.
 func (d *Decision) Kind() string {
 	switch {
 	case d.Into != 0:

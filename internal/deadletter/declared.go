@@ -13,8 +13,8 @@ type Declared struct {
 	VHost  string
 	Kind   DeclaredKind
 	Name   string
-	Detail json.RawMessage // definition of a policy, to compare with the policy on the broker
-	Sure   bool            // the thing is known to exist; false while it is being set, and after a crash at that time
+	Detail json.RawMessage // definition of the policy, which is compared with the policy on the broker
+	Sure   bool            // the thing is known to exist; false while dlo sets it, and after a crash at that moment
 	At     time.Time
 	By     string
 }

@@ -10,7 +10,7 @@ type DrainRequest struct {
 	Broker string // name; may be "" if there is only one broker
 	VHost  string // "" = the vhost of the broker
 	Queue  string
-	Origin string // origin of letters whose headers name none; "" = they are held
+	Origin string // origin of letters whose headers name no origin; "" = such letters are held
 	Count  int    // maximum number of letters; 0 = until the queue is empty
 }
 
@@ -22,7 +22,7 @@ type Drain struct {
 	Asked                int // requested number of letters; 0 = until the queue is empty
 	Taken                int // letters stored; never more than Asked
 	State                DrainState
-	Why                  string // while running: cause of a wait, "" = none; after the end: reason for the end, in words
+	Why                  string // while running: why it waits, "" = it does not wait; after the end: why it ended, in words
 	By                   string
 	StartedAt            time.Time
 	EndedAt              time.Time // zero while running

@@ -19,11 +19,11 @@ const easyNetQError = "EasyNetQ.SystemMessages.Error"
 // failed.
 func EasyNetQError(p Properties) bool { return strings.Contains(p.Type, easyNetQError) }
 
-const maxWrapped = 4 // maximum nesting of EasyNetQ errors; requeueing one without unwrapping it nests them
+const maxWrapped = 4 // maximum nesting of EasyNetQ errors; they nest if somebody requeues one without unwrapping it
 
-// UnwrapEasyNetQ returns the message inside an EasyNetQ error, as EasyNetQ's own tool Hosepipe
-// would send it: the body Message with the properties BasicProperties. If the message cannot be
-// unwrapped, the error explains why in words.
+// UnwrapEasyNetQ returns the message inside an EasyNetQ error. The body comes from Message and the
+// properties come from BasicProperties, as when EasyNetQ's own tool Hosepipe sends the message. If
+// the message cannot be unwrapped, the error explains why in words.
 //
 // JSON does not keep the numeric types of headers. Numbers become int64 or double, as they do when
 // Hosepipe sends them.
@@ -86,8 +86,9 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 	return p, message, err
 }
 
-// messageOf returns the body inside an error. The body is plain text or, with
-// Base64ErrorMessageSerializer, base64. It returns an error if the body could be either.
+// messageOf returns the body inside an EasyNetQ error. The body is plain text or, with
+// Base64ErrorMessageSerializer, base64. messageOf returns an error if it cannot tell which of the
+// two it is.
 func messageOf(text, contentType string) ([]byte, error) {
 	if strings.ContainsRune(text, '\ufffd') {
 		return nil, errors.New("its Message has lost bytes that are not text")
@@ -105,7 +106,7 @@ func messageOf(text, contentType string) ([]byte, error) {
 	return nil, errors.New("its Message may be text or base64")
 }
 
-// maxHeadersJSON is far more than the 131,000 bytes that the broker passes on in a header.
+// maxHeadersJSON is far above the 131,000 bytes that the broker passes on in a header.
 const maxHeadersJSON = 1 << 20
 
 // headersOfJSON returns the headers of a message from their JSON form. The parsed tree may take
@@ -154,8 +155,8 @@ func headerOfJSON(v any) any {
 }
 
 // Inside returns the message whose death a delivery reports. For an EasyNetQ error this is the
-// wrapped message; otherwise it is the delivery itself. Only an error that can carry one of our
-// tokens is unwrapped.
+// wrapped message. Otherwise it is the delivery itself. An error is unwrapped only if it can carry
+// one of our tokens.
 func (a *Arrival) Inside() *Arrival {
 	if !EasyNetQError(a.Properties) || !strings.Contains(string(a.Body), HeaderToken) {
 		return a

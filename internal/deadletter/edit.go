@@ -12,7 +12,7 @@ import (
 type PropertyEdit struct {
 	Properties map[string]string // by the names of the API, for example "content_type"; "" removes a property
 	Headers    map[string]any    // by name; RemoveHeader removes a header
-	Revised    bool              // the edit applies to a revision, whose expiration was chosen by a person and is kept
+	Revised    bool              // the edit applies to a revision, so its expiration was chosen by a person and is kept
 }
 
 // RemoveHeader, set as the value of a header, removes the header.
@@ -44,10 +44,10 @@ const maxPriority = 255
 const maxExpiration = 315_360_000_000
 
 // Edit returns the properties of a revision, and the names of the fields that differ. The revision
-// has the properties of p that may be sent again, with the changes of e applied. An edit cannot set
-// properties that belong to the broker, properties that would send copies to other queues, or
-// properties that make the broker close the publisher's channel. It can set an expiration, because
-// a person chose it. Errors are FieldErrors.
+// has the properties of p that may be sent again, with the changes of e. An edit cannot set
+// properties that belong to the broker. It also cannot set properties that would send copies to
+// other queues, or that make the broker close the publisher's channel. It can set an expiration,
+// because a person chose it. Errors are FieldErrors.
 func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	clean := Sanitise
 	if e.Revised {
@@ -92,7 +92,7 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 			refuse("a direct reply-to address ends with the connection that asked")
 			continue
 		}
-		if value != *field { // the received expiration was dropped, so keeping one on purpose is a change
+		if value != *field { // the received expiration was dropped, so setting the same value again is a change
 			changed = append(changed, name)
 		}
 		*field = value
@@ -142,7 +142,7 @@ func (p Properties) EditableHeaders() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
 }
 
-// Resent is like Sanitise, but for the properties of a revision. It keeps an expiration, because a
+// Resent is like Sanitise, but for the properties of a revision. It keeps the expiration, because a
 // person chose it.
 func Resent(p Properties) (Properties, []Change) {
 	q, changes := Sanitise(p)
@@ -154,5 +154,5 @@ func Resent(p Properties) (Properties, []Change) {
 type Edited struct {
 	Revision
 	Refusal string
-	AsOf    time.Time // time of the letter's last change when it was read
+	AsOf    time.Time // time of the letter's last change, as read
 }

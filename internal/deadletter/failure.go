@@ -2,10 +2,10 @@ package deadletter
 
 import "time"
 
-// Failure is the report of a consumer or its framework on why it gave a message up. All of it is
-// untrusted. Zero fields were not reported.
+// Failure is what a consumer or its framework reported about why it rejected a message. All of it
+// is untrusted. Zero fields were not reported.
 type Failure struct {
-	By                   string // who says so: a convention such as "Spring AMQP", or "annotation"
+	By                   string // source of the report: a convention such as "Spring AMQP", or "annotation"
 	Type                 string // of the error: "java.lang.IllegalStateException"
 	Message              string
 	Stack                string // as written, with its line breaks
@@ -18,5 +18,5 @@ type Failure struct {
 	FailedAt             time.Time
 }
 
-// Said reports whether there is an error to show.
+// Said reports whether the failure contains an error to show.
 func (f *Failure) Said() bool { return f.Type != "" || f.Message != "" || f.Stack != "" }

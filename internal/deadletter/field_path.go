@@ -55,8 +55,8 @@ func isIndex(name string) bool {
 }
 
 // Covers reports whether a query's path leads to the field that p names, or to something inside
-// that field. If fixed is set, p must match from the beginning of the path. Otherwise p may begin
-// at any name.
+// that field. If "fixed" is true, p must match from the beginning of the path. Otherwise p may
+// begin at any name in the path.
 func (p FieldPath) Covers(path string, fixed bool) bool {
 	names := strings.Split(path, ".")
 	if parsed, err := ParseFieldPath(path); err == nil {
@@ -77,8 +77,9 @@ type MaskedField struct {
 	Path FieldPath
 }
 
-// Masked reports whether a query's path leads to a masked field or into one. Fields of messages
-// match anywhere in the path; fields of JSON bodies match from the outermost value.
+// Masked reports whether a query's path leads to a masked field or into one. The paths in "fields"
+// match anywhere in the query's path. The paths in "json" match only from the outermost value of a
+// JSON body.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
 	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })

@@ -13,7 +13,7 @@ import (
 type Fingerprint [32]byte
 
 // Print returns the fingerprint of a delivery. It returns an error if the properties cannot be
-// encoded, which does not happen with anything that the client library delivers.
+// encoded. This does not happen with any properties that the client library delivers.
 func (a *Arrival) Print() (Fingerprint, error) {
 	p := a.Properties
 	_, counted := p.Headers[headerDeliveryCount]
@@ -54,7 +54,7 @@ func (a *Arrival) DeliveryCount() int64 {
 }
 
 // Identity returns the dlo-id and dlo-token of a delivery, and whether both are well formed. Only
-// the store can tell whether it issued them.
+// the store knows whether it issued them.
 func (a *Arrival) Identity() (ID, Token, bool) {
 	id, ok1 := a.Properties.Headers[HeaderID].(string)
 	token, ok2 := a.Properties.Headers[HeaderToken].(string)

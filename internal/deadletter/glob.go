@@ -1,8 +1,8 @@
 package deadletter
 
-// Glob reports whether the whole name matches a pattern, in which * matches any bytes, including
-// dots. If marks is set, ? matches any one byte. Otherwise ? matches only itself. Glob takes at
-// most len(pattern) x len(name) steps.
+// Glob reports whether the whole name matches a pattern. A * in the pattern matches any bytes,
+// including dots. If "marks" is true, a ? matches any one byte. Otherwise a ? matches only itself.
+// Glob takes at most len(pattern) x len(name) steps.
 func Glob(pattern, name string, marks bool) bool {
 	star, mark := -1, 0
 	p, n := 0, 0

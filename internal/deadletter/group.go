@@ -24,7 +24,7 @@ type GroupRow struct {
 	Broker, VHost, Queue string
 	Type, Reason, Error  string
 	Status               GroupStatus
-	Severity             Severity // chosen by a person, or the loudest since it began to need people
+	Severity             Severity // chosen by a person; otherwise the most urgent since the group began to need people
 	Chosen               bool     // a person chose the severity
 	Owner                string   // "" = nobody
 	Ticket               string   // a link or a number; "" = none
@@ -35,15 +35,15 @@ type GroupRow struct {
 	Resolved             Resolution
 	Count                int       // letters now dead or held
 	Waiting              int       // letters that wait for a retry
-	Overdue              int       // waiting letters whose retries should be over
+	Overdue              int       // waiting letters whose retries should have ended by now
 	FirstAt, LastAt      time.Time // first letter received; last letter died
-	Failing              bool      // its letters die now; otherwise it has been quiet since LastAt
+	Failing              bool      // its letters are dying now; otherwise it has been quiet since LastAt
 	Spark                []int     // letters received per hour over the last 24 hours, oldest first
 }
 
 // StatusFailing and StatusQuiet are further values that queries accept as a status. StatusFailing
-// selects the groups of the inbox whose letters die now. StatusQuiet selects the other groups of
-// the inbox.
+// selects the groups in the inbox whose letters are dying now. StatusQuiet selects the other groups
+// in the inbox.
 const (
 	StatusFailing = "failing"
 	StatusQuiet   = "quiet"
@@ -56,13 +56,13 @@ func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
 // longest time allowed.
 type Snooze struct {
 	Until time.Time
-	After int    // further letters that died; 0 = no limit
-	Queue bool   // until the same error is seen in another queue
+	After int    // further deaths after which it ends; 0 = no limit
+	Queue bool   // ends when the same error is seen in another queue
 	By    string // who snoozed it
 }
 
-// MaxSnooze is the longest time for which a group can be put off. Without a limit, a group could be
-// forgotten.
+// MaxSnooze is the longest time for which a group can be snoozed. Without a limit, people could
+// forget a group.
 const MaxSnooze = 90 * 24 * time.Hour
 
 // Resolution records when a group was resolved, by whom, and in which version of its consumer, if
@@ -79,7 +79,7 @@ type Group struct {
 	Head       GroupID       // group that it is merged into; 0 = none
 	Merged     []GroupRow    // groups merged into it
 	Alike      []GroupRow    // same error and queue, but another type or reason; at most 10
-	Letters    map[State]int // of all
+	Letters    map[State]int // letters of the group and of the groups merged into it, by state
 	Rules      []string      // rules that decided its newest letters
 	Paused     bool          // its retries are paused
 	History    []Event       // newest first, at most 100
@@ -89,6 +89,5 @@ type Group struct {
 	Fix        *Deploy       // if quiet: first deploy after its last death; nil = none
 }
 
-// SuspectWithin is a time limit. A deploy is suspected of causing a failure that follows the deploy
-// within this time.
+// SuspectWithin is how long after a deploy a failure may begin and still be blamed on the deploy.
 const SuspectWithin = 10 * time.Minute

@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// GroupLife is the state that decides how a group develops: people's choices, and the events of its
-// letters.
+// GroupLife is the state that decides what happens to a group next. It holds people's choices and
+// the events of the group's letters.
 type GroupLife struct {
 	ID       GroupID
 	Status   GroupStatus
 	Chosen   Severity // severity chosen by a person; "" = severity of its letters
-	Severity Severity // chosen severity, or that of the loudest letter since the group began to need people
-	Deaths   int      // letters that came to need people, in total
+	Severity Severity // chosen severity, or that of the most urgent letter since the group began to need people
+	Deaths   int      // how many letters have come to need people so far
 	Snooze   Snooze
 	Snoozed  int // value of Deaths when the snooze began
 	Resolved Resolution
-	Episode  int    // number of times people were newly told of the group, from 1
-	Told     int    // value of Deaths when people were last told of the group; 0 = people are currently not told
-	Key      string // of the notice
+	Episode  int    // number of the current incident of this group, from 1
+	Told     int    // value of Deaths when people were last notified; 0 = people do not currently know of the group
+	Key      string // key of its notices
 	ToldAt   time.Time
 	ToldAs   Severity
 	Channels []string  // channels that were notified
 	Began    time.Time // start of its incident, which other groups may share
 	Deploy   int64     // last deploy before it began to need people; 0 = none
-	Heard    bool      // machines were told that it needs people, but not yet that it needs nobody
+	Heard    bool      // machines were notified that the group needs people, but not yet that it no longer does
 }
 
 // GroupDeath is a letter of a group that came to need people.
 type GroupDeath struct {
 	At       time.Time // time of death, whole seconds, broker clock; if the headers lack it, when dlo saw it
-	Version  string    // version of the consumer that gave the letter up; "" = not reported
+	Version  string    // version of the consumer that rejected the letter; "" = not reported
 	Severity Severity
 	Channels []string
 }
 
-// updateEvery is the shortest time between two updates to people about one group, even if the group
-// grows fast.
+// updateEvery is the shortest time between two updates that people get about one group, even if the
+// group grows fast.
 const updateEvery = 15 * time.Minute
 
 // Died records the letters that came to need people in one transaction. It returns the notice to
-// send, or nil if there is none. The notice has the severity of the loudest of these letters. If
-// other letters of the group already need people (needy), the severity of those letters counts,
-// too. Otherwise a group would fall silent when a letter dies under a quieter rule.
+// send, or nil if there is none. The notice has the severity of the most urgent of these letters.
+// If "needy" is true, other letters of the group already need people, and their severity counts
+// too. Otherwise a letter that dies under a less urgent rule would silence the whole group.
 func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func union(list, more []string) []string {
 
 // regressing reports whether a letter died after the group was resolved. If both consumer versions
 // are numeric, such as 2026.11.20-2, it compares the versions. Other versions have no order, so it
-// then compares the time of death. The time of arrival does not count, because a letter that died
-// earlier may arrive later.
+// then compares the resolution with the time of death. The time of arrival does not count, because
+// a letter that died earlier may arrive later.
 func (g *GroupLife) regressing(d GroupDeath) bool {
 	if numbered(d.Version) && numbered(g.Resolved.Version) {
 		return CompareVersions(d.Version, g.Resolved.Version) >= 0
@@ -138,21 +138,21 @@ func (g *GroupLife) Alone(now time.Time) {
 	g.Key, g.Began = fmt.Sprintf("%s/%d", g.ID, g.Episode), now
 }
 
-// Leave is like Alone, but for a group that shares an incident with other groups.
+// Leave is like Alone, but for a group that shares its incident with other groups.
 func (g *GroupLife) Leave(now time.Time) {
 	g.Episode++
 	g.Alone(now)
 }
 
-// JoinWithin is the time after the beginning of an incident within which other groups can join it.
+// JoinWithin is how long after the start of an incident other groups can join it.
 const JoinWithin = time.Minute
 
 func (g *GroupLife) notice(kind NoticeKind) *Notice {
 	return &Notice{Kind: kind, Key: g.Key, Group: g.ID, Severity: g.ToldAs, Channels: g.Channels}
 }
 
-// Escalate records that the group grows faster than before. It returns a notice only if people have
-// been told of the group already.
+// Escalate records that the group grows faster than before. It returns a notice only if people
+// already know of the group.
 func (g *GroupLife) Escalate(now time.Time) *Notice {
 	if g.Status != GroupNew && g.Status != GroupOpen && g.Status != GroupRegressed {
 		return nil
@@ -169,8 +169,8 @@ func (g *GroupLife) Wake() {
 	g.Status, g.Snooze, g.Snoozed = GroupOpen, Snooze{}, 0
 }
 
-// Close records that the group needs nobody for now. It returns the notice for the people who were
-// told of the group, or nil if nobody was told.
+// Close records that the group needs nobody for now. It returns the notice for the people who know
+// of the group, or nil if nobody knows of it.
 func (g *GroupLife) Close() *Notice {
 	if g.Told == 0 {
 		return nil
@@ -206,14 +206,14 @@ func (g *GroupLife) event(kind NoticeKind, s Severity) *Notice {
 	return &Notice{Kind: kind, Key: g.ID.String(), Group: g.ID, Severity: cmp.Or(s, g.Severity)}
 }
 
-// Forget records that people are no longer told of the group.
+// Forget records that people no longer get notices of the group.
 func (g *GroupLife) Forget() {
 	g.Episode++
 	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Deploy = 0, "", time.Time{}, "", nil, time.Time{}, 0
 }
 
-// Hand passes the group's notice on to the group that it is merged into. That group continues under
-// the key that people know. If people have already been told of that group, Hand returns the notice
+// Hand passes the group's notice to the group that it is merged into. That group then continues
+// under the key that people know. If people already know of that group, Hand returns the notice
 // that ends this group's incident.
 func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	if to.Chosen == "" && g.Severity.Louder(to.Severity) {
@@ -229,7 +229,7 @@ func (g *GroupLife) Hand(to *GroupLife) *Notice {
 	return nil
 }
 
-// TakeOver makes a group the continuation of another group, whose letters it gets. It takes over
+// TakeOver makes a group the continuation of the group "from", whose letters it gets. It takes over
 // people's choices, the notices already sent, and the key that people know.
 func (g *GroupLife) TakeOver(from *GroupLife) {
 	id, episode := g.ID, g.Episode
@@ -272,7 +272,8 @@ func CompareVersions(a, b string) int {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// versionPart cuts the first run of digits, or of other characters, off a version.
+// versionPart splits off the start of a version, up to where digits change to other characters or
+// back.
 func versionPart(v string) (part, rest string) {
 	i := 1
 	for i < len(v) && digit(v[i]) == digit(v[0]) {

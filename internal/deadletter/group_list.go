@@ -37,7 +37,7 @@ type GroupPage struct {
 // people.
 type GroupCounts struct {
 	Inbox, Snoozed, Resolved int
-	Mine                     int // groups of the inbox with a given owner
+	Mine                     int // groups in the inbox that belong to the given owner
 	Letters                  int // dead or held, in the inbox
 	Severities               map[Severity]int
 }
@@ -46,7 +46,7 @@ type GroupCounts struct {
 type Standing struct {
 	Failing InboxShare // groups whose letters die now
 	Quiet   InboxShare // the others
-	LastAt  time.Time  // when the newest letter died; zero = no letters
+	LastAt  time.Time  // when the newest letter died; zero = there are no letters
 }
 
 // InboxShare is a number of groups and the number of their letters that need people.

@@ -11,7 +11,7 @@ type Pulse []time.Time
 // maxPulse is the maximum number of deaths in a pulse.
 const maxPulse = 16
 
-// Beat returns the pulse with further deaths, given in any order.
+// Beat returns the pulse with further deaths added. The deaths may be in any order.
 func (p Pulse) Beat(deaths ...time.Time) Pulse {
 	all := slices.SortedFunc(slices.Values(append(slices.Clone(p), deaths...)), time.Time.Compare)
 	return all[max(0, len(all)-maxPulse):]
@@ -30,9 +30,9 @@ func (p Pulse) Gap() time.Duration {
 	return gaps[len(gaps)/2]
 }
 
-// FailingFor is the shortest time for which a group counts as failing after its last death.
+// FailingFor is how long a group counts as failing after its last death, at least.
 const FailingFor = 5 * time.Minute
 
-// FailingGaps is the time for which a group counts as failing after its last death, as a multiple
-// of the usual gap between its deaths.
+// FailingGaps is how many of its usual gaps between deaths a group counts as failing after its last
+// death.
 const FailingGaps = 3

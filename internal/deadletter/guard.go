@@ -9,7 +9,7 @@ type Guard struct {
 	Group  GroupID // 0 = the whole queue
 	Title  string  // the group's title
 	State  GuardState
-	Why    string // a person's reason, or what the breaker observed, in words
+	Why    string // the person's reason, or what the breaker observed, in words
 	By     string
 	Since  time.Time
 	Until  time.Time // tripped: time of the next probe; otherwise zero
@@ -22,7 +22,7 @@ const (
 	GuardPaused  GuardState = "paused"  // by a person, until a person resumes them
 	GuardTripped GuardState = "tripped" // by the breaker: almost all came back
 	GuardProbing GuardState = "probing" // by the breaker: a few letters were sent and are being watched
-	GuardRamping GuardState = "ramping" // by the breaker: the probe stayed quiet; the rate is rising to its limit
+	GuardRamping GuardState = "ramping" // by the breaker: the probe did not come back; the rate rises to its limit
 )
 
 // Allowance limits the letters that may be sent to the queues of a broker now.
@@ -30,10 +30,10 @@ type Allowance struct {
 	Rules   []string // rules with their own rate
 	Waiters []string // the broker's waiters that accept letters now
 	// Allow returns how many automatic retries may leave for a queue, and whether they are a probe.
-	// rule is one of Rules, or "" for all other rules.
+	// The argument "rule" is one of Rules, or "" for all other rules.
 	Allow func(o Origin, rule string) (n int, probe bool)
-	// Shares returns the groups of a queue whose retries are held back or slowed down by their own
-	// breakers. nil means none.
+	// Shares returns the groups of a queue whose own breakers hold back or slow down their retries.
+	// A nil function means that there are no such groups.
 	Shares func(o Origin) []GroupShare
 }
 

@@ -25,9 +25,9 @@ type OperationID int64
 func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
 func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
 
-// An ID consists of a serial (48 bits of Unix milliseconds and a 12-bit counter within the
-// millisecond) and 62 random bits. The store sorts and finds letters by their serials. The random
-// bits make ids hard to guess.
+// An ID consists of a serial and 62 random bits. The serial has 48 bits of Unix milliseconds and a
+// 12-bit counter within the millisecond. The store sorts and finds letters by their serials. The
+// random bits make ids hard to guess.
 
 // NewID returns the id for a serial below 1<<60.
 func NewID(serial int64, random uint64) ID {
@@ -61,7 +61,8 @@ func RandomBits(n int) []int64 {
 	return bits
 }
 
-// Split returns the serial and the random bits of an id, and false if it is not a UUIDv7.
+// Split returns the serial and the random bits of an id. The result ok is false if the id is not a
+// UUIDv7.
 func (id ID) Split() (serial int64, random int64, ok bool) {
 	b, err := parseUUID(string(id))
 	if err != nil || b[6]>>4 != 7 || b[8]>>6 != 2 {

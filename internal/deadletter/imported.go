@@ -4,8 +4,8 @@ import "time"
 
 // Imported is a letter that another dlo exported.
 type Imported struct {
-	ID         ID    // kept, so that a letter is never imported twice
-	State      State // state in the other dlo; the letter is never scheduled here, because the other dlo may still hold it
+	ID         ID    // the letter keeps its id, so that it is never imported twice
+	State      State // state in the other dlo; the letter is never scheduled here, because the other dlo may still send it
 	Origin     Origin
 	Inbox      string
 	ArrivedBy  Route
@@ -14,11 +14,11 @@ type Imported struct {
 	ReceivedAt time.Time
 	DiedAt     time.Time
 	Reason     string
-	Error      string // masked there
+	Error      string // masked by the other dlo
 	Attempts   int    // attempts used in the other dlo; here the count starts again
 }
 
-// Arrives returns the state that classify gives the letter.
+// Arrives returns the state that the classifier gives the letter.
 func (i *Imported) Arrives() State {
 	if i.State == StateDiscarded || i.State == StateHeld {
 		return i.State

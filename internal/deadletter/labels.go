@@ -2,8 +2,9 @@ package deadletter
 
 import "sync"
 
-// Labels limits the effect of hostile names on metrics. Label values are safe text of at most 120
-// bytes. Once there are too many of them, further names become "other".
+// Labels keeps hostile names from flooding the metrics. It turns names into label values, which are
+// safe text of at most 120 bytes. After the maximum number of distinct values, it turns every
+// further name into "other".
 type Labels struct {
 	mu   sync.Mutex
 	seen map[string]bool

@@ -15,8 +15,7 @@ const (
 	SeverityDigest Severity = "digest"
 )
 
-// Louder reports whether s is more urgent than another severity. Every severity is louder than
-// none.
+// Louder reports whether s is more urgent than another severity. Every severity is louder than "".
 func (s Severity) Louder(than Severity) bool { return LoudestFirst(s, than) < 0 }
 
 // LoudestFirst compares severities for a sort that puts the most urgent first.
@@ -29,25 +28,27 @@ func LoudestFirst(a, b Severity) int {
 type Arrival struct {
 	Exchange, RoutingKey string // of this delivery: usually the dead-letter exchange
 	Tag                  uint64
-	Redelivered          bool // never a sufficient reason to drop anything
+	Redelivered          bool // alone never a reason to drop anything
 	Properties           Properties
 	Body                 []byte
 	Fingerprint          Fingerprint
 }
 
-// Window is the unit of one commit and one ack: the deliveries of one inbox between two fences.
+// Window is the deliveries of one inbox between two fences. They are committed together and
+// acknowledged together.
 type Window struct {
 	Session       int64 // number of the inbox's session, continued over restarts of dlo
 	Number        int64 // number within the session
 	Broker, VHost string
 	Inbox         string
-	Origin        string    // origin of deliveries whose headers name none; "" = nobody knows
+	Origin        string    // origin of deliveries whose headers name no origin; "" = unknown
 	Same          []string  // other names of this broker and vhost in the configuration
 	Arrivals      []Arrival // in delivery order
 	Prefetch      int       // maximum letters in the next window
-	GivesBack     bool      // later letters may come back flagged redelivered, though none of them is in the window
+	GivesBack     bool      // later letters may come back with the redelivered flag, although none of them is in the window
 
-	// The next fields say what the broker can distinguish, and how far back to look for a twin.
+	// The next fields say which redeliveries the broker can tell apart, and how far back to look
+	// for a twin.
 	Restarted          bool // the broker was restarted since the last quiet moment: acks may be lost
 	RedeliveredLeaks   bool // this inbox may set redelivered on first deliveries too (quorum, >= 4.0; all, >= 4.1)
 	EveryReturnCounted bool // this inbox counts every return in x-delivery-count (quorum, >= 4.3)
@@ -57,38 +58,38 @@ type Window struct {
 	HorizonRows        int
 }
 
-// Ours reports whether a queue cannot be the origin of letters in the window, because it is their
-// inbox or one of dlo's own queues.
+// Ours reports whether letters in the window cannot have a queue as their origin, because the queue
+// is their inbox or one of dlo's own queues.
 func (w *Window) Ours(queue string) bool { return queue == w.Inbox || NoOrigin(queue) }
 
 // Receipt is the result of a committed window.
 type Receipt struct {
-	Window   int64 // window to settle after the broker has processed the ack
+	Window   int64 // window to settle once the broker has processed the ack
 	New      []ID  // new rows, including suspects
 	CameBack int   // letters that joined their existing row
-	Returned []ID  // these letters
+	Returned []ID  // ids of the letters that came back
 	Copies   int   // further copies of a closed attempt
-	Merged   int   // merged into their twin
+	Merged   int   // letters merged into their twin
 	Suspects int   // rows that may be copies, to be held
 }
 
-// InboxSession contains the store's knowledge at the start of an inbox session.
+// InboxSession contains what the store knows when an inbox session starts.
 type InboxSession struct {
 	Number    int64
-	Marker    string // its loss reveals a restart of the broker; "" = none yet
-	Restarted bool   // a restart was detected and its aftermath is not over
-	Prefetch  int    // most letters that earlier sessions may have held unacknowledged; 0 = unknown
+	Marker    string // marker whose loss reveals a restart of the broker; "" = there is none yet
+	Restarted bool   // a restart was detected, and letters may still come back because of it
+	Prefetch  int    // maximum number of letters that earlier sessions may have held unacknowledged; 0 = unknown
 	AtStake   int    // letters on their last delivery that the last session did not store
 }
 
-// SessionFacts contains the facts that a new inbox session has learned about its broker.
+// SessionFacts contains what a new inbox session has learned about its broker.
 type SessionFacts struct {
 	Marker             MarkerState
-	Late               string // why acknowledged letters may come back although the marker is present; "" = no sign that they may
+	Late               string // why acknowledged letters may come back although the marker is present; "" = there is no sign of that
 	RedeliveredLeaks   bool   // Window.RedeliveredLeaks
 	EveryReturnCounted bool   // Window.EveryReturnCounted
 	FirstReturnCounted bool   // Window.FirstReturnCounted
-	DeliveryLimit      int    // lost deliveries of a letter that the broker tolerates; one more deletes it; 0 = no limit
+	DeliveryLimit      int    // how many lost deliveries of a letter the broker tolerates; one more deletes the letter; 0 = no limit
 }
 
 // LastTime reports whether the broker deletes the letter if this delivery is lost. With a limit of
@@ -97,7 +98,7 @@ func (f *SessionFacts) LastTime(a *Arrival) bool {
 	return f.DeliveryLimit > 0 && a.DeliveryCount() >= int64(f.DeliveryLimit)
 }
 
-// MarkerState says what happened to an inbox's marker since the last session. In any state but
+// MarkerState says what happened to an inbox's marker since the last session. In every state except
 // MarkerThere, the broker may have been restarted.
 type MarkerState int
 
@@ -121,7 +122,7 @@ func (s MarkerState) String() string {
 	return "the broker was not restarted"
 }
 
-// Uncertain is the treatment of a doubtful twin.
+// Uncertain says how a letter is treated that may or may not be a copy of its twin.
 type Uncertain string
 
 const (
@@ -130,8 +131,8 @@ const (
 	UncertainMerge Uncertain = "merge" // merged into its twin
 )
 
-// OpenWindow is a window that was committed but whose settling is not recorded. It is the only
-// window of its inbox that can come back.
+// OpenWindow is a window that was committed, but was not recorded as settled. Of all windows of an
+// inbox, only this one can come back.
 type OpenWindow struct {
 	ID           int64
 	Fingerprints []Fingerprint // in delivery order
@@ -147,7 +148,7 @@ type Letter struct {
 	Properties   Properties
 	Body         []byte     // as received; immutable
 	Arrived      Properties // properties of the newest arrival; after the letter came back, they differ from Properties
-	ArrivedBody  []byte     // body of the newest arrival, if it is an EasyNetQ error around the sent body; nil = as sent
+	ArrivedBody  []byte     // body of the newest arrival, if that is an EasyNetQ error around the body that was sent; nil = same as sent
 	ArrivedBy    Route      // exchange and routing key of the first arrival
 	Type         string
 	Reading      Reading   // how its body was read
@@ -163,17 +164,17 @@ type Letter struct {
 	Error        string   // masked
 	Annotation   *Failure // the consumer's report on its latest death; nil = none
 	Why          string   // why it is held or dead
-	Attempts     int      // attempts used, without the attempts given back by a nack or a return
-	Reset        int      // attempts used before a person restarted its retries
+	Attempts     int      // attempts used; an attempt that ended in a nack or a return does not count
+	Reset        int      // attempts that were used before a person restarted the letter's retries
 	Nacks        int      // consecutive rejections by its queue
 	Operation    OperationID
 	Twin         ID    // letter that it may be a copy of, or whose token it carries
-	Doubt        Doubt // why it may be a copy of Twin, and is held until people decide; "" = it is not held for that
+	Doubt        Doubt // why it may be a copy of Twin and is held until people decide; "" = it is not held for that reason
 	WaitsIn      string
-	Withheld     bool  // its body, headers and properties are left out: the request may not read them
-	Unverified   bool  // settled without knowing whether its queue is consumed
-	Unguarded    bool  // a person released it: classify never holds it again
-	Imported     State // state that classify gives an imported letter, because another dlo decided on it; "" = not imported
+	Withheld     bool  // body, headers and properties are left out, because the request may not read them
+	Unverified   bool  // settled although it is unknown whether a consumer reads its queue
+	Unguarded    bool  // a person released it, so the classifier never holds it again
+	Imported     State // state that the classifier gives an imported letter, because another dlo decided on it; "" = not imported
 	Crashes      int   // process crashes while this letter was being classified
 	Size         int   // bytes of the body
 	ReceivedAt   time.Time
@@ -199,13 +200,14 @@ func belongs(o Origin, inbox string) Origin {
 	return o
 }
 
-// MaxCrashes is the number of process crashes during the reading of a letter after which dlo no
-// longer reads the letter. With a limit of 2, kills from outside made a letter reach the limit in
-// one of 60 kill loops.
+// MaxCrashes is how often the process may crash while it reads a letter. After that many crashes,
+// dlo no longer reads the letter. With a limit of 2, a letter reached the limit in one of 60 loops
+// in which the process was killed from outside.
 const MaxCrashes = 3
 
-// InBroker reports whether a letter waits in the broker, where nobody can act on it. Once Overdue
-// has passed since the due time, InBroker returns false, even if the letter has not been moved on.
+// InBroker reports whether a letter waits in the broker, where nobody can act on it. Once the
+// letter has been due for longer than Overdue, InBroker returns false even if the broker has not
+// moved the letter on.
 func (l *Letter) InBroker(now time.Time) bool {
 	return l.WaitsIn != "" && now.Before(l.DueAt.Add(Overdue))
 }
@@ -264,7 +266,7 @@ type Classified struct {
 	Origin        Origin
 	Reason        string
 	DiedAt        time.Time
-	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the last
+	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the time of the last
 	Type          string
 	Reading       Reading
 	Added         []AddedField // fields that its type does not declare, by number, at most MaxAdded
@@ -272,23 +274,23 @@ type Classified struct {
 	Summary       string // masked, at most 200 bytes
 	Error         string // masked
 	Why           string
-	Unwrapped     *Revision // sent instead of the received message, which is only an envelope; nil = none
-	Unpublishable string    // reason why RabbitMQ would refuse the letter in its present form; "" = it would not
+	Unwrapped     *Revision // revision that is sent instead of the received message, which is only an envelope; nil = none
+	Unpublishable string    // why RabbitMQ would refuse the letter as it is now; "" = it would accept it
 	GroupKey      [32]byte  // the store finds or creates the group with this key
 	GroupTitle    string
 	GroupVersion  int
-	GroupCause    []byte   // cause of the failure, equal in every queue; nil = error unknown
-	Version       string   // version of the consumer that gave the letter up; "" = not reported
+	GroupCause    []byte   // cause of the failure, equal in every queue; nil = the error is unknown
+	Version       string   // version of the consumer that rejected the letter; "" = not reported
 	Channels      []string // channels that are notified
 	Imported      bool     // the letter died elsewhere, so there are no notices
 	Tried         bool     // dlo made it for a trial: it has no group
 	Severity      Severity
 	DueAt         time.Time
-	ToldBy        time.Time     // retry: time when all retries should be over; people are told if it still waits then
+	ToldBy        time.Time     // retry: when all retries should be over; people are notified if the letter still waits then
 	Waiter        string        // the waiter of the broker in which it waits; "" = in the store
 	Wait          time.Duration // delay in the waiter
-	Annotation    int64         // the annotation that explains this death now; 0 = unchanged
-	Unexplained   DeathKeys     // if the failure is unexplained: keys by which an annotation may find it
+	Annotation    int64         // id of the annotation that now explains this death; 0 = unchanged
+	Unexplained   DeathKeys     // if no annotation explains the failure: keys by which a later annotation may find it
 }
 
 // Page selects a page of a list.
@@ -333,17 +335,17 @@ type FacetValue struct {
 
 // Due is a claimed letter with the attempt committed for it.
 type Due struct {
-	Letter  Letter // its DueAt is set; for a broker waiter, it is the time when the letter is to leave the waiter
+	Letter  Letter // its DueAt is set; if a waiter of the broker takes the letter, DueAt is when the letter leaves the waiter
 	Attempt Attempt
-	Waiter  string        // it is claimed early, for this waiter of the broker; "" = for its queue
-	Wait    time.Duration // its whole delay, part of which may be over
+	Waiter  string        // waiter of the broker for which it is claimed early; "" = it goes to its queue
+	Wait    time.Duration // its whole delay, of which a part may have passed
 }
 
 // Indexed is the search data of a letter: the words of a text, and fields with their values. It
 // must not contain masked data.
 type Indexed struct {
 	Letter ID
-	AsOf   time.Time // time of the letter's last change when it was read; zero = not given
+	AsOf   time.Time // time of the letter's last change, as read; zero = not given
 	Text   string
 	Fields []IndexedField
 }

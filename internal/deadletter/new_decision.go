@@ -13,7 +13,7 @@ type Waiting struct {
 type NewDecision struct {
 	Letter   ID
 	Origin   Origin
-	Left     string      // reason why the letter is left alone; "" = it is not left alone
+	Left     string      // why the letter is left alone; "" = it is not left alone
 	Outcome  RuleOutcome // "" = nothing changes
 	Rule     string
 	Severity Severity
@@ -23,8 +23,8 @@ type NewDecision struct {
 	Channels []string  // channels that are notified if the letter is now dead
 
 	WasRule   string    // rule that decided before
-	WasDueAt  time.Time // when read
-	ChangedAt time.Time // when read; a letter changed since is left alone
+	WasDueAt  time.Time // due time of the letter when it was read
+	ChangedAt time.Time // time of the letter's last change when it was read; a letter that has changed since is left alone
 }
 
 // LeftChanged is the reason for leaving a letter alone: it changed after it was read.

@@ -8,13 +8,13 @@ type Operation struct {
 	Action     Verb
 	State      OperationState
 	Phase      OperationPhase
-	Why        string    // why it is stopped, or waits automatically; "" otherwise
+	Why        string    // why it is stopped, or why it waits automatically; otherwise ""
 	PhaseUntil time.Time // end of the hold or of the wait after the canary; otherwise zero
 	By         string
 	Through    Way
 	Reason     string
-	Key        string   // Idempotency-Key: an equal key from one principal means one operation
-	Request    [32]byte // hash of the request, so that reusing the key for another request is rejected
+	Key        string   // Idempotency-Key; requests of one principal with an equal key start only one operation
+	Request    [32]byte // hash of the request; a different request with the same key is rejected
 	Query      string   // query that selected the letters, with fixed times; "" = chosen ids
 	Except     int      // letters that match the query but that the person excluded
 	CreatedAt  time.Time
@@ -22,9 +22,9 @@ type Operation struct {
 	FinishedAt time.Time
 	HaltedAt   time.Time // when it was last paused or stopped automatically; zero = never
 	Total      int
-	First      int // limit on the letters taken from the selection; 0 = all
-	Expect     int // letters shown to the person; no more than that are acted on. 0 = not given
-	Changed    int // letters of the query left out because they changed between display and start
+	First      int // maximum number of letters taken from the selection; 0 = all
+	Expect     int // number of letters that the person saw; the operation acts on no more than that; 0 = not given
+	Changed    int // letters of the query that were left out because they changed after the person saw them
 	Twice      int // letters that may have been sent twice, because the broker's confirm was lost
 	Pace       Pace
 	Base       Base
@@ -33,8 +33,8 @@ type Operation struct {
 	Patch      []byte           // edit: RFC 6902, on the decoded body
 	Reveal     bool             // edit: the person may see masked data, so the patch may change it
 	Reset      bool             // requeue: letters that come back get all their retries again
-	Restored   bool             // include letters that may have been sent since the backup the store was restored from
-	TakesOver  []OperationID    // halted operations whose rest is cancelled for this one
+	Restored   bool             // includes letters that may have been sent since the backup from which the store was restored
+	TakesOver  []OperationID    // halted operations that are cancelled so that this one gets their remaining letters
 	Counts     map[Result]int   // sum = Total
 	Queues     []OperationQueue // per origin queue, most letters first
 }
@@ -44,14 +44,14 @@ type Pace struct {
 	Rate       float64       // letters per second, more than 0
 	Canary     int           // letters sent first; 0 = none
 	CanaryWait time.Duration // how long the canary is watched before the rest is sent
-	StopAt     float64       // the operation stops when this percentage of sent letters came back; 0 = off
-	MaxDepth   int           // depth of a target queue at which it waits; 0 = no limit
+	StopAt     float64       // percentage of sent letters that may come back before the operation stops; 0 = off
+	MaxDepth   int           // number of messages in a target queue at which the operation waits; 0 = no limit
 	Newest     bool          // newest received first; otherwise oldest
-	Hold       time.Duration // delay before the first letter, so that the operation can be undone
+	Hold       time.Duration // delay before the first letter is sent; the operation can be undone during it
 }
 
-// Base holds the counts at the start of an operation's last canary. The canary is judged by the
-// events after that.
+// Base holds the counts at the start of an operation's last canary. Only events after that count
+// for the verdict on the canary.
 type Base struct {
 	Taken    int // released letters
 	Sent     int
@@ -81,7 +81,8 @@ const (
 	OperationCancelled OperationState = "cancelled" // the remaining letters were left unchanged
 )
 
-// Active reports whether the operation may still send or change letters, or waits for its verdict.
+// Active reports whether the operation may still send or change letters, or whether its verdict is
+// still unknown.
 func (s OperationState) Active() bool {
 	return s == OperationRunning || s == OperationPaused || s == OperationStopped
 }
@@ -148,13 +149,14 @@ type OperationLetter struct {
 	Was    GroupID   // group, like Group, at the time when the operation took the letter; 0 = none, or not recorded
 }
 
-// SameError reports whether a letter that came back died of its earlier error again. known is false
-// until the letter has been read again, and for operations that are older than this record.
+// SameError reports whether a letter that came back died of its earlier error again. The result
+// "known" is false until the letter has been read again. It is also false for operations that were
+// stored before dlo recorded this.
 func (l *OperationLetter) SameError() (same, known bool) {
 	return l.Group == l.Was, l.Group != 0 && l.Was != 0 && l.State != StateReceived
 }
 
-// BackGroup is a group that letters of an operation came back to.
+// BackGroup is a group of letters that an operation sent and that came back.
 type BackGroup struct {
 	Group   GroupID
 	Title   string
@@ -175,19 +177,19 @@ func (o *Operation) Sent() int {
 	return o.Counts[ResultConfirmed] + o.Counts[ResultQuiet] + o.Counts[ResultUnverified] + o.Counts[ResultCameBack]
 }
 
-// Share is a part of a selection. All its letters are equal for a plan.
+// Share is a part of a selection in which a plan treats all letters alike.
 type Share struct {
 	Origin        Origin // where they died; without a queue = unknown
 	Inbox         string // inbox from which they were drained, if it is unknown where they died
 	State         State
 	Owner         OperationID // operation that has them; 0 = none
-	Unpublishable string      // reason why RabbitMQ would refuse them in their present form; "" = it would not
+	Unpublishable string      // why RabbitMQ would refuse them as they are now; "" = it would accept them
 	Oversize      bool        // their bodies are too large to publish
 	CameBack      OperationID // last operation that sent them before they came back; 0 = none
-	InDoubt       bool        // the last attempt's confirm was lost: they may be in a queue already
+	InDoubt       bool        // the confirm of their last attempt was lost, so they may already be in a queue
 	InBroker      bool        // they wait in the broker for their retry
 	HeldFrom      State       // state before they were held; "" = they are not held
-	Restored      bool        // they may have been sent since the backup the store was restored from
+	Restored      bool        // they may have been sent since the backup from which the store was restored
 	Letters       int
 	Examples      []ID // up to 5
 }

@@ -36,8 +36,8 @@ type Facets struct {
 	Sampled int
 }
 
-// Histogram is the number of letters received over time, by outcome. Sampled has the same meaning
-// as in Facets.
+// Histogram contains the number of letters received in each interval of time, by outcome. Sampled
+// has the same meaning as in Facets.
 type Histogram struct {
 	From, To time.Time     // start of the first bar, end of the last
 	Step     time.Duration // width of one bar

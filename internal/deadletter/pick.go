@@ -2,8 +2,8 @@ package deadletter
 
 import "time"
 
-// Pick is a type that a person chose for a letter, for a group, or as a binding of queues. Exactly
-// one of the three is set.
+// Pick is a type that a person chose. It applies to a letter, to a group, or to queues, as a
+// binding. Exactly one of these three is set.
 type Pick struct {
 	ID         int64
 	Letter     ID
@@ -14,5 +14,5 @@ type Pick struct {
 	Reason, By string
 	At         time.Time
 
-	Reveals bool // when added: it may show masked data, which is recorded with it
+	Reveals bool // set when the pick is added: the type may show masked data, and this is recorded with the pick
 }

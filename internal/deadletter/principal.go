@@ -10,8 +10,8 @@ import (
 type Principal struct {
 	Name   string   // name as the audit shows it: ana@example.com, token:ci, local
 	Grants []Grant  // what it may do; none = nothing
-	Frozen []string // brokers that the configuration makes read-only, whoever asks
-	Fixed  bool     // the configuration makes all of dlo read-only, whoever asks
+	Frozen []string // brokers on which the configuration forbids changes, whoever asks
+	Fixed  bool     // the configuration forbids all changes in dlo, whoever asks
 	As     string   // description of the grant under which an admin views the pages; "" = their own grant
 }
 
@@ -21,12 +21,12 @@ type Grant struct {
 	Reveal bool `json:"reveal,omitempty"` // see masked data; no role includes that
 	Purge  bool `json:"purge,omitempty"`  // purge letters; no role includes that
 
-	// Again is the reason why the grant currently does not permit seeing masked data, purging, or
-	// changing who may do what. For example, the person gave their password too long ago. "" means
-	// that there is no such reason.
+	// Again says why the grant currently does not permit seeing masked data, purging, or changing
+	// who may do what. For example, the person gave their password too long ago. "" means that
+	// there is no such reason.
 	Again string `json:"-"`
 
-	// These are the places where the grant holds.
+	// The grant holds only in these places.
 	Places
 }
 
@@ -126,15 +126,16 @@ func (p Principal) MayEverywhere(v Verb) bool {
 	return p.changes(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
 }
 
-// changes reports whether nothing but the grants of p can forbid v.
+// changes reports whether p can do v if its grants permit v. It returns false if v changes
+// something and the configuration makes dlo read-only.
 func (p Principal) changes(v Verb) bool { return !p.Fixed || slices.Contains(looking, v) }
 
-// MayToAll reports whether p may do v to everything at every broker, so that no single thing has to
-// be checked. It returns false for a person who has to confirm their password first.
+// MayToAll reports whether p may do v to everything at every broker, so that no thing needs a check
+// of its own. It returns false for a person who must first confirm their password.
 func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p, v, Origin{}) == nil }
 
-// holds reports whether the grant holds at an origin. A thing that belongs to no queue needs a
-// grant for all queues. The same applies to vhosts and brokers.
+// holds reports whether the grant holds at an origin. Something that belongs to no queue needs a
+// grant without limits for queues. The same applies to vhosts and brokers.
 func (g Grant) holds(o Origin) bool {
 	return holds(g.Brokers, o.Broker) && holds(g.VHosts, o.VHost) && holds(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
@@ -205,7 +206,7 @@ func Denied(p Principal, v Verb) error { return denied(p, v, Origin{}) }
 
 func denied(p Principal, v Verb, o Origin) error {
 	where := ""
-	if o.Queue != "" && !p.Sees().Includes(o) { // the name may be known only from other people's letters
+	if o.Queue != "" && !p.Sees().Includes(o) { // the person may know the name only because of other people's letters
 		where = " there"
 	} else if o.Queue != "" {
 		where = " of queue " + Visible(o.Queue)
@@ -215,7 +216,8 @@ func denied(p Principal, v Verb, o Origin) error {
 	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, needed(v))
 }
 
-// needed describes the permission that a verb needs, for the message to the person who is refused.
+// needed describes the permission that a verb needs. The text is shown to a person who lacks that
+// permission.
 func needed(v Verb) string {
 	switch v {
 	case VerbReveal, VerbPurge:

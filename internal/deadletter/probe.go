@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ProbePrefix is the beginning of the names of probe queues. A probe proves that a policy leads
-// dead letters to dlo: dlo declares a temporary queue that the policy applies to, and rejects one
+// ProbePrefix begins the names of probe queues. A probe proves that a policy leads dead letters to
+// dlo. To do this, dlo declares a temporary queue that the policy applies to, and rejects one
 // message in it.
 const ProbePrefix = "dlo.probe."
 

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Problem is a condition that prevents a part of dlo from working, or loses letters, while it
-// lasts.
+// Problem is a condition that keeps a part of dlo from working, or that loses letters.
 type Problem struct {
 	Kind     ProblemKind
 	Severity Severity // its urgency
@@ -59,8 +58,8 @@ func (p *Problem) Key() string {
 	return fmt.Sprintf("problem %s %s %s %s", p.Kind, p.Broker, Visible(p.VHost), Visible(cmp.Or(p.Queue, p.Inbox)))
 }
 
-// Problems returns the problems that a broker causes. While the broker is away, its other problems
-// are unknown.
+// Problems returns the problems that a broker causes. While dlo is not connected to the broker, it
+// does not know the broker's other problems.
 func (s *BrokerStatus) Problems() []Problem {
 	var list []Problem
 	if !s.Connected {
@@ -86,8 +85,8 @@ func (s *BrokerStatus) Problems() []Problem {
 	return append(list, s.Queues...)
 }
 
-// away returns the problem that a broker is not connected. Before the first connection, nothing
-// keeps the messages that die at the broker.
+// away returns the problem that dlo is not connected to a broker. Before the first connection,
+// nothing at the broker keeps the messages that die there.
 func (s *BrokerStatus) away() Problem {
 	p := Problem{
 		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
@@ -100,8 +99,8 @@ func (s *BrokerStatus) away() Problem {
 	return p
 }
 
-// UntilReached says what happens to dead letters until dlo has connected to a broker once and
-// declared exchange. An exchange of "" means that dlo declares none.
+// UntilReached says what happens to dead letters before dlo has connected to a broker for the first
+// time and declared the given exchange. If the exchange is "", dlo declares none.
 func UntilReached(exchange string) string {
 	if exchange == "" {
 		return "Until dlo has connected once, it is not known whether dead letters are kept."
@@ -109,8 +108,8 @@ func UntilReached(exchange string) string {
 	return "Until dlo has connected once, dead letters are dropped by the broker."
 }
 
-// CheckSetting returns advice to check the setting that leads to a broker, or "" if the setting is
-// not known.
+// CheckSetting returns the advice to check a setting with connection details. It returns "" if the
+// name of the setting is unknown.
 func CheckSetting(setting string) string {
 	if setting == "" {
 		return ""

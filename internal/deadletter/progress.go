@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Progress is the point that a store had reached at some moment. It is noted beside the store and
-// in each broker before letters are sent. This lets a store that was restored from a copy detect
-// that it is older than the noted progress.
+// Progress is the point that a store had reached at some moment. Before dlo sends letters, it notes
+// the progress beside the store and in each broker. A store that was restored from a copy can then
+// detect that it is older than the noted progress.
 type Progress struct {
 	Store    string    `json:"store"`    // its name: unique to the store, but shared by its copies
-	Claims   int64     `json:"claims"`   // transactions that claimed letters to send, since its creation
+	Claims   int64     `json:"claims"`   // transactions since the store's creation that claimed letters to send
 	Commits  int64     `json:"commits"`  // all commits
 	Received int64     `json:"received"` // letters ever stored
 	Newest   ID        `json:"newest,omitempty"`
@@ -48,34 +48,34 @@ func (p Progress) Bytes() []byte {
 	return text
 }
 
-// Remembered is the store's knowledge of the progress that it noted at one broker.
+// Remembered is what the store knows about the progress that it noted at one broker.
 type Remembered struct {
-	Progress       // now
-	Marked   int64 // claims that the broker confirmed as noted; -1 = none yet
+	Progress       // progress of the store now
+	Marked   int64 // value of Claims that the broker last confirmed as noted; -1 = none yet
 	Beside   bool  // on opening, the note beside the file was as new, or people have since declared the file current
 	Unproved bool  // nothing proved that the file is not an older copy, and nobody has decided since
 }
 
-// Noted is the progress that a broker has confirmed. A zero value means that nothing new was
-// confirmed.
+// Noted is progress that a broker has confirmed. A zero value means that the broker confirmed
+// nothing new.
 type Noted struct {
 	Broker, VHost string
 	Claims        int64
 }
 
-// Restore describes the loss of a store that was found to be a copy.
+// Restore describes what was lost when a store was found to be a copy.
 type Restore struct {
 	At      time.Time // when it was found
 	Since   time.Time // time of the copy's last commit
 	Until   time.Time // time of the last noted commit
-	Missing int64     // letters received between Since and Until; MissingUnknown if only people say that the store is a copy
-	Held    int       // letters held because they may have been sent since
+	Missing int64     // letters received between Since and Until; MissingUnknown if the store is a copy only because people declared it so
+	Held    int       // letters that are held because they may have been sent since
 }
 
 // MissingUnknown marks a number of missing letters that cannot be known.
 const MissingUnknown = -1
 
-// Lost describes the data that a restored store lacks, in words.
+// Lost describes in words the data that a restored store lacks.
 func (r *Restore) Lost() string {
 	from, to := r.Since.UTC().Format(time.DateTime), r.Until.UTC().Format(time.DateTime)
 	if r.Since.UTC().Truncate(24 * time.Hour).Equal(r.Until.UTC().Truncate(24 * time.Hour)) {

@@ -2,7 +2,8 @@ package deadletter
 
 import "time"
 
-// Reading says how a letter's body was read: how its type was found, or what the body is instead.
+// Reading says how a letter's body was read: how dlo found its type or, without a type, what the
+// body is.
 type Reading string
 
 const (
@@ -40,9 +41,9 @@ func (r Reading) Readable() bool {
 	return r.Typed() || r == ReadAsJSON || r == ReadAsText || r == ReadEmpty
 }
 
-// Reread is a reason to read letters again, and says which letters it covers: letters with one of
-// the types, letters without a type, letters of the queues, one letter, or one group. If no field
-// is set, it covers all letters.
+// Reread is a reason to read letters again. Its other fields say which letters are read: letters
+// with one of the types, letters without a type, letters of the queues, one letter, or one group.
+// If none of them is set, all letters are read.
 type Reread struct {
 	Why    string // "set notify 1f2e3d4c"
 	Types  []string
@@ -51,12 +52,12 @@ type Reread struct {
 	Group  GroupID
 }
 
-// Read is one letter that was read again. Only Letter, Type, Reading, Summary, Error and the group
-// of its verdict are used.
+// Read is one letter that was read again. Of the verdict, only Letter, Type, Reading, Summary,
+// Error and the group are used.
 type Read struct {
 	Classified
-	AsOf time.Time // time of the letter's last change when it was read
-	Late bool      // its cause of death is only known now: for its group, it has just died
+	AsOf time.Time // time of the letter's last change, as read
+	Late bool      // the cause of its death has only now become known, so its group counts it as a new death
 }
 
 // ReadCount is the number of letters of a queue that were read in one way.

@@ -12,9 +12,9 @@ func (d *Death) Refused() bool {
 	return d.Reason == ReasonRejected || d.Reason == "delivery_limit"
 }
 
-// markRejected marks the deaths that only passed on a letter that had been rejected before. A queue
-// in which a consumer rejected the letter is never marked, whatever else happened to the letter
-// there. It reads each death twice.
+// markRejected marks the deaths that only passed on a letter which a consumer of another queue had
+// rejected before. It never marks a queue in which a consumer rejected the letter, whatever else
+// happened to the letter there. It reads each death twice.
 func markRejected(deaths []Death, ours func(queue string) bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -30,9 +30,10 @@ func markRejected(deaths []Death, ours func(queue string) bool) {
 	}
 }
 
-// Newest returns the latest death outside our own queues, and whether that queue may only have
-// delayed the letter: the letter expired there, and no death shows a consumer of the queue. The
-// headers that 4.0 and later set beside x-death are used if x-death has no information.
+// Newest returns the latest death outside our own queues. The result mayDelay is true if the queue
+// of that death may only have delayed the letter: the letter expired there, and no death shows a
+// consumer of the queue. If x-death says nothing, Newest uses the headers that 4.0 and later set
+// beside x-death.
 func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Death, mayDelay bool) {
 	consumed := map[string]bool{}
 	for i := range deaths {
@@ -54,7 +55,7 @@ func Newest(headers Table, deaths []Death, ours func(queue string) bool) (d Deat
 	return d, d.Queue != "" && d.Reason == ReasonExpired
 }
 
-// Origin returns the origin that a death shows, without broker and vhost.
+// Origin returns the origin that a death shows. It has no broker and vhost.
 func (d *Death) Origin() Origin {
 	o := Origin{Queue: d.Queue, Exchange: d.Exchange}
 	if len(d.RoutingKeys) > 0 {
@@ -63,8 +64,8 @@ func (d *Death) Origin() Origin {
 	return o
 }
 
-// DiedIn returns the x-death entry of a death in a queue. This is the latest entry that did more
-// than pass the letter on. If there is none, it is the latest entry.
+// DiedIn returns an x-death entry for a queue. This is the latest entry for a death that did more
+// than pass the letter on. If there is none, it is the latest entry for the queue.
 func DiedIn(deaths []Death, queue string) (Death, bool) {
 	carried := -1
 	for i := range deaths {

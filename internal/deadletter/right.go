@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Right is a permission that dlo's user needs on a broker, divided as in RabbitMQ.
+// Right is a permission that dlo's user needs on a broker. It uses the kinds of permission that
+// RabbitMQ has.
 type Right struct {
 	Operation string // configure, write or read
 	Resource  string // a queue or an exchange, or dlo.epoch.* for all queues with that prefix
 	For       string // what dlo needs it for, for example "sending retries and requeues"
 	Severity  Severity
 	State     RightState
-	Since     time.Time // start of the state
+	Since     time.Time // when this state began
 }
 
 // RightState is the state of dlo's knowledge about a right.
@@ -21,7 +22,7 @@ type RightState string
 
 // These are the states of a right.
 const (
-	RightAssumed RightState = "assumed" // not used yet
+	RightAssumed RightState = "assumed" // not tried yet
 	RightProved  RightState = "proved"  // the broker granted it
 	RightRefused RightState = "refused" // the broker returned ACCESS_REFUSED
 )

@@ -55,8 +55,8 @@ func (r *Role) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// need describes the permission that a verb needs: the lowest role that includes the verb. words
-// say what the verb does, for the message to the person who is refused.
+// need describes the permission that a verb needs. It has the lowest role that includes the verb.
+// The field "words" says what the verb does, for the message to a person who may not do it.
 type need struct {
 	least Role
 	words string

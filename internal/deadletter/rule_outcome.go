@@ -29,8 +29,8 @@ func (o RuleOutcome) Past() string { return ruled[o].past }
 // OfReceived returns the trigger for a received letter.
 func (o RuleOutcome) OfReceived() Trigger { return ruled[o].received }
 
-// OfWaiting returns the trigger for a letter that waits for its retry when changed rules decide
-// about it again.
+// OfWaiting returns the trigger for a letter that waits for its retry, and on which changed rules
+// decide again.
 func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }
 
 // Ruled returns the rule outcome that led to a state. It returns "" if no rule has decided, for

@@ -25,18 +25,18 @@ const MaxProperties = 120_000
 // Change is something that Sanitise removed or replaced.
 type Change struct{ Field, Was, Why string }
 
-// Notable reports whether a change belongs in the letter's history. Changes to headers that the
-// broker or dlo writes again each time do not belong there.
+// Notable reports whether a change belongs in the letter's history. A change to a header that the
+// broker or dlo writes again for each message does not belong there.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
 	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
 }
 
 // Sanitise returns the properties that dlo publishes for a letter with properties p, and the
-// changes that it made. It removes properties that belong to the broker, properties that would
-// route a second copy (CC, BCC), and properties that make the broker close the publisher's channel
-// (406). Everything else stays, with its type. Sanitise adds nothing: dlo's headers come from the
-// attempt.
+// changes that it made. It removes properties that belong to the broker, and properties that would
+// route a second copy (CC, BCC). It also removes properties that make the broker close the
+// publisher's channel (406). Everything else stays, with its type. Sanitise adds nothing, because
+// dlo's own headers come from the attempt.
 func Sanitise(p Properties) (Properties, []Change) {
 	var changes []Change
 	drop := func(field, was, why string) { changes = append(changes, Change{field, Visible(Cut(was, 200)), why}) }
@@ -88,8 +88,8 @@ func BrokerOwned(key string) bool {
 		strings.HasPrefix(key, prefixFirstDeath) || strings.HasPrefix(key, prefixLastDeath)
 }
 
-// Publishable returns the reason why p, complete with dlo's headers, cannot be published without
-// losing the channel or the connection. It returns nil if p can be published.
+// Publishable returns the reason why publishing p, complete with dlo's headers, would close the
+// channel or the connection. It returns nil if p can be published.
 func Publishable(p Properties) error {
 	if err := plain(p.Headers, 0); err != nil {
 		return err
@@ -97,8 +97,8 @@ func Publishable(p Properties) error {
 	return p.Fits(MaxProperties)
 }
 
-// Fits returns an error if the size of the encoded properties is greater than most, in bytes. The
-// error gives both sizes and names the header that takes the most bytes.
+// Fits returns an error if the encoded properties have more than "most" bytes. The error gives both
+// sizes and names the header that takes the most bytes.
 func (p Properties) Fits(most int) error {
 	encoded, err := p.Encode()
 	if err != nil || len(encoded) <= most {
@@ -120,7 +120,7 @@ func (p Properties) largest() (name string, size int) {
 }
 
 // maxPublishNesting is the deepest nesting of tables and arrays that the client library reads
-// (amqp091-go v1.16.0: 32). With deeper nesting, the consumer's connection ends with 502.
+// (amqp091-go v1.16.0: 32). If a consumer receives deeper nesting, its connection ends with 502.
 const maxPublishNesting = 32
 
 // plain returns an error with the reason why a value cannot be published, or nil if it can be.

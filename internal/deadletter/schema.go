@@ -15,7 +15,7 @@ type SchemaVersion struct {
 	Content   []byte    // a serialised google.protobuf.FileDescriptorSet
 }
 
-// SchemaSource is the way in which dlo received a descriptor set.
+// SchemaSource says how dlo received a descriptor set.
 type SchemaSource string
 
 const (
@@ -28,8 +28,8 @@ const (
 type SchemaEffect struct {
 	Types    int // types in the set
 	Files    int
-	Letters  int // letters with a type that it reads differently
-	Sampled  int // number of tested letters: the newest that no schema reads now
+	Letters  int // letters with a type that this set reads differently
+	Sampled  int // number of letters that were tested; these are the newest that no schema reads now
 	Readable int // number of the tested letters that the set would read
 }
 
@@ -40,7 +40,7 @@ type SchemaStatus struct {
 	Servers   []SchemaServer
 }
 
-// SchemaServer is a gRPC server that dlo requests types from.
+// SchemaServer is a gRPC server that dlo asks for types.
 type SchemaServer struct {
 	Address string
 	At      time.Time // last request; zero = none yet

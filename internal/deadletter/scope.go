@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Scope describes where a request may see letters, and where it may read them: in the places of the
-// grants that permit this. The zero value is everywhere.
+// Scope describes where a request may see letters, and where it may also read them. Both are the
+// places of the grants that permit it. The zero value has no limits.
 type Scope struct {
 	limited bool
 	grants  []Grant // grants that permit seeing letters
@@ -27,7 +27,7 @@ func (p Principal) Sees() Scope {
 	return s
 }
 
-// ScopeFor returns the scope of a receiver that reads letters in some places.
+// ScopeFor returns the scope of a receiver that may see and read letters in the given places.
 func ScopeFor(p Places) Scope {
 	return Principal{Grants: []Grant{{Role: RoleReader, Places: p}}}.Sees()
 }
@@ -42,7 +42,8 @@ func (s Scope) ReadsAll() bool {
 	return !slices.ContainsFunc(s.grants, func(g Grant) bool { return !g.includes(VerbRead) })
 }
 
-// ReadsSomewhere reports whether letters of some queue can be read, even if none has died there.
+// ReadsSomewhere reports whether the letters of some queue can be read, even if no letter has died
+// in that queue.
 func (s Scope) ReadsSomewhere() bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) })
 }
@@ -52,8 +53,8 @@ func (s Scope) Reads(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.includes(VerbRead) && g.holds(o) })
 }
 
-// Includes reports whether the scope includes a queue. A thing that belongs to no queue is included
-// only in scopes without limits for queues. The same applies to vhosts and brokers.
+// Includes reports whether the scope includes a queue. Something that belongs to no queue is
+// included only if the scope has no limits for queues. The same applies to vhosts and brokers.
 func (s Scope) Includes(o Origin) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool { return g.holds(o) })
 }
@@ -82,14 +83,14 @@ func (s Scope) Key() string {
 
 type scopeKey struct{}
 
-// Within stores a scope in the context of a request. Everything that the request reads from the
-// store is then within that scope.
+// Within stores a scope in the context of a request. The request can then read from the store only
+// what is within that scope.
 func Within(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeOf returns the scope of the request that a context belongs to. Work that dlo does on its own
-// has a scope without limits.
+// ScopeOf returns the scope of the request that a context belongs to. Work that dlo starts on its
+// own has a scope without limits.
 func ScopeOf(ctx context.Context) Scope {
 	s, _ := ctx.Value(scopeKey{}).(Scope)
 	return s

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// SiblingKey identifies the copies of one published message, whichever queues they died in. They
-// have the exchange, routing key, message id and body in common. It returns "" if it is not known
+// SiblingKey identifies the copies of one published message, whichever queues they died in. Copies
+// have the same exchange, routing key, message id and body. SiblingKey returns "" if it is unknown
 // how the message was published, for example for a letter without x-death.
 func (l *Letter) SiblingKey() string {
 	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {

@@ -39,9 +39,9 @@ const (
 	WaitBegun         Trigger = "confirmed by a waiter of the broker"
 	WaitOver          Trigger = "its time in the broker is over"
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
-	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or a held doubt
+	Stopped           Trigger = "could not be published" // returned, unpublishable, refused, or held because of a doubt
 	Quiet             Trigger = "watch window over"
-	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example, its queue is gone
+	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example, because its queue is gone
 	FoundRestored     Trigger = "the store was restored from a copy"
 	CameBack          Trigger = "came back"
 	Discarding        Trigger = "discarded"
@@ -72,8 +72,8 @@ var transitions = map[Trigger]map[State]State{
 	Stopped:           {StatePublishing: StateHeld},
 	Quiet:             {StateRequeued: StateSettled},
 	LostSight:         {StateRequeued: StateHeld},
-	// Publishing, requeued and settled are the normal cases. In the other states, the letter's
-	// attempt was left in doubt and the letter has been acted on since.
+	// Publishing, requeued and settled are the normal cases. In the other states, the outcome of
+	// the attempt was in doubt, and somebody has acted on the letter since.
 	CameBack: {
 		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
 		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
@@ -105,9 +105,10 @@ type Verb string
 
 const (
 	VerbRequeue Verb = "requeue"
-	VerbEdit    Verb = "edit" // edit and requeue: sends a new revision of each letter
-	// A letter that a person requeues is sent by an operation. A retry moved to now or to another
-	// time remains a retry of its rule, subject to its queue's rate and guards.
+	VerbEdit    Verb = "edit" // edits and requeues: sends a new revision of each letter
+	// An operation sends each letter that a person requeues. A retry that a person moves to now or
+	// to another time is still a retry of its rule. The rate and the guards of its queue still
+	// apply.
 	VerbRetryNow   Verb = "retry_now"
 	VerbReschedule Verb = "reschedule"
 
@@ -123,7 +124,7 @@ const (
 	VerbCancel  Verb = "cancel" // stop, pause, resume or slow down an operation
 )
 
-// acts holds, for each verb that acts on letters, its past participle and its triggers. Release has
+// acts holds the past participle and the triggers of each verb that acts on letters. Release has
 // one trigger for each kind of held letter.
 var acts = map[Verb]struct {
 	past     string
@@ -169,8 +170,8 @@ func (v Verb) May(s State) bool {
 	return false
 }
 
-// Trigger returns the trigger that v causes for a letter. A release returns a held letter to its
-// state before the hold. The parameter homeless is true if it is unknown in which queue the letter
+// Trigger returns the trigger that v causes for a letter. A release returns a held letter to the
+// state before the hold. The argument "homeless" is true if it is unknown in which queue the letter
 // died.
 func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	switch {
@@ -184,16 +185,16 @@ func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 	return ReleasedDue
 }
 
-// Leaves returns true if a person's trigger causes a letter to be sent, now or after its rule has
-// decided again.
+// Leaves reports whether a letter is sent after a person causes the trigger t. The letter is sent
+// at once, or after its rule has decided again.
 func (t Trigger) Leaves() bool {
 	return t == RequeueAsked || t == ReleasedDue || t == ReleasedAgain || t == Timing
 }
 
-// Irreversible reports whether the effect of v cannot be undone. Such an operation begins with a
-// hold time, in which it can be undone.
+// Irreversible reports whether the effect of v cannot be undone. An operation with such a verb
+// begins with a hold time, in which it can still be undone.
 func (v Verb) Irreversible() bool { return v.Sends() || v == VerbPurge }
 
 // Sends reports whether v sends letters in an operation. Such an operation has a pace and a canary,
-// and is watched until there is a verdict.
+// and is watched until its verdict is known.
 func (v Verb) Sends() bool { return v == VerbRequeue || v == VerbEdit }

@@ -1,10 +1,10 @@
 package deadletter
 
-// Stray holds the letters of a broker and vhost that are missing from the configuration. Nobody
-// sends these letters.
+// Stray holds the counts of letters whose broker and vhost are missing from the configuration. dlo
+// does not send these letters.
 type Stray struct {
 	Broker, VHost string
-	Called        string        // name of the broker at the last start with another name; "" = no other name
+	Called        string        // name that the broker had at the last start; "" = the same name
 	Counts        map[State]int // unfinished letters
 }
 

@@ -16,7 +16,8 @@ import (
 //	int64 (l)  float32 (f)  float64 (d)  Decimal (D)  string (S)  []byte (x)
 //	time.Time (T, whole seconds)  []any (A)  Table (F)
 //
-// The headers of a letter may also be Unread (?, which is not an AMQP type and never leaves dlo).
+// A header of a letter may also have the type Unread (?). This is not an AMQP type, and it never
+// leaves dlo.
 type Table map[string]any
 
 // Decimal is the AMQP type D: Value / 10^Scale.
@@ -35,9 +36,9 @@ var tooDeep = fmt.Sprintf("nested deeper than %d", maxNesting)
 var errField = errors.New("field cannot be encoded")
 
 // AppendTable appends the AMQP encoding of t, length first, with sorted keys. The encoding is
-// canonical: two tables have equal bytes if and only if they are equal. int32 1 and int64 1 are not
-// equal. The store and the fingerprint therefore use this encoding, and it is also the measure of
-// the size on the wire. Errors name the field.
+// canonical: two tables have equal bytes if and only if they are equal. The values int32 1 and
+// int64 1 are not equal. The store and the fingerprint therefore use this encoding. It also serves
+// to measure the size on the wire. Errors name the field.
 func AppendTable(b []byte, t Table) ([]byte, error) { return appendTable(b, t, 0) }
 
 func appendTable(b []byte, t Table, depth int) ([]byte, error) {
@@ -148,7 +149,7 @@ func (r *reader) take(n int) []byte {
 	return v
 }
 
-// fixed reads the n bytes of a number. It is like take, but returns zeros after an error.
+// fixed is like take for a number of n bytes, but returns zeros after an error.
 func (r *reader) fixed(n int) []byte {
 	if v := r.take(n); v != nil {
 		return v

@@ -11,8 +11,8 @@ import (
 func OwnQueue(name string) bool { return strings.HasPrefix(name, "dlo.") }
 
 // NoOrigin reports whether a queue is never the origin of a letter, because letters only wait or
-// are watched there. Letters of trials and probes do die in the queues of trials and probes, so
-// those queues can be origins.
+// are watched there. The queues of trials and probes can be origins, because the letters of trials
+// and probes do die there.
 func NoOrigin(queue string) bool { return OwnQueue(queue) && !Tries(queue) }
 
 // MarkerPrefix returns the prefix of the names of an inbox's markers, by which dlo detects a
@@ -23,7 +23,8 @@ func MarkerPrefix(inbox string) string {
 	return "dlo.epoch." + hex.EncodeToString(sum[:8]) + "."
 }
 
-// MarkQueue returns the queue of a store's mark. It holds one message with the store's progress.
+// MarkQueue returns the queue for the mark of a store. The mark is one message with the store's
+// progress.
 func MarkQueue(store string) string { return markPrefix + store }
 
 // IsMarkQueue reports whether a queue holds the mark of any store.

@@ -9,8 +9,8 @@ import (
 // ends, form feed and escape (colours of logs).
 func IsText(b []byte) bool { return NotText(b) == "" }
 
-// NotText names the first thing in b that text cannot contain, or returns "" if b is text. It
-// allocates only for its result.
+// NotText names the first thing in b that cannot occur in text. It returns "" if b is text. It
+// allocates memory only for its result.
 func NotText(b []byte) string {
 	for i := 0; i < len(b); {
 		c := b[i]

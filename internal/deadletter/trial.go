@@ -3,9 +3,9 @@ package deadletter
 import "time"
 
 // TrialQueue is the queue of trials. dlo sends a letter of its own through it, so that people can
-// see a letter's path before they trust dlo with their own letters. It is the only one of dlo's own
-// queues in which letters die and to which they are sent back. This applies only to letters that
-// dlo made.
+// see the path of a letter before they trust dlo with their own letters. It is the only one of
+// dlo's own queues in which letters die and to which dlo sends letters back. This applies only to
+// letters that dlo made.
 const TrialQueue = "dlo.try"
 
 // TrialRule is the name of the rule for letters that dlo made for a trial. No configured rule can
@@ -19,7 +19,7 @@ const TrialType = "dlo.v1.Trial"
 // that only this store assigns to the message id.
 const HeaderTrial = "dlo-try"
 
-// TrialKept is the time for which a trial's queue and its letter are kept.
+// TrialKept is how long a trial's queue and its letter are kept.
 const TrialKept = time.Hour
 
 // Tried reports whether dlo made the letter for a trial or a probe.
@@ -28,7 +28,7 @@ func (l *Letter) Tried() bool { return l.Rule == TrialRule && Tries(l.Origin.Que
 // Tried reports whether dlo made the letter for a trial or a probe. Such letters have no group.
 func (r *Row) Tried() bool { return Tries(r.Queue) && r.Group == 0 && r.State != StateReceived }
 
-// Tries returns true if letters of trials or probes die in a queue.
+// Tries reports whether the letters of trials or probes die in a queue.
 func Tries(queue string) bool { return queue == TrialQueue || IsProbe(queue) }
 
 // Trial is the progress of a trial letter. Times are zero until reached.
@@ -65,7 +65,7 @@ type TrialMessage struct {
 	Body       []byte
 }
 
-// TrialRefused is the error for a trial that is not possible. It says why, and what to do about it.
+// TrialRefused is the error for a trial that cannot be run. It says why, and how to change that.
 type TrialRefused struct{ Why, Cure string }
 
 func (e *TrialRefused) Error() string { return e.Why }

@@ -36,7 +36,7 @@ func (t Typed) MarshalJSON() ([]byte, error) {
 	case nil:
 		out.T = "void"
 	case bool, int8, uint8, int16, uint16, int32, uint32, int64:
-		out.T, out.V = fmt.Sprintf("%T", v), v // named as in Go
+		out.T, out.V = fmt.Sprintf("%T", v), v // the type has its Go name
 	case float32:
 		out.T, out.V = "float32", typedFloat(float64(v), 32)
 	case float64:

@@ -16,7 +16,7 @@ type User struct {
 	CreatedAt  time.Time
 	CreatedBy  string
 	SignedInAt time.Time // zero = never
-	Invited    bool      // has not chosen a password yet
+	Invited    bool      // the user has not chosen a password yet
 }
 
 // Session is a local user's session in one browser.
@@ -31,13 +31,14 @@ type Session struct {
 	Agent       string // the browser's User-Agent
 }
 
-// Short returns the session's public name. The name is no secret, because it is the hash of a hash.
+// Short returns the session's public name. The name need not be secret, because it is the hash of a
+// hash.
 func (s Session) Short() string {
 	sum := sha256.Sum256(s.Hash[:])
 	return hex.EncodeToString(sum[:6])
 }
 
-// maxUserName limits the bytes of a user's name.
+// maxUserName is the maximum length of a user's name in bytes.
 const maxUserName = 64
 
 // NewUser returns a local user. The error wraps ErrInvalid.
@@ -52,12 +53,12 @@ func NewUser(name string, g Grant, by string) (User, error) {
 	return User{Name: name, Grant: g, CreatedBy: by}, err
 }
 
-// Unknown is the actor of a sign-in with a name that nobody has, and of a denied request whose
-// sender is unknown.
+// Unknown is the actor of a sign-in with a name that no user has. It is also the actor of a denied
+// request whose sender is unknown.
 const Unknown = "unknown"
 
-// ReservedName reports whether a name would be mistaken for dlo itself, for local, for an unknown
-// user, or for a token.
+// ReservedName reports whether people could mistake a name for dlo itself, for the user "local",
+// for an unknown user, or for a token.
 func ReservedName(name string) bool {
 	lower := strings.ToLower(name)
 	return lower == Local.Name || lower == Service.Name || lower == Unknown || strings.HasPrefix(lower, TokenName)

@@ -9,15 +9,15 @@ const (
 	VerbImport   Verb = "import"   // import letters that another dlo exported
 	VerbConnect  Verb = "connect"  // try to connect to a broker immediately
 	VerbTry      Verb = "try"      // send a trial letter of dlo's own
-	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and take them back
+	VerbAdopt    Verb = "adopt"    // set policies that lead dead letters to dlo, and remove those policies
 )
 
-// These are the actions of a principal that concern neither letters nor their places.
+// These are the actions of a principal on things other than letters and their places.
 const (
 	VerbTriage   Verb = "groups"    // decide on groups
 	VerbTell     Verb = "notices"   // send the digest now
 	VerbDeploy   Verb = "deploys"   // mark deploys
-	VerbViews    Verb = "views"     // save and delete views of everybody
-	VerbOwnViews Verb = "own views" // save and delete views of one's own
+	VerbViews    Verb = "views"     // save and delete views that everybody sees
+	VerbOwnViews Verb = "own views" // save and delete one's own views
 	VerbAccess   Verb = "access"    // see and change who may do what
 )

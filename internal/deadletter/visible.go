@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s with everything that could control a terminal or reorder a page escaped:
-// control characters, ANSI, bidirectional marks, zero-width characters, invalid UTF-8. Line breaks
-// and tabs become \n and \t. The result is safe as plain text on one line.
+// Visible returns s and escapes everything in it that could control a terminal or reorder a page.
+// This includes control characters, ANSI, bidirectional marks, zero-width characters and invalid
+// UTF-8. Line breaks and tabs become \n and \t. The result is safe as plain text on one line.
 func Visible(s string) string { return visible(s, false) }
 
 // VisibleLines is like Visible but keeps line breaks and tabs. It is for bodies shown as text.
@@ -49,8 +49,8 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns JSON in which everything that Visible would escape, except line breaks, is a
-// JSON escape. The values do not change.
+// EscapeJSON returns JSON with the same values. Everything that Visible would escape, except line
+// breaks, becomes a JSON escape.
 func EscapeJSON(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x7f && hides(r) }) {
 		return text
@@ -70,14 +70,15 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// hides returns true if r is not printable, as in the categories Cf, Zl and Zp, or is printable but
-// invisible: variation selectors and the blank Hangul fillers.
+// hides reports whether r must be escaped. This is so if r is not printable, as in the categories
+// Cf, Zl and Zp. It is also so if r counts as printable but is invisible, as variation selectors
+// and the blank Hangul fillers are.
 func hides(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
 }
 
-// Cut returns at most n bytes of s, cut at a rune boundary. If it leaves something out, it adds an
-// ellipsis, which counts towards n.
+// Cut returns at most n bytes of s, cut at a rune boundary. If Cut leaves something out, it adds an
+// ellipsis. The ellipsis counts towards n.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s

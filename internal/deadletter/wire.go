@@ -14,10 +14,10 @@ const MaxValues = 131_072
 
 const hasClusterID = 1 << 2 // a property that AMQP 0-9-1 reserves and nobody stores
 
-// ReadProperties reads the properties of an AMQP 0-9-1 content header frame, flags first, as a
-// broker sends them. It never fails: a header that cannot be read becomes Unread. If the encoding
-// itself cannot be followed, everything from there on becomes Unread under HeaderUnread. values is
-// the number of header values read, including nested ones.
+// ReadProperties reads the properties of an AMQP 0-9-1 content header frame as a broker sends them,
+// flags first. It never fails. A header that cannot be read becomes Unread. If the encoding itself
+// cannot be read, everything from there on becomes Unread under HeaderUnread. The result "values"
+// is the number of header values read, including nested ones.
 //
 // A client that reads the same bytes gets the same properties (amqp091-go v1.16.0). However, it
 // does not read nesting over 32, more than 8,192 values in one table or array, or the type L.
@@ -60,8 +60,8 @@ func ReadProperties(b []byte) (p Properties, values int) {
 	return p, MaxValues - left
 }
 
-// headers reads the table of headers. Each header is read separately, so an unreadable one does not
-// affect the others.
+// headers reads the table of headers. It reads each header separately, so an unreadable header does
+// not affect the others.
 func (r *reader) headers() Table {
 	b := r.long()
 	if r.err != nil {
@@ -79,7 +79,7 @@ func (r *reader) headers() Table {
 		v := in.field(0)
 		if b = in.b; in.err != nil {
 			size := len(field)
-			if left > 0 { // values remain for the next headers; its nested values do not count
+			if left > 0 { // the limit still has room for the next headers; the nested values of this one do not count
 				size, *r.left = extent(field), left-1
 			}
 			v, b = Unread{slices.Clone(field[:size]), in.err.Error()}, field[size:]
@@ -89,8 +89,8 @@ func (r *reader) headers() Table {
 	return t
 }
 
-// extent returns the number of bytes of b that its first field takes, including the type. If the
-// size is unknown, it returns the length of b.
+// extent returns the number of bytes that the first field of b takes, including its type. If that
+// number is unknown, extent returns the length of b.
 func extent(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -106,7 +106,7 @@ func extent(b []byte) int {
 	return n
 }
 
-// count takes one value from the number of header values that may still be read.
+// count subtracts one from the number of header values that may still be read.
 func (r *reader) count() {
 	if r.left == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Written is a person's own permission to write to resources of a vhost of a broker, as RabbitMQ
-// defines it: an expression that must match the name of a queue at some position. An empty
+// Written is a person's own permission in RabbitMQ to write to resources of a vhost of a broker. As
+// in RabbitMQ, it is an expression that must match somewhere in the name of a queue. An empty
 // expression matches no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
 type Written struct {
 	Broker string `json:"broker"`
@@ -39,6 +39,6 @@ func (g Grant) Within(list []Written) Grant {
 	return g
 }
 
-// PermissionsOf returns a person's own permissions to write, at all brokers. A broker that does not
+// PermissionsOf returns a person's own permissions to write at all brokers. A broker that does not
 // respond contributes no permissions.
 type PermissionsOf = func(ctx context.Context, user string) []Written
