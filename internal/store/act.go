@@ -10,16 +10,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// actor describes the effect of an operation on each of its letters.
+// actor describes what an operation does to each of its letters.
 type actor struct {
 	op             deadletter.OperationID
 	action         deadletter.Verb
-	until          int64 // Unix milliseconds: time of the selection
+	until          int64 // Unix milliseconds: when the letters were selected
 	by             string
 	target, reason string
 	due            int64                            // due time of released or rescheduled letters
-	allow          func(to deadletter.Origin) error // returns an error if a target is not allowed; nil = all targets are allowed
-	restored       bool                             // includes letters that may have been sent after the restored backup was made
+	allow          func(to deadletter.Origin) error // returns an error if letters may not be sent to a queue; nil = all queues are allowed
+	restored       bool                             // includes letters that may have been sent since the backup from which the store was restored
 	edited         *deadletter.Edited               // the edited letter, if the operation is an edit
 }
 
@@ -111,8 +111,8 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.result(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a letter without a verdict. The operation that sent the letter can
-// then finish.
+// unwatch ends the watch over a letter without a verdict, so that the operation that sent the
+// letter can finish.
 func (t *tx) unwatch(r *record, why string) error {
 	var operation sql.NullInt64
 	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
@@ -146,7 +146,8 @@ func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
 	return to, err
 }
 
-// release makes a letter due for the dispatcher and records its previous state.
+// release makes a letter due for the dispatcher. It records the state that the letter was in
+// before.
 func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at deadletter.Origin) error {
 	was, due, target := r.state, r.dueAt, any(nil)
 	if do.target != "" {
@@ -214,8 +215,9 @@ func (t *tx) erase(serial int64) (string, error) {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
 }
 
-// retitle renames a group whose title is the error text of a letter being erased. The new title
-// comes from another letter in the group or, if there is none, from the next letter that joins it.
+// retitle gives a group a new title if its present title is the error text of a letter that is
+// erased. The new title comes from another letter in the group. If there is none, it comes from the
+// next letter that joins the group.
 func (t *tx) retitle(group int64, text string) error {
 	var bears bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {

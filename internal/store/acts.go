@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Record appends an act to the audit, such as the start of a drain. The act gets the time of the
-// transaction. It gets its way (page, API or command line) from ctx.
+// Record appends an act to the audit, such as the start of a drain. The time of the act is that of
+// the transaction. Its way (page, API or command line) comes from ctx.
 func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	if err := s.tx(ctx, urgent, func(t *tx) error { return t.audit(a) }); err != nil {
 		return fmt.Errorf("record %s: %w", a.Kind, err)
@@ -17,9 +17,8 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	return nil
 }
 
-// audit appends an act to the audit. The act appears in the history of each group that it concerns.
-// An act on a letter is also recorded in that letter's own history, as one of millions of letter
-// events.
+// audit appends an act to the audit. The history of each group that the act concerns shows it too.
+// An act on a letter is also recorded in the letter's own history.
 func (t *tx) audit(a deadletter.Act) error {
 	way := deadletter.WayOf(t.ctx)
 	if a.Actor == deadletter.Service.Name {
@@ -48,8 +47,7 @@ func (t *tx) audit(a deadletter.Act) error {
 	return nil
 }
 
-// counted converts a number of an act for the database. NULL means that the number was not
-// recorded.
+// counted converts a number of an act for the database. Unrecorded becomes NULL.
 func counted(n int) any {
 	if n == deadletter.Unrecorded {
 		return nil
@@ -57,7 +55,8 @@ func counted(n int) any {
 	return n
 }
 
-// steered records an act on an operation, together with the operation's progress.
+// steered records an act on an operation, together with the number of letters that the operation
+// has completed.
 func (t *tx) steered(op deadletter.OperationID, kind, by, detail string) error {
 	a := deadletter.Act{Kind: kind, Actor: by, Operation: op, Detail: detail}
 	counts, err := t.counts(op)

@@ -15,18 +15,18 @@ import (
 
 const (
 	annotatedAtOnce = 100 // annotations stored in one transaction
-	joinedAtOnce    = 500 // letters joined to annotations in one transaction: ingest waits for it
-	candidates      = 8   // annotations per key that the classifier chooses from; any others are joined in the transaction of the verdict
+	joinedAtOnce    = 500 // letters joined to annotations in one transaction, for which ingest has to wait
+	candidates      = 8   // annotations per key that the classifier can choose from; any others are joined when the verdict is recorded
 	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
 	prunedAtOnce    = 5000 // rows in one transaction
 	maxReporter     = 200  // bytes
 )
 
 // Annotate stores consumers' reports on rejected messages. It joins each report to stored letters
-// of the same death and lists these letters to be read again. A report repeated within
-// deadletter.AnnotationWindow is stored as one annotation. A sender that does not know whether its
-// report was stored can therefore send it again. A report that arrives before its letter is found
-// later, by Annotations. Annotate returns ErrUnavailable if the disk is full.
+// of the same death, and lists these letters to be read again. If a report is repeated within
+// deadletter.AnnotationWindow, it is stored only once. A sender can therefore repeat a report if it
+// does not know whether the report was stored. If a report arrives before its letter, Annotations
+// finds it later. Annotate returns ErrUnavailable if the disk is full.
 func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (deadletter.Annotated, error) {
 	var sum deadletter.Annotated
 	if s.space != nil {
@@ -34,7 +34,7 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 		}
 	}
-	open := int64(0) // row id of the first annotation in list if it is already stored but may join further letters
+	open := int64(0) // row id of the first annotation in list, if that annotation was already stored and may join further letters
 	for len(list) > 0 {
 		var part deadletter.Annotated
 		var done int
@@ -101,15 +101,16 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 // windowStart returns the start of the annotation window that ends now.
 func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Milliseconds() }
 
-// place returns the name under which annotations are stored for the broker and vhost of the entry
-// named broker. If several configuration entries refer to that broker and vhost, this is the first
-// name of the first of these entries.
+// place returns the broker name under which annotations are stored. Several entries of the
+// configuration can lead to the same broker and vhost. Their annotations are all stored under the
+// first name of the first of these entries.
 func (s *Store) place(broker string) string { return s.known.firstName(s.known.entry(broker)) }
 
 // deathKey is one value that identifies a death.
 type deathKey struct{ kind, value string }
 
-// strongest returns the most reliable key of an annotation. The annotation is found by this key.
+// strongest returns the most reliable key of an annotation. The store finds the annotation by this
+// key.
 func strongest(a *deadletter.Annotation) deathKey {
 	switch {
 	case a.Token != "":
@@ -141,10 +142,9 @@ func keyOf(broker, vhost string, k deathKey) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// joinLetters joins an annotation to stored letters of its death, in the order in which they were
-// received. The parameter room is the maximum number of letters to join. joinLetters returns the
-// number of letters joined. An annotation that names no queue can join many letters. Any other
-// annotation joins one letter per report.
+// joinLetters joins an annotation to stored letters of its death, in the order in which the letters
+// were received. It joins at most "room" letters and returns their number. An annotation that names
+// no queue can join many letters. Any other annotation joins one letter per report.
 func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, error) {
 	if !a.Many() {
 		var free int
@@ -157,8 +157,9 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 		return 0, nil
 	}
 	key := keyOf(t.s.place(a.Broker), a.VHost, strongest(a))
-	// The consumer has a letter again while the letter is being sent or is in its queue. A new
-	// report then describes the next death, unless it contains the token of the last attempt.
+	// The consumer may have the letter again while dlo is sending it or while it is in its queue. A
+	// new report then describes the next death, unless the report contains the token of the last
+	// attempt.
 	also := any(nil)
 	if a.Token == "" && a.MessageID != "" && a.Body != nil {
 		also = keyOf(t.s.place(a.Broker), a.VHost, deathKey{"body", string(a.Body)})
@@ -184,8 +185,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 
 var errEnough = errors.New("enough")
 
-// unexplained returns the letters of a slot that match an annotation and have the given key. If the
-// parameter also is set, it is a second key that the letters must have.
+// unexplained returns the letters of a slot that match an annotation and have the given key. If
+// "also" is not nil, it is a second key that the letters must have too.
 func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, room int) ([]int64, error) {
 	if room <= 0 {
 		return nil, nil
@@ -222,8 +223,8 @@ func (t *tx) unexplained(slot, key int64, also any, a *deadletter.Annotation, ro
 	return found, err
 }
 
-// explainLate makes an annotation the failure of a letter that was classified without the
-// annotation. The letter is then read again.
+// explainLate makes an annotation the failure of a letter that was classified before the annotation
+// arrived. The letter is then read again.
 func (t *tx) explainLate(letter, annotation int64) error {
 	if err := t.setFailure(letter, annotation); err != nil {
 		return err
@@ -275,7 +276,7 @@ func (t *tx) unexplain(letter int64) error {
 }
 
 // forget is like unexplain, but for a letter that is erased. It also deletes the annotation, unless
-// another letter uses the annotation.
+// another letter still uses it.
 func (t *tx) forget(letter int64) error {
 	var annotation int64
 	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
@@ -288,8 +289,8 @@ func (t *tx) forget(letter int64) error {
 	return err
 }
 
-// recordExplanation records which annotation gives the reason for a death, or records that no
-// annotation does. It also joins an annotation that arrived while the verdict was being made.
+// recordExplanation records which annotation explains a death, or records that none does. It also
+// joins an annotation that arrived while the verdict was being made.
 func (t *tx) recordExplanation(c *deadletter.Classified, letter int64, recent bool) error {
 	if c.Annotation != 0 {
 		return t.setFailure(letter, c.Annotation)
@@ -321,9 +322,9 @@ func (t *tx) recent() (yes bool, err error) {
 	return yes, err
 }
 
-// storeUnexplainedKeys stores, in one statement, the letters for which recordExplanation found no
-// annotation. One statement per key took three times as long as the verdict itself. The single
-// statement takes a third of the time of the verdict.
+// storeUnexplainedKeys stores the letters for which recordExplanation found no annotation. It uses
+// one statement, which takes a third of the time of the verdict. One statement per key took three
+// times as long as the verdict itself.
 func (t *tx) storeUnexplainedKeys() error {
 	if len(t.wait) == 0 {
 		return nil
@@ -335,9 +336,10 @@ func (t *tx) storeUnexplainedKeys() error {
 	return err
 }
 
-// Annotations returns the annotations that may describe the deaths of letters being classified. The
-// annotations of each letter are sorted by the most reliable key first, then newest first, with at
-// most 8 per key. If no annotation arrived lately, the call costs one index lookup.
+// Annotations returns the annotations that may describe the deaths of letters that are being
+// classified. It sorts the annotations of a letter by the most reliable key first, then newest
+// first. It returns at most 8 per key. If no annotation arrived lately, the call costs one index
+// lookup.
 func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
@@ -389,9 +391,9 @@ var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list
 	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
 // reported returns the annotations that have one of the given keys and may describe the death of
-// the letter in queue. They are sorted by the most reliable key first, then newest first. An
-// annotation that was reported before the letter was last sent does not describe this death, unless
-// the annotation contains the token of that attempt.
+// the letter in "queue". It sorts them by the most reliable key first, then newest first. An
+// annotation that was reported before the letter was last sent describes an earlier death. It is
+// returned only if it contains the token of the last attempt.
 func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
@@ -411,8 +413,8 @@ func (s *Store) reported(ask func(string, ...any) (*sql.Rows, error), letter int
 	return list, nil
 }
 
-// annotated fills in the annotation of each letter in list. The parameter of contains the ids of
-// these annotations in the same order; 0 = none.
+// annotated fills in the annotations of the letters in list. The argument "of" contains the id of
+// each letter's annotation, in the same order; 0 = none.
 func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []int64) error {
 	for i, id := range of {
 		if id == 0 {
@@ -435,8 +437,9 @@ func (s *Store) annotated(ctx context.Context, list []deadletter.Letter, of []in
 	return nil
 }
 
-// PruneAnnotations deletes expired rows: annotations that joined no letter within the window, and
-// the keys of letters for which no annotation arrived. It returns the number of deleted rows.
+// PruneAnnotations deletes rows that have expired. These are the annotations that joined no letter
+// within the window, and the keys of letters for which no annotation arrived. It returns the number
+// of deleted rows.
 func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 	sum := 0
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()

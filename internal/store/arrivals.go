@@ -11,10 +11,11 @@ import (
 type Arrivals struct {
 	Letters int
 	Bytes   int64     // of their bodies
-	Since   time.Time // the first of them was received then
+	Since   time.Time // when the first of them was received
 }
 
-// Only the latest letters count for Arrivals, so that reading a large store takes no time.
+// These constants limit Arrivals to the latest letters, so that reading a large store takes no
+// time.
 const (
 	arrivalsOf  = 7 * 24 * time.Hour
 	arrivalsMax = 10000
@@ -39,8 +40,8 @@ func ReadArrivals(ctx context.Context, path string, now time.Time) (Arrivals, er
 	return a, nil
 }
 
-// PerHour returns the mean number of letters in an hour. Letters that arrived within the last hour
-// count as those of an hour.
+// PerHour returns the mean number of letters in an hour. If all letters arrived within the last
+// hour, it returns their number.
 func (a Arrivals) PerHour(now time.Time) float64 {
 	return float64(a.Letters) / max(1, now.Sub(a.Since).Hours())
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // actThrough is the SQL expression for the way of an act e of an operation o. Older versions did
-// not record the way of an act. Such an act counts as automatic if dlo did it. If it is the start
-// of an operation, it has the way of the operation.
+// not record the way of an act. If dlo did such an act, it counts as automatic. If the act is the
+// start of an operation, it has the way of the operation.
 const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
 
 // actDone is the SQL expression for the number of letters, groups or things that an act completed.

@@ -6,16 +6,16 @@ import "cmp"
 type Broker struct {
 	Name string
 	Was  []string // its earlier names
-	Same string   // name of the first entry that leads to the same broker and vhost; "" = its own
+	Same string   // name of the first entry for the same broker and vhost; "" = its own name
 }
 
-// brokers maps between the names of brokers. In the file, a broker always keeps the name under
-// which the store first knew it. A renamed broker therefore keeps its rows, its groups and
-// everything else. Everywhere outside the file, a broker has its present name.
+// brokers maps between the names of brokers. In the file, a broker always has the name under which
+// the store first knew it. If the broker is renamed, its rows, groups and everything else therefore
+// stay valid. Outside the file, a broker always has its present name.
 type brokers struct {
 	list  []Broker
 	first map[string]string   // each name, present or earlier -> the name in the file
-	now   map[string]string   // each name -> the present one
+	now   map[string]string   // each name, present or earlier -> the present name
 	all   map[string][]string // present name -> all its names
 	same  map[string]string   // present name -> present name of the first entry for its broker and vhost
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// CancelOperation cancels an operation that is not over. Letters that the operation released but
-// that were not sent yet return immediately to their previous state. Sweep frees the letters that
-// the operation has not touched, in chunks. Letters that are being sent finish normally.
+// CancelOperation cancels an operation that is not over. Letters that the operation has released,
+// but that were not sent yet, return at once to their earlier state. Letters that are being sent
+// finish normally. Sweep frees the letters that the operation has not touched, in chunks.
 // CancelOperation returns ErrConflict if there is nothing to cancel.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
@@ -30,8 +30,8 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 	})
 }
 
-// takeOver cancels the rest of a halted operation in the transaction that freezes a new operation.
-// The new operation receives the letters of both operations when its selection is laid out.
+// takeOver cancels the rest of a halted operation, in the transaction that freezes a new operation.
+// When the selection of the new operation is laid out, it gets the letters of the halted one.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
 	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {
@@ -47,8 +47,8 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 	return t.steered(halted, deadletter.ActCancelled, by.By, "its rest was taken over by "+by.ID.String())
 }
 
-// takeBack returns letters that an operation released, but that were not sent, to their previous
-// state.
+// takeBack returns letters to their earlier state if an operation has released them and they were
+// not sent yet.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
 	if err != nil {

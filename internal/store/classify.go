@@ -10,18 +10,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextReceived returns up to n received letters with their bodies, oldest first. The method Reading
-// records each letter while that letter is being read. Letters with crashes are returned one at a
-// time, and only if there are no other letters. If such a letter kills the process again, no other
-// verdict is lost. If the process dies for another reason, it is unlikely to be reading such a
-// letter at that moment. Only one classifier may claim at a time.
+// NextReceived returns up to n received letters with their bodies, oldest first. While a letter is
+// being read, the caller registers it with Reading. Letters that have already crashed the process
+// are returned one at a time, and only if there are no other letters. If such a letter crashes the
+// process again, no other verdict is lost. If the process dies for another reason, it is unlikely
+// to be reading such a letter at that moment. Only one classifier may call NextReceived at a time.
 func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
-// innocentFirst returns up to n letters with their bodies. The SQL clauses in the parameters from
-// and order select and sort the letters. It returns letters without crashes or, if there are none,
-// a single letter with crashes.
+// innocentFirst returns up to n letters with their bodies. The arguments "from" and "order" are the
+// SQL clauses that select and sort the letters. It returns letters without crashes. If there are
+// none, it returns a single letter with crashes.
 func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([]deadletter.Letter, error) {
 	query := `SELECT l.id, ` + heldSize + ` ` + from + ` AND l.crashes %s ORDER BY ` + order + ` LIMIT $1`
 	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
@@ -39,7 +39,7 @@ func (s *Store) innocentFirst(ctx context.Context, from, order string, n int) ([
 const maxRead = 32 << 20
 
 // serials runs a query and returns the first column of as many rows as fit into one batch. The
-// second column contains the sizes. The first row always fits.
+// second column contains the sizes of the letters. The first row always fits.
 func (s *Store) serials(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -165,8 +165,8 @@ func (t *tx) classified(c *deadletter.Classified, groups map[[32]byte]*grouped, 
 	return t.recordExplanation(c, serial, recent)
 }
 
-// diedAt returns the time at which a letter died. ok is false for an imported letter. It is also
-// false for a letter whose time of death is unknown and that is only decided again.
+// diedAt returns the time at which a letter died. The result ok is false for an imported letter. It
+// is also false if rules only decide again on a letter whose time of death is unknown.
 func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bool, err error) {
 	if c.Imported {
 		return at, false, nil
@@ -178,7 +178,7 @@ func (t *tx) diedAt(c *deadletter.Classified, serial int64) (at time.Time, ok bo
 	return t.death(c).At, !released, err
 }
 
-// death returns the record of one death in a group, for a letter that needs people.
+// death returns the death of a letter that needs people, in the form that its group records.
 func (t *tx) death(c *deadletter.Classified) deadletter.GroupDeath {
 	d := deadletter.GroupDeath{At: c.DiedAt, Version: c.Version, Severity: c.Severity, Channels: c.Channels}
 	if d.At.IsZero() || c.Repeated {
@@ -193,7 +193,7 @@ type grouped struct {
 	died            []time.Time             // when its letters died
 	deaths          []deadletter.GroupDeath // deaths of the letters that need people
 	from            int64                   // group that the letters left; 0 = none
-	own             bool                    // this group needs a notice of its own: the notice about the group that the letters left was not sent yet
+	own             bool                    // the notice about the group that the letters left was not sent yet, so this group needs a notice of its own
 }
 
 // join returns the group of a verdict for a letter received at receivedAt. A letter that dlo made
@@ -230,7 +230,7 @@ func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (i
 	var text, reason string
 	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
 	if err == nil && was == 0 && typ != 0 { // the group was created before type names from frameworks counted as types
-		named := text == "" && c.Error == "" // if so, all letters of the group have this type
+		named := text == "" && c.Error == "" // true if all letters of the group have this type
 		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
 			was = typ
 		}

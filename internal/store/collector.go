@@ -32,7 +32,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// patience is the time limit of a scrape. Prometheus gives up after 10 seconds by default.
+// patience is how long a scrape may take. Prometheus gives up after 10 seconds by default.
 const patience = 5 * time.Second
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
@@ -89,8 +89,8 @@ type standing struct {
 	severity deadletter.Severity
 }
 
-// inboxGroups counts the groups in the inbox by status and severity, including combinations with no
-// groups. A group that has held letters but no dead letter yet has no severity. It counts as
+// inboxGroups counts the groups in the inbox by status and severity. The result includes
+// combinations without groups. A group with held letters only has no severity yet and counts as
 // digest.
 func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 	counts := map[standing]int{}

@@ -13,8 +13,9 @@ type column struct {
 	into any    // for sql.Rows.Scan
 }
 
-// columns are the columns of a query, built once, with the struct into which each row is read. The
-// list of the SELECT and the scan of its rows both use them, so the two cannot differ.
+// columns are the columns of a query, together with the variables of a struct into which each row
+// is read. The list in the SELECT and the scan of the rows both come from columns, so they always
+// agree.
 type columns []column
 
 // list returns the column list for a SELECT.

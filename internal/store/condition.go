@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// span returns the range of serials that a time selects. The range includes from but not to.
+// span returns the range of serials of the letters that a term on the time of receipt selects. The
+// range includes "from" but not "to".
 func span(f query.Field, v query.Value) (from, to int64) {
 	at, after := deadletter.SerialAt(v.Time), deadletter.SerialAt(v.Time.Add(time.Millisecond))
 	switch {
@@ -26,12 +27,13 @@ func span(f query.Field, v query.Value) (from, to int64) {
 	return after, math.MaxInt64
 }
 
-// maxTokens is the maximum number of values of one dim for which the index of words is queried.
+// maxTokens is the maximum number of values of one counted column for which the search index is
+// queried.
 const maxTokens = 100
 
-// condition compiles one term, without its negation. dim is true if letters are counted by the
-// columns of the term. In this case, tokens contains the tokens of the term's values, or is nil if
-// the values contain patterns.
+// condition compiles one term, without its negation. The result dim is true if the term concerns
+// columns by which letters are counted. In this case, tokens contains the search tokens of the
+// term's values, or is nil if the values contain patterns.
 func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool, tokens []string, err error) {
 	ids := func(column string, prefix byte, ids []any) (clause, bool, []string, error) {
 		for _, id := range ids {
@@ -188,8 +190,8 @@ func matches(values []query.Value, name string) bool {
 
 const shortID = 8 // hex digits
 
-// expression returns a full-text expression for a term, without the term's negation. The tokens of
-// a letter match the expression if the term holds for the letter.
+// expression returns a full-text expression for a term, without the term's negation. If the term is
+// true of a letter, the letter's search tokens match the expression.
 func expression(t query.Term) (string, error) {
 	var alternatives []string
 	for _, v := range t.Values {

@@ -18,11 +18,11 @@ const (
 	changesNamed     = 20 // changes named in one act
 )
 
-// Configured compares the configuration with the one in use before, and records the paths of the
-// changed keys in the audit. A value that begins with # replaces a value that is not shown. The
-// first call records nothing. The function inUse reports whether the present value of a key is in
-// use. Keys for which it returns false keep the value that they had; nil means that all values are
-// in use. If the grants change, all sessions end, so no session gains rights.
+// Configured compares the configuration with the one that was in use before, and records the paths
+// of the changed keys in the audit. A value that begins with # stands for a value that is not
+// shown. The first call records nothing. The function inUse reports whether the present value of a
+// key is in use; nil means that all values are. A key whose value is not in use keeps its recorded
+// value. If the grants change, all sessions end, so that no session gains rights.
 func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse func(path string) bool) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var before string

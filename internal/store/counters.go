@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// dims are the values by which a letter is counted.
+// dims are the properties of a letter by which letters are counted.
 type dims struct {
 	state    string
 	origin   int64
@@ -30,8 +30,8 @@ type share struct {
 	result    deadletter.Result
 }
 
-// moves collects a transaction's changes to the counters, so that each counter is written once, in
-// the same transaction.
+// moves collects the changes that a transaction makes to the counters. Each counter is then written
+// once, in the same transaction.
 type moves struct {
 	letters map[dims]int64
 	rollups map[rollup]int64
@@ -42,7 +42,7 @@ type moves struct {
 	overdue map[int64]int64 // changes by group
 }
 
-// reading is an additional key by which letters that still have a body are counted.
+// reading is a further key. Letters that still have a body are counted by it.
 type reading struct {
 	origin, typ int64
 	reading     deadletter.Reading
@@ -145,8 +145,8 @@ func (m *moves) flush(t *tx) error {
 	return nil
 }
 
-// record is a letter in the form used by the write methods of this package. It contains the values
-// by which the letter is counted, and the letter's current state.
+// record is a letter as the write methods of this package use it. It contains the letter's current
+// state and the values by which the letter is counted.
 type record struct {
 	id         int64
 	state      deadletter.State
@@ -165,15 +165,15 @@ type record struct {
 	random     int64
 	dueAt      sql.NullInt64
 	epoch      sql.NullInt64
-	heldFrom   deadletter.State // state from which a held letter was held
+	heldFrom   deadletter.State // state in which a held letter was before it was held
 	target     sql.NullInt64    // origin that the letter was last sent to, if not its own
 	changedAt  int64
 	rule       string
 	waiter     string // broker waiter in which the letter is to wait
 	wait       int64  // milliseconds
 	waitsIn    sql.NullString
-	toldBy     sql.NullInt64 // when people are notified that the letter still waits
-	overdue    bool          // people were notified
+	toldBy     sql.NullInt64 // when people are notified if the letter still waits
+	overdue    bool          // people were notified that it still waits
 	suspect    int           // 0, or the position in deadletter.Doubts, counted from 1
 }
 
@@ -187,13 +187,13 @@ func (r *record) dest() []any {
 	}
 }
 
-// waits returns true if the letter is in the broker until its retry, so that no one can act on it.
+// waits reports whether the letter waits in the broker for its retry. Nobody can act on it then.
 func (r *record) waits(now int64) bool {
 	return r.waitsIn.Valid && now < r.dueAt.Int64+deadletter.Overdue.Milliseconds()
 }
 
-// live reports whether the newest copy of a letter is being sent, is in its queue, or waits in the
-// broker.
+// live reports whether the newest copy of a letter is still out: it is being sent, is in its queue,
+// or waits in the broker.
 func (r *record) live() bool {
 	return r.state == deadletter.StatePublishing || r.state == deadletter.StateRequeued || r.waitsIn.Valid
 }
@@ -205,8 +205,8 @@ func (t *tx) record(id int64) (*record, error) {
 	return &r, err
 }
 
-// moved applies the function change to r and updates the counters. Call it for every change to a
-// value by which letters are counted.
+// moved calls "change" to change r, and updates the counters. Every change to a value by which
+// letters are counted must go through moved.
 func (t *tx) moved(r *record, change func()) {
 	t.moves.letter(r, -1)
 	change()

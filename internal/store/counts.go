@@ -12,8 +12,8 @@ import (
 )
 
 // Count returns the number of letters that match q. If the counters can answer q, the result is
-// exact and immediate. Otherwise Count counts letters up to limit; exact is false if there are
-// more. A limit of 0 counts all.
+// exact and immediate. Otherwise Count stops at limit letters. The result exact is false if there
+// are more. A limit of 0 means that Count counts all letters.
 func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error) {
 	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
@@ -45,7 +45,7 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	return n, true, nil
 }
 
-// faceted lists the fields that have facets, with the column by which letters are counted.
+// faceted lists the fields that have facets. Each has the column by which its letters are counted.
 var faceted = []struct {
 	field  query.Field
 	column string
@@ -63,11 +63,11 @@ var faceted = []struct {
 // sampled is the number of newest letters used as a sample if the counters cannot answer a query.
 const sampled = 1000
 
-// Facets returns the values of each field among the letters that match q, with the number of
-// letters for each value, most first. A field's own terms do not narrow its facet, so that people
-// can choose more of its values. If the counters cannot answer q, the newest letters serve as a
-// sample, and Sampled contains their number. Body fields are named by their paths and always use
-// such a sample.
+// Facets returns the values of each field among the letters that match q, and how many letters have
+// each value, most first. The terms of a field itself do not narrow the facet of that field, so
+// that people can choose further values. If the counters cannot answer q, Facets counts only the
+// newest letters as a sample, and Sampled is their number. The argument "bodies" names body fields
+// by their paths. Their facets always use such a sample.
 func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error) {
 	var facets deadletter.Facets
 	samples := map[string][]deadletter.Row{}
@@ -148,7 +148,7 @@ func facetOf(field string, counts map[string]int) deadletter.Facet {
 // bodyFacet counts the values of a body field among the newest letters.
 func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (deadletter.Facet, int, error) {
 	field := string(query.Body) + "." + path
-	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value reveals content
+	if !deadletter.ScopeOf(ctx).ReadsAll() { // a value would reveal content that the request may not read
 		return facetOf(field, nil), 0, nil
 	}
 	p, err := s.plan(ctx, q.With(query.Field(field)))
@@ -241,10 +241,10 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 
 const rollupStep = rollupMillis * time.Millisecond
 
-// Histogram returns how many letters match q in each interval of their time of receipt, in at most
-// bars intervals between from and to. If both times are zero, it covers the whole period in which
-// letters were received. If the rollups cannot answer q, the newest letters serve as a sample, and
-// Sampled contains their number.
+// Histogram returns how many letters matching q were received in each interval between from and to.
+// It returns at most "bars" intervals. If both times are zero, it covers the whole period in which
+// letters were received. If the rollups cannot answer q, Histogram counts only the newest letters
+// as a sample, and Sampled is their number.
 func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(ctx, q)
@@ -271,7 +271,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	}
 	where, ok := rolled(p)
 	if ok && (slices.Contains(p.fields, query.Type) || slices.Contains(p.fields, query.Reason)) {
-		var mixed bool // a rule has grouped letters with several types or reasons
+		var mixed bool // a rule has grouped letters that differ in type or reason
 		if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM groups WHERE mixed = 1)`, nil, &mixed); err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -312,7 +312,7 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	if !from.IsZero() {
 		first = from.UnixMilli() / rollupMillis
 	} else {
-		first = min(first, last-int64(bars)+1) // if there were only one bar, it would look like the whole history
+		first = min(first, last-int64(bars)+1) // a single bar would look like the whole history
 	}
 	if !to.IsZero() {
 		last = to.UnixMilli() / rollupMillis
@@ -330,9 +330,10 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	return h, nil
 }
 
-// rolled converts a plan into a condition on rollups r, if the rollups can answer the plan. All
-// letters of a group have one origin. Unless the group is mixed, they also have one type and one
-// reason. Letters without a group have no origin, type or reason.
+// rolled converts a plan into a condition on rollups r, if the rollups can answer the plan. A
+// rollup counts the letters of a group. All letters of a group have the same origin. Unless the
+// group is mixed, they also have the same type and reason. Letters without a group have no origin,
+// type or reason.
 func rolled(p *plan) (clause, bool) {
 	if len(p.rest) > 0 || p.match != "" || p.ids != nil || p.op != nil {
 		return clause{}, false
@@ -345,7 +346,7 @@ func rolled(p *plan) (clause, bool) {
 		case query.Group, query.Owner, query.Status:
 			list = append(list, clause{strings.ReplaceAll(d.text, "l.grp", "r.grp"), d.args})
 		case query.Severity:
-			return clause{}, false // letters of one group may differ, as a rule may have changed between them
+			return clause{}, false // letters of one group may have different rules, because the rules may have changed between them
 		default:
 			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
 		}

@@ -12,9 +12,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Damaged returns SQLite's error when it first found damage in the store's file, or nil if it has
-// found none. After damage, every write is rejected with ErrDamaged, because it could make the
-// damage worse. Reads still work as far as possible.
+// Damaged returns the error with which SQLite first reported damage in the store's file. It returns
+// nil if SQLite reported none. After that error, every write is rejected with ErrDamaged, because
+// it could make the damage worse. Reads still work as far as possible.
 func (s *Store) Damaged() error {
 	if err := s.damage.Load(); err != nil {
 		return *err
@@ -48,7 +48,7 @@ func damaged(err error) error {
 	return err
 }
 
-// connector opens connections and passes each of their errors to met.
+// connector opens connections. Every error on them is passed to met.
 type connector struct {
 	driver.Connector
 	met    func(error)

@@ -13,15 +13,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// choice is everything that people choose for a group. A decision changes the choice, and an undo
-// restores it.
+// choice is everything that people choose for a group. A decision changes it, and an undo restores
+// it.
 type choice struct {
 	Status   deadletter.GroupStatus `json:"status"`
 	Severity deadletter.Severity    `json:"severity,omitempty"`
 	Owner    string                 `json:"owner,omitempty"`
 	Ticket   string                 `json:"ticket,omitempty"`
 	Note     string                 `json:"note,omitempty"`
-	NoteBy   string                 `json:"note_by,omitempty"` // only in the choice before a decision
+	NoteBy   string                 `json:"note_by,omitempty"` // set only in a choice that is kept for an undo
 	Snooze   deadletter.Snooze      `json:"snooze,omitzero"`
 	Snoozed  int                    `json:"snoozed,omitempty"`
 	Resolved deadletter.Resolution  `json:"resolved,omitzero"`
@@ -48,11 +48,11 @@ func (t *tx) choices(id int64) (*choices, error) {
 	return c, err
 }
 
-// json returns the choice without the author of the note, so that it equals a choice from before
-// dlo kept the author.
+// json returns the choice without the author of the note. It can then be compared with choices that
+// were stored before dlo recorded the author.
 func (c *choices) json() string { return c.encode("") }
 
-// before returns the choice with the author of the note, for an undo.
+// before returns the choice with the author of the note. An undo restores it.
 func (c *choices) before() string { return c.encode(c.noteBy) }
 
 func (c *choices) encode(noteBy string) string {
@@ -69,9 +69,9 @@ func (t *tx) choose(c *choices) error {
 	return t.keep(c.life)
 }
 
-// Decide records a person's decision about groups in one transaction. If a group does not exist, it
-// returns ErrNotFound and changes nothing. A group to which the decision does not apply is skipped,
-// with the reason. Undo reverses the decision.
+// Decide records a person's decision about groups in one transaction. If one of the groups does not
+// exist, it returns ErrNotFound and changes nothing. It skips a group to which the decision does
+// not apply, and returns the reason. Undo reverses the decision.
 func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
 	out := deadletter.Decided{Kind: d.Kind(), Detail: d.Detail(), By: d.By}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -142,8 +142,8 @@ func (t *tx) decided(kind, by, detail string, out deadletter.Decided) error {
 	return t.audit(a)
 }
 
-// decide applies a decision to one group. If the decision does not apply to the group, the result
-// why is the reason.
+// decide applies a decision to one group. The result why is the reason if the decision does not
+// apply to the group; otherwise it is "".
 func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why string, err error) {
 	was, g := c.before(), c.life
 	var told []*deadletter.Notice
@@ -210,8 +210,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (why str
 	return "", t.notices(told)
 }
 
-// merge merges a group into another group. If this is refused, the result why is the reason. For
-// example, a group with others merged into it cannot be merged.
+// merge merges a group into another group. The result why is the reason if this is not possible.
+// For example, a group that other groups are merged into cannot be merged itself.
 func (t *tx) merge(d *deadletter.Decision, c *choices) (why string, err error) {
 	var head sql.NullInt64
 	if err := t.row(`SELECT head FROM groups WHERE id = $1`, []any{int64(d.Into)}, &head); err != nil {
@@ -245,8 +245,8 @@ func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	return g.Severity, err
 }
 
-// Undo reverses a decision in each of its groups that has not changed since. It skips the other
-// groups. It returns ErrConflict if every group has changed or if the decision was undone already.
+// Undo reverses a decision in every group that has not changed since. It skips the other groups. It
+// returns ErrConflict if every group has changed, or if the decision has already been undone.
 func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error) {
 	var out deadletter.Decided
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -309,8 +309,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	return out, err
 }
 
-// restore restores the earlier choices for a group. If they cannot be restored, the result why is
-// the reason.
+// restore restores the earlier choices for a group. The result why is the reason if they cannot be
+// restored.
 func (t *tx) restore(c *choices, was string) (why string, err error) {
 	var to choice
 	if err := json.Unmarshal([]byte(was), &to); err != nil {
@@ -358,10 +358,9 @@ func (t *tx) restore(c *choices, was string) (why string, err error) {
 	return "", t.notices(told)
 }
 
-// tellAgain withdraws the notice which says that people are no longer needed for a group. A notice
-// that was not delivered yet is never sent. If the notice was delivered, people are notified of the
-// group again. If the group's incident continued without the group, the group rejoins that
-// incident.
+// tellAgain withdraws the notice which said that a group no longer needs people. If that notice was
+// not delivered yet, it is never sent. If it was delivered, people are notified of the group again.
+// If other groups have kept the incident of the group open, the group rejoins that incident.
 func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if err := t.unsettle(g); err != nil {
 		return nil, err
@@ -392,12 +391,11 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
 }
 
-// decidedNotice selects the newest notice that the last decision about a group wrote.
+// decidedNotice selects the newest notice that the last decision about a group caused.
 const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
 
-// unsettle withdraws the machine notice which says that people are no longer needed for a group,
-// unless the notice was delivered. The next time that the group needs nobody, machines are notified
-// again.
+// unsettle withdraws the machine notice which said that a group no longer needs people, unless it
+// was delivered. Machines are notified again the next time that the group needs nobody.
 func (t *tx) unsettle(g *deadletter.GroupLife) error {
 	var id sql.NullInt64
 	if err := t.row(decidedNotice+` AND kind = 'group.resolved'`, []any{int64(g.ID)}, &id); err != nil || !id.Valid {

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Declare records things that dlo declares on brokers. It also records the act in the parameter
-// act, unless that act has no kind. A thing that is already recorded keeps its time.
+// Declare records things that dlo declares on brokers. It also records the given act in the audit,
+// unless the act has no kind. A thing that is already recorded keeps its time.
 func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range things {
@@ -26,8 +26,8 @@ func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act d
 	return nil
 }
 
-// Undeclare removes the records of things that dlo removed from brokers. It also records the act in
-// the parameter act, unless that act has no kind.
+// Undeclare removes the records of things that dlo removed from brokers. It also records the given
+// act in the audit, unless the act has no kind.
 func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, id := range ids {
@@ -43,7 +43,7 @@ func (s *Store) Undeclare(ctx context.Context, ids []int64, act deadletter.Act) 
 	return nil
 }
 
-// auditIf is audit, but does nothing for an act without a kind.
+// auditIf records an act in the audit, but does nothing if the act has no kind.
 func (t *tx) auditIf(a deadletter.Act) error {
 	if a.Kind == "" {
 		return nil
@@ -51,8 +51,8 @@ func (t *tx) auditIf(a deadletter.Act) error {
 	return t.audit(a)
 }
 
-// Declared returns everything that dlo declared on brokers and has not removed, by broker, vhost,
-// kind and name.
+// Declared returns everything that dlo declared on brokers and has not removed. It is sorted by
+// broker, vhost, kind and name.
 func (s *Store) Declared(ctx context.Context) (list []deadletter.Declared, err error) {
 	var d deadletter.Declared
 	var detail string

@@ -56,9 +56,9 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 	return &list[0], nil
 }
 
-// DeployEnding returns the first deploy after the last death of a group, if the group was still
-// failing when the deploy went live. It returns nil if there is no such deploy. A deploy does not
-// end a group that had long been quiet.
+// DeployEnding returns the first deploy after the last death of a group. It returns nil if there is
+// no such deploy, or if the group was already quiet when the deploy went live. A deploy did not end
+// the failure of a group that was already quiet.
 func (s *Store) DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error) {
 	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// digested selects the groups h of a digest from minute $1 to minute $2. The groups are in the
-// inbox. Each has c.needs letters that need people, and at most x.n of these letters died in that
-// time.
+// digested selects the groups h of a digest from minute $1 to minute $2. All of them are in the
+// inbox. For each group, c.needs is the number of letters that need people. At most x.n of them
+// died between the two minutes.
 const digested = needy + ` c CROSS JOIN groups h ON h.id = c.id
 	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
@@ -33,8 +33,7 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 }
 
 // Digest returns the letters that died in a window of time and still need people, by group. It
-// returns at most as many groups as the parameter lines allows. A letter counts in the minute in
-// which it came to need people.
+// returns at most "lines" groups. A letter counts in the minute in which it came to need people.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
 	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digested, digestMinutes(from, to)...)
@@ -91,11 +90,11 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	return d, err
 }
 
-// forgottenAfter is the duration of a pause after which the digest mentions the pause.
+// forgottenAfter is how long a pause must have lasted before the digest mentions it.
 const forgottenAfter = 24 * time.Hour
 
-// forgotten returns the pauses that keep letters back and that had already lasted for a long time
-// at the given time.
+// forgotten returns the pauses that hold letters back and that, at the time "to", had lasted for
+// forgottenAfter or longer.
 func (s *Store) forgotten(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
 			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
@@ -134,8 +133,8 @@ func (g *digestedGroup) rank() int {
 	return 2
 }
 
-// SettledByPeople counts the letters that were received between two times and that an operation
-// sent. These letters did not recover on their own.
+// SettledByPeople counts the letters received between two times that an operation sent. Such
+// letters did not recover on their own.
 func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, error) {
 	n, err := s.settledByPeople(ctx, from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis+1)
 	if err != nil {
@@ -206,9 +205,9 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	return byID, nil
 }
 
-// suggestion describes the last action on the letters of a group, and how many times in a row it
-// was taken. It returns "" if there was no action. A discard does not count if letters of the group
-// were restored afterwards.
+// suggestion describes what people last did with the letters of a group, and how many times in a
+// row they did it. It returns "" if they did nothing. A discard does not count if letters of the
+// group were restored afterwards.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
 	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
 	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
@@ -235,7 +234,7 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
 // changes or SendDigest is called again. The result sent is true if this call wrote the digest. The
-// parameter by is the person who requested it, or dlo itself.
+// argument "by" is the person who requested it, or dlo itself.
 func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (sent bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // until their confirms are recorded. A single larger body is claimed alone.
 const maxClaim = 32 << 20
 
-// ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them:
-// state publishing, an attempt with its token, and the epoch of this process. The allowance in the
-// parameter a limits how many automatic retries may leave now, but not how many letters released by
-// an operation. Letters of paused queues and groups stay. Letters that are to wait in the broker
-// are claimed before they are due, for one of a.Waiters.
+// ClaimDue takes up to n due scheduled letters of a broker and commits the intent to publish them.
+// Each letter gets the state publishing, an attempt with its token, and the epoch of this process.
+// The allowance a limits how many automatic retries may leave now. It does not limit letters that
+// an operation released. Letters of paused queues and groups stay. Letters that are to wait in the
+// broker are claimed before they are due, for one of a.Waiters.
 func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
 	origins, released, err := s.due(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
@@ -62,7 +62,7 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		}
 		for _, id := range origins {
 			o := t.s.names.origin(id).named()
-			// lane takes due letters first, then letters that are to wait in the broker.
+			// lane takes due letters first. Then it takes letters that are to wait in the broker.
 			lane := func(limit int, probe bool, only string, args ...any) error {
 				args = append([]any{id, now.UnixMilli()}, args...)
 				before := len(claimed)
@@ -84,8 +84,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			if a.Shares != nil {
 				shares = a.Shares(o)
 			}
-			// parted is a lane in which some groups have shares. The other groups get the
-			// remainder.
+			// parted is like lane, but some groups have shares of their own. The other groups get
+			// what is left.
 			parted := func(limit int, probe bool, only string, args ...any) error {
 				rest, apart := only, args
 				for i := range shares {
@@ -135,8 +135,8 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 	return claimed, nil
 }
 
-// turns remembers the origin with which the last claim of each broker began. Without turns, a queue
-// that always came first and always had due letters would keep all other queues waiting.
+// turns remembers, for each broker, the origin with which the last claim began. Without turns, the
+// first queue would keep all other queues waiting for as long as it has due letters.
 type turns struct {
 	mu    sync.Mutex
 	began map[string]int64
@@ -161,12 +161,12 @@ func (t *turns) next(broker string, origins []int64) []int64 {
 // taking describes how a letter is claimed.
 type taking struct {
 	probe bool // claimed as a probe of a breaker
-	early bool // claimed for its waiter, before it is due
+	early bool // claimed before it is due, for a waiter of the broker
 }
 
-// late reports whether a letter is too late for a queue with one fixed delay, because the queue
-// would keep the letter for that whole delay. The letter then waits in the store. wait and due are
-// in milliseconds.
+// late reports whether it is too late to put a letter into a wait queue with one fixed delay. The
+// queue would keep the letter for the whole delay, so the letter waits in the store instead. The
+// arguments wait and due are in milliseconds.
 func late(waiter string, wait, due int64, now time.Time) bool {
 	return waiter == deadletter.WaiterQueue && due-now.UnixMilli() < wait-max(1000, wait/10)
 }
@@ -179,13 +179,13 @@ const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// earlyLetters selects the letters l of origin $1 that are not due at $2 and are to wait in the
-// broker.
+// earlyLetters selects the letters l of origin $1 that are to wait in the broker and are not due
+// yet at $2.
 const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
-// due returns the origins with automatic retries that are due, or with letters that are to wait in
-// the broker. released reports whether any letter released by an operation is due.
+// due returns the origins that have automatic retries to claim now, or letters that are to wait in
+// the broker. The result released is true if any letter released by an operation is due.
 func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
@@ -219,8 +219,8 @@ func (s *Store) due(ctx context.Context, broker string, now time.Time, waiters [
 	return origins, released, err
 }
 
-// NextDue returns the time at which the next scheduled letter becomes due after now, even if
-// something will keep that letter back at that time. It returns the zero time if there is no such
+// NextDue returns the due time of the scheduled letter that is due next after now. Something may
+// still hold that letter back at that time. NextDue returns the zero time if there is no such
 // letter.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
@@ -269,8 +269,8 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	return d, err
 }
 
-// redirect sets the target of a letter that no operation redirects. The target comes from a saved
-// redirect, if there is one. Otherwise it is the letter's origin.
+// redirect sets the target of a letter whose operation sets none. A saved redirect for the letter's
+// queue gives the target. Without one, the target is the letter's origin.
 func (t *tx) redirect(r *record) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
@@ -290,8 +290,8 @@ func (t *tx) redirect(r *record) error {
 	return err
 }
 
-// route returns the origin of a letter and the target queue. The returned origin contains the
-// broker and vhost to which the letter is sent.
+// route returns the origin of a letter and the target queue. The broker and vhost in the returned
+// origin are those to which the letter is sent.
 func (t *tx) route(r *record) (deadletter.Origin, string) {
 	p := t.s.names.origin(r.origin)
 	if !r.target.Valid {
@@ -301,10 +301,10 @@ func (t *tx) route(r *record) (deadletter.Origin, string) {
 	return deadletter.Origin{Broker: to.Broker, VHost: to.VHost, Queue: p.Queue}, to.Queue
 }
 
-// contents reads the contents of claimed letters, each in the revision of its newest attempt, and
-// the circumstances of their deaths. It runs in the transaction of the claim. A letter that could
-// not be read therefore does not stay claimed. A letter whose contents are lost cannot be
-// published, and its properties give the reason.
+// contents reads the contents of claimed letters and the circumstances of their deaths. The
+// contents of a letter are those of the revision in its newest attempt. contents runs in the
+// transaction of the claim, so a letter that cannot be read does not stay claimed. If the contents
+// of a letter are lost, the letter cannot be published, and its properties give the reason.
 func (t *tx) contents(claimed []deadletter.Due) error {
 	if len(claimed) == 0 {
 		return nil
@@ -337,9 +337,9 @@ func (t *tx) contents(claimed []deadletter.Due) error {
 }
 
 // ClaimDoubtful takes up to n letters of a broker whose attempt is unfinished. Either an earlier
-// process left the attempt unfinished, or this process freed the letter for another try after
-// Mark.DueAt (Mark.Resend). The letters keep their attempt and token, and may already have been
-// sent. ClaimDoubtful never takes letters that this process is still publishing, however long that
+// process left the attempt unfinished, or this process wants it to be sent again after Mark.DueAt
+// (Mark.Resend). The letters keep their attempt and token, and may already have been sent.
+// ClaimDoubtful never takes a letter that this process is still publishing, however long that
 // takes.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
@@ -377,8 +377,8 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	return claimed, nil
 }
 
-// claimAgain resumes the newest attempt of a letter. wait is true if the attempt must still wait,
-// but for too short a time to use its wait queue. The attempt is then resumed after that time.
+// claimAgain resumes the newest attempt of a letter. The result wait is true if the rest of the
+// letter's wait is too short for its wait queue. The attempt is then resumed after that rest.
 func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, wait bool, err error) {
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))

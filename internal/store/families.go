@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// families holds, for each head, the groups that are merged into it.
+// families holds each group that other groups are merged into (the head), with those groups.
 type families struct {
 	loading sync.Mutex // held while loading, so that an older result never replaces a newer one
 	mu      sync.RWMutex

@@ -19,14 +19,14 @@ const (
 )
 
 // Freeze stores an operation and its selection in one transaction, before any letter is changed. It
-// fills in the fields that the store knows: op.ID, op.CreatedAt, op.Phase, op.Total, op.Changed. If
-// first > 0, it takes at most that many letters, in the order of sending. It never creates a second
-// operation with the same principal and key. If such an operation exists, Freeze sets op.ID to its
-// id. If that operation came from a different request, Freeze returns ErrConflict instead.
+// fills in op.ID, op.CreatedAt, op.Phase, op.Total and op.Changed. If first > 0, it takes at most
+// that many letters, in the order of sending. A principal and a key together start at most one
+// operation. If that operation exists already, Freeze only sets op.ID to its id. If it came from a
+// different request, Freeze returns ErrConflict.
 //
-// Freeze calls allow for each place whose letters it froze, and stores nothing if allow returns an
-// error. A letter may have died after the caller looked at the selection, so an earlier check of
-// the caller is not enough.
+// Freeze calls allow for each place whose letters it froze. If allow returns an error, Freeze
+// stores nothing. An earlier check by the caller is not enough, because a letter may have died
+// after the caller looked at the selection.
 func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error {
 	err := s.freeze(ctx, op, sel, first, allow)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	if !sel.Until.IsZero() {
 		until = sel.Until
 	}
-	// Slow work is done before the transaction, because ingest waits for the transaction.
+	// Slow work comes before the transaction, because ingest has to wait for the transaction.
 	shares, groups, total := map[int64]int64{}, map[int64]bool{}, len(list)
 	for _, l := range list {
 		shares[l.origin]++
@@ -126,8 +126,8 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	})
 }
 
-// eachPlace calls fn once for each place of the letters, until fn returns an error. The place of a
-// letter is described at deadletter.Letter.Place.
+// eachPlace calls fn once for each place to which the letters belong (deadletter.Letter.Place). It
+// stops when fn returns an error.
 func (s *Store) eachPlace(list []picked, fn func(deadletter.Origin) error) error {
 	type ids struct{ origin, inbox int64 }
 	done := map[ids]bool{}
@@ -152,8 +152,8 @@ func changedSince(n int) string {
 }
 
 // sameRequest reports whether an operation with the same principal and key exists. It returns
-// ErrConflict if that operation came from a different request. Without this error, a different
-// request with the same key would look as if it had been carried out.
+// ErrConflict if that operation came from a different request. Otherwise the caller would believe
+// that the new request had been carried out.
 func sameRequest(op *deadletter.Operation, row func(text string, args []any, dest ...any) error) (bool, error) {
 	if op.Key == "" {
 		return false, nil

@@ -18,8 +18,8 @@ const (
 	groupRules      = 100 // newest letters whose rules are listed
 )
 
-// Group returns a group with all its details, or ErrNotFound if no group has that id. A merged
-// group is returned separately, with the id of its head.
+// Group returns a group with all its details, or ErrNotFound if no group has that id. If the group
+// is merged, Group returns the group itself, with the id of its head.
 func (s *Store) Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error) {
 	g, err := s.group(ctx, id)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	return g, s.suspect(ctx, &g)
 }
 
-// alike returns the other listed groups with the same error in the same queue.
+// alike returns the other listed groups that have the same error in the same queue.
 func (s *Store) alike(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
 	var row listedGroup
 	wanted := row.counted(groupDead, groupOverdue)
@@ -184,8 +184,8 @@ func (s *Store) groupRules(ctx context.Context, of string, family []any) ([]stri
 	return list, err
 }
 
-// suspect finds the deploys around a group. If a deploy came shortly before the group began or came
-// back, the last such deploy is the suspect of the group.
+// suspect finds the deploys around a group. If a deploy went live shortly before the group began or
+// came back, the last such deploy is the group's suspect.
 func (s *Store) suspect(ctx context.Context, g *deadletter.Group) error {
 	began := g.FirstAt
 	if g.Status == deadletter.GroupRegressed {

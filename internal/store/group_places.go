@@ -8,10 +8,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GroupPlaces returns the places to which letters of the given groups belong. It also covers the
-// groups merged with these groups. It includes every place, even outside the scope of the request,
-// because a decision changes all of a merged group. It returns ErrNotFound if the scope of the
-// request does not include one of the given groups.
+// GroupPlaces returns the places to which letters of the given groups belong, and those of the
+// groups merged with them. It returns even places outside the scope of the request, because a
+// decision changes all of a merged group. It returns ErrNotFound if the scope of the request does
+// not include one of the given groups.
 func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) {
 	for _, id := range groups {
 		if _, err := s.GroupTitle(ctx, id); err != nil {

@@ -28,8 +28,9 @@ func encodePulse(p deadletter.Pulse) []byte {
 	return b
 }
 
-// beat extends a group's time range to the letters that joined the group, and records when they
-// died. A broker whose clock is ahead cannot put a death in the future.
+// beat extends a group's time range so that it includes the letters that joined the group. It also
+// records when these letters died. A death that a broker with a fast clock reports in the future
+// counts at the present time.
 func (t *tx) beat(g *grouped) error {
 	var old []byte
 	if err := t.row(`SELECT pulse FROM groups WHERE id = $1`, []any{g.id}, &old); err != nil {
@@ -63,8 +64,8 @@ func failingAt(now string) string {
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 
-// dying is the SQL condition on a single group whose last letter died recently, compared with the
-// usual gap between its deaths.
+// dying is the SQL condition that the last letter of a single group died recently. What counts as
+// recent depends on the usual gap between the group's deaths.
 func dying(alias, now string) string {
 	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
 }
@@ -113,7 +114,7 @@ func (s *Store) pulses(ctx context.Context, list []deadletter.GroupRow) error {
 			if err := rows.Scan(&group, &last, &failing); err != nil {
 				return err
 			}
-			if i, ok := at[group]; ok { // false for a merged group that was requested on its own
+			if i, ok := at[group]; ok { // a merged group that was requested on its own is not in the map
 				list[i].LastAt = time.UnixMilli(last).UTC()
 				list[i].Failing = failing || list[i].Overdue > 0
 			}

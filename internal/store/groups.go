@@ -32,14 +32,15 @@ const (
 // groupOverdue is the number of overdue letters of a group g and the groups merged into it.
 const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp IN ` + family + `)`
 
-// needy is a table of the listed groups with letters that need people. Its columns are id, dead
-// (letters that are dead or held), overdue, and needs, the sum of dead and overdue. Put needy first
-// in a join. Otherwise SQLite scans all of it for each group.
+// needy is a table of the listed groups with letters that need people. Its column dead is the
+// number of dead or held letters, overdue is the number of overdue letters, and needs is the sum of
+// both. The column id is the id of the group. A join must name needy first. Otherwise SQLite scans
+// all of needy for each group.
 const needy = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
 	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
-// listedGroup is a row of table groups g, before its names are looked up.
+// listedGroup is a row of the table groups g. It contains ids instead of names.
 type listedGroup struct {
 	deadletter.GroupRow
 	origin, typ int64
@@ -74,13 +75,13 @@ func (g *listedGroup) columns() columns {
 	}
 }
 
-// counted returns the columns of a group, including its numbers of dead or held, waiting, and
-// overdue letters.
+// counted returns the columns of a group. They include its numbers of waiting letters, of overdue
+// letters, and of letters that are dead or held.
 func (g *listedGroup) counted(dead, overdue string) columns {
 	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
 }
 
-// row converts a listedGroup to a GroupRow, with the names looked up.
+// row converts a listedGroup to a GroupRow, in which names replace the ids.
 func (g *listedGroup) row(n *names) deadletter.GroupRow {
 	row, place := g.GroupRow, n.origin(g.origin)
 	row.Broker, row.VHost, row.Queue, row.Type = place.Broker, place.VHost, place.Queue, n.typeName(g.typ)
@@ -94,8 +95,8 @@ const (
 	statusRank   = `CASE g.status WHEN 'regressed' THEN 0 WHEN 'escalating' THEN 0 WHEN 'new' THEN 1 ELSE 2 END`
 )
 
-// groupOrders lists the sort keys for each order of groups. All keys sort in ascending order, and
-// the id is the last one. Each key is a whole number.
+// groupOrders lists the sort keys for each order of groups. Each key is a whole number and sorts in
+// ascending order. The id is the last key.
 var groupOrders = map[deadletter.GroupOrder][]string{
 	deadletter.ByUrgency: {severityRank, statusRank, `-needs`, `g.id`},
 	deadletter.ByLetters: {`-needs`, `g.id`},
@@ -203,7 +204,7 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 }
 
 // groupFilter compiles a query to a condition on groups g. Terms about where and why letters died
-// also match merged groups. Such a match selects the head of the merged group.
+// also match merged groups. In that case, they select the head of the merged group.
 func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) {
 	var all []clause
 	for _, t := range q.Terms {
@@ -249,7 +250,7 @@ func (s *Store) lately(ctx context.Context, list []deadletter.GroupRow) error {
 	return s.spark(ctx, list)
 }
 
-// spark fills in the hourly numbers of groups. The last number ends with the current quarter of an
+// spark fills in the hourly numbers of groups. The last hour ends with the current quarter of an
 // hour.
 func (s *Store) spark(ctx context.Context, list []deadletter.GroupRow) error {
 	end := s.now().UnixMilli()/rollupMillis + 1
@@ -314,8 +315,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	return counts, err
 }
 
-// groupNow returns a group and its number of letters in any state. If head is set and the group is
-// merged, it returns the head of the group instead.
+// groupNow returns a group, and the number of its letters in any state. If "head" is true and the
+// group is merged, it returns the head of the group instead.
 func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) (*deadletter.GroupRow, int, error) {
 	shown := `$1`
 	if head {

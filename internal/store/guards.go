@@ -32,9 +32,9 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 	return g, err
 }
 
-// Resume continues the automatic retries of a queue, or of one group in it. Retries that a breaker
-// stopped ramp up slowly. Resume returns ErrConflict if neither a pause nor a breaker holds the
-// retries back.
+// Resume continues the automatic retries of a queue, or of one group in it. If a breaker stopped
+// the retries, their rate rises slowly. Resume returns ErrConflict if neither a pause nor a breaker
+// holds the retries back.
 func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		origin, err := t.guarded(&g)
@@ -68,7 +68,7 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 	})
 }
 
-// guarded finds the queue or group of a guard and fills in its details.
+// guarded finds the queue or group that a guard is for, and fills in the guard's details.
 func (t *tx) guarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {

@@ -12,10 +12,10 @@ import (
 )
 
 // hand records which letters are being read at this moment, in a small file beside the store. Each
-// reader has 8 bytes: the serial of its letter, or 0. The file is written but never synced, so a
-// note costs some microseconds, while a commit costs milliseconds. A note survives the process. It
-// names a letter only while that letter is being read, so a kill at any other moment charges no
-// letter. A power failure may lose a note, but no letter causes a power failure.
+// reader has 8 bytes in it: the serial of its letter, or 0. The file is written but never synced. A
+// note therefore costs some microseconds, while a commit costs milliseconds. A note survives the
+// process. It names a letter only while that letter is being read, so a kill at any other moment
+// charges no letter. A power failure may lose a note, but no letter causes a power failure.
 type hand struct{ file *os.File }
 
 // These are the positions in the file for the background readers of letters.
@@ -51,7 +51,7 @@ func openHand(path string) (hand, []int64, error) {
 	return h, serials, nil
 }
 
-// writeNote writes the letter that the reader at the given position is reading into the file; 0 =
+// writeNote writes a note to the file: the reader at the given position reads this letter; 0 =
 // none.
 func (h hand) writeNote(at int, serial int64) error {
 	if _, err := h.file.WriteAt(binary.BigEndian.AppendUint64(nil, uint64(serial)), int64(at*noteSize)); err != nil {
@@ -60,8 +60,8 @@ func (h hand) writeNote(at int, serial int64) error {
 	return nil
 }
 
-// Reading registers a received letter as being read. "" means that no letter is being read. If the
-// process dies before the next call, the next start charges a crash to the letter.
+// Reading registers a received letter as being read. An id of "" means that no letter is being
+// read. If the process dies before the next call, the next start charges a crash to the letter.
 func (s *Store) Reading(id deadletter.ID) error {
 	serial, _, _ := id.Split()
 	return s.hand.writeNote(classifier, serial)

@@ -9,11 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Import stores letters exported by another dlo in one transaction, and returns a result for each,
-// in the order of list. Letters keep their id, time of receipt and bytes. The classifier later
-// gives them the state that Imported.Arrives returns. Import skips an id that already exists, even
-// if that letter was purged here. The caller limits the size of the transaction. Import returns
-// ErrUnavailable if the disk is full.
+// Import stores letters that another dlo exported, in one transaction. It returns a result for each
+// letter, in the order of list. Letters keep their id, time of receipt and bytes. The classifier
+// later gives them the state that Imported.Arrives returns. Import skips an id that already exists,
+// even if that letter was purged here. The caller limits the size of the transaction. Import
+// returns ErrUnavailable if the disk is full.
 func (s *Store) Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error) {
 	if s.space != nil {
 		if err := s.space.Room(); err != nil {
@@ -43,7 +43,7 @@ func (t *tx) imported(l *deadletter.Imported, by string) (deadletter.ImportResul
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
-	if serial>>12 > t.now { // later serials follow this one, so a serial far in the future would distort their times
+	if serial>>12 > t.now { // later serials follow this one, so if it were far in the future, their times would be wrong
 		return deadletter.ImportAhead, nil
 	}
 	var known int64

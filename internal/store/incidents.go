@@ -12,10 +12,10 @@ import (
 )
 
 // gather adds the notice for a group to an incident that began a moment ago in the same queue or
-// after the same deploy. The notice then has the incident's key. A group with a higher severity
-// than the other groups becomes an incident of its own. So does a group whose notice would reach
-// someone who is not notified of the other groups. The parameter told is true if people were
-// already notified of the group.
+// after the same deploy. The notice then has the incident's key. A group becomes an incident of its
+// own if it has a higher severity than the other groups. It also does so if its notice would reach
+// someone who does not know of the other groups. The argument told is true if people were already
+// notified of the group.
 func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64, told bool) error {
 	if n == nil || n.Kind != deadletter.NoticeOpened && n.Kind != deadletter.NoticeRegressed {
 		return nil
@@ -23,7 +23,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	now := time.UnixMilli(t.now).UTC()
 	if told {
 		others, loudest, err := t.others(g)
-		if err != nil || !others { // the group continues under its key
+		if err != nil || !others { // it has no other groups, so it keeps its key
 			return err
 		}
 		if !n.Severity.Louder(loudest) {
@@ -40,7 +40,7 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 	return t.belong(g, n, origin)
 }
 
-// others returns true if people are notified of other groups under the key of g. The result loudest
+// others reports whether people are notified of other groups under the key of g. The result loudest
 // is the highest severity of those groups.
 func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
 	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
@@ -58,7 +58,8 @@ func (t *tx) others(g *deadletter.GroupLife) (others bool, loudest deadletter.Se
 	return others, loudest, err
 }
 
-// suspect returns the deploy after which a group began to need people or came back; 0 = none.
+// suspect returns the id of the deploy after which a group began to need people or came back; 0 =
+// none.
 func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	began := t.now
 	if g.Status != deadletter.GroupRegressed {
@@ -73,8 +74,8 @@ func (t *tx) suspect(g *deadletter.GroupLife) (id int64, err error) {
 	return id, err
 }
 
-// belong gives a group the key of the first incident to which the group belongs. It ignores
-// incidents that began long after now. Such incidents exist if the clock was set back.
+// belong gives a group the key of the first incident that it belongs to. It ignores incidents that
+// began long after now, which exist if the clock was set back.
 func (t *tx) belong(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
 	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
@@ -127,13 +128,13 @@ func (i *incident) add(other *incident) {
 	i.channels, i.related = append(i.channels, other.channels...), i.related || other.related
 }
 
-// accepts returns true if a notice may join the incident.
+// accepts reports whether a notice may join the incident.
 func (i *incident) accepts(n *deadletter.Notice) bool {
 	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
-// leaveIncident handles the notice of the end of a group whose incident continues with other
-// groups. It stores this notice without sending it, and cancels pending notices about the group.
+// leaveIncident is called when a group ends but its incident continues with other groups. It stores
+// the notice of the end without sending it, and cancels pending notices about the group.
 func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
@@ -143,9 +144,9 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	return err
 }
 
-// closing returns the channels to which the notice of an end is sent. These are the channels on
-// which a notice with the same key was sent or is due. For an incident, the notices of all its
-// groups count. closing also raises the severity of n to the highest severity of those notices.
+// closing returns the channels to which a notice of an end is sent. These are the channels on which
+// a notice with the same key was sent or is due. For an incident, the notices of all its groups
+// count. closing also raises the severity of n to the highest severity among those notices.
 func (t *tx) closing(n *deadletter.Notice) (channels []string, err error) {
 	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
@@ -244,8 +245,8 @@ func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error 
 	return err
 }
 
-// saidWith finds the other notices that this delivery also covers. They are due on the same channel
-// and are about groups that the delivery names.
+// saidWith finds the other notices that this delivery covers too. These are due on the same channel
+// and concern groups that the delivery names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
 		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
@@ -262,14 +263,14 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 	})
 }
 
-// first returns true if no notice with a key has been sent on a channel yet.
+// first reports whether no notice with the key has been sent on the channel yet.
 func (s *Store) first(ctx context.Context, key, channel string) (first bool, err error) {
 	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err
 }
 
 // rejoin returns a group to the incident with the given key, which the group had left. It does
-// nothing if the incident has no other groups any more.
+// nothing if no other groups are left in the incident.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
 	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)

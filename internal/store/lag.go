@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ScheduleLag returns the delay of the automatic retries. This is the delay of the retry that was
-// due first. It is 0 if no retry is late. Paused retries are not late.
+// ScheduleLag returns how late the automatic retries are. This is the delay of the late retry with
+// the earliest due time. It is 0 if no retry is late. A paused retry is not late.
 func (s *Store) ScheduleLag(ctx context.Context) (time.Duration, error) {
 	var first sql.NullInt64
 	now := s.now()

@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// layOut inserts the rows of a frozen selection's letters. A letter belongs to one operation at a
-// time, so layOut skips letters that belong to another operation. If the other operation is
-// cancelled and has not freed such a letter yet, layOut frees the letter and takes it.
+// layOut inserts a row for each letter of a frozen selection. A letter belongs to one operation at
+// a time, so layOut skips letters of other operations. The exception is a letter that a cancelled
+// operation has not freed yet. layOut frees that letter and takes it.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
 		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
@@ -48,7 +48,7 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 	return nil
 }
 
-// owner returns the operation to which a letter belongs. The result free is true if the operation
+// owner returns the operation that a letter belongs to. The result free is true if that operation
 // is cancelled and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
 	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// learned is a type that was used to read letters with a routing key.
+// learned is a type as which letters with a routing key were read.
 type learned struct {
 	origin int64
 	key    string
@@ -16,13 +16,13 @@ type learned struct {
 }
 
 const (
-	maxKeys = 200 // maximum routing keys learned per queue: there may be one per customer
-	enough  = 3   // minimum number of letters of a routing key for its shares to replace those of the queue
+	maxKeys = 200 // maximum routing keys learned per queue; a queue may have one per customer
+	enough  = 3   // letters that a routing key needs before its own shares replace those of the queue
 )
 
-// bySchema is the SQL condition for letters, or counts of letters, that a schema decodes. Other
-// letters take their type name from their framework. Older versions did not use such names, and did
-// not store how they had read a letter.
+// bySchema is the SQL condition for letters, or counts of letters, that a schema decodes. All other
+// letters have the type name that their framework gives. Older versions did not use such names, and
+// did not store how they had read a letter.
 var bySchema = func() string {
 	list := []string{"''"}
 	for _, r := range deadletter.Readings {
@@ -68,8 +68,8 @@ func (t *tx) relearn(r *record, origin, typ int64, reading deadletter.Reading) e
 	return nil
 }
 
-// Priors returns the share of each type, 0 to 1, among the letters of a routing key that were read
-// as some type. If too few letters of the key are known, it returns the shares among the letters of
+// Priors returns the share (0 to 1) of each type among the letters with a routing key that were
+// read as some type. If too few such letters are known, it returns the shares among all letters of
 // the queue.
 func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) {
 	id, ok := s.names.findOrigin(o)
@@ -86,8 +86,8 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	return shares, nil
 }
 
-// NamesType reports whether letters of a queue have a type for a reason other than the shape of
-// their bodies. In this case the letters themselves, people or the configuration name the type.
+// NamesType reports whether something other than the shape of their bodies gives letters of a queue
+// the type. This can be the letters themselves, people, or the configuration.
 func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {
