@@ -35,7 +35,7 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			return
 		}
 		p = w.viewedAs(r, p)
-		if !p.May(deadletter.VerbView) { // the shell of a page has counts
+		if !p.May(deadletter.VerbView) { // every page shows counts in its shell, so even an error page would disclose them
 			w.unknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}

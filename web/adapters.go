@@ -99,8 +99,8 @@ func reading[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Req
 	}
 }
 
-// each applies a function, its parameter of, to every element of a list. The result is never nil,
-// so that JSON shows an empty list instead of null.
+// each calls the function "of" for every element of a list and returns the results. The returned
+// slice is never nil, so that JSON shows an empty list instead of null.
 func each[A, B any](list []A, of func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, v := range list {

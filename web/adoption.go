@@ -42,8 +42,8 @@ func planSum(p *topology.Plan) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// adoptForm handles POST /queues/adopt: it applies the plan of a problem on the page of queues. On
-// the page of one queue, the plan is only for that queue, and the form names it.
+// adoptForm handles POST /queues/adopt. It applies the plan that the page of queues shows for a
+// problem. On the page of one queue, the plan covers only that queue, and the form names the queue.
 func (w *Web) adoptForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
@@ -67,7 +67,7 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 	})
 }
 
-// ofQueue returns the findings of one queue, each in its own list.
+// ofQueue returns the findings about one queue. Each finding is in a list of its own.
 func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Finding {
 	var list [][]topology.Finding
 	for _, same := range problems {

@@ -39,7 +39,7 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 	}, nil
 }
 
-// apiSendDigest handles POST /digest/send. It sends the digest now, whatever the time.
+// apiSendDigest handles POST /digest/send. It sends the digest now, whether or not it is due.
 func (w *Web) apiSendDigest(r *http.Request) (any, error) {
 	channels, err := w.sendDigest(r)
 	return api.DigestSent{Channels: channels}, err

@@ -159,8 +159,8 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recordExport records in the audit that letters are exported with masked values. It does so once,
-// before the first letter is sent.
+// recordExport records in the audit that letters are exported with masked values. It is called once
+// per export, before the first letter is sent.
 func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
 		return err

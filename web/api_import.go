@@ -28,10 +28,10 @@ type Imports interface {
 }
 
 const (
-	importPath    = "/api/v1/letters/import" // the only path that accepts a request body of any length
+	importPath    = "/api/v1/letters/import" // the only path whose request body may have any length
 	importLetters = 200                      // per transaction
 	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
-	namedLines    = 1000                     // skipped lines named in a response; further ones are only counted
+	namedLines    = 1000                     // maximum number of skipped lines that a response names; further lines are only counted
 )
 
 // maxLine returns the maximum length of a line in an import. A line contains the headers and the
@@ -106,7 +106,7 @@ type patient struct {
 }
 
 func (p patient) Read(b []byte) (int, error) {
-	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the reader takes no deadline, the deadline of the server applies
+	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the body does not support deadlines, the server's own deadline applies
 	p.control.SetWriteDeadline(time.Now().Add(2 * stalled))
 	return p.body.Read(b)
 }

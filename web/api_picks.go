@@ -162,8 +162,8 @@ func (w *Web) typeNameAdvice(name string) string {
 	return "did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// pickReveals reports whether a pick may show values that are masked now. If the pick may show such
-// values and the principal has no right to reveal, pickReveals returns an error.
+// pickReveals reports whether a pick may show values that are masked now. If it may, and the
+// principal has no right to reveal, pickReveals returns an error.
 //
 // For a pick of one letter, pickReveals decodes the letter as the picked type. For a pick of a
 // group or a queue, it decodes no letters. Such a pick counts as revealing whenever any part of any

@@ -8,7 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesRunning is the state of retries that nothing holds back.
+// retriesRunning is the state of a queue or a group whose retries are not held back.
 const retriesRunning = "running"
 
 func apiRetriesOf(g deadletter.Guard) api.Retries {

@@ -134,7 +134,7 @@ func (w *Web) apiTestOne(r *http.Request, set *rules.Set, in *api.RuleTestReques
 		out.Decision.Retry, out.Decision.Earliest, out.Decision.Latest = v.number, v.low.String(), v.high.String()
 		if in.Letter != nil {
 			out.Decision.Delay = v.Delay.String()
-		} else { // facts alone: leave out Why's delay, which is random for each letter
+		} else { // for facts alone, omit the delay that Why contains, because the delay is random for each letter
 			out.Decision.Why = "retry " + strconv.Itoa(v.number) + " of " + strconv.Itoa(v.retries)
 		}
 	}

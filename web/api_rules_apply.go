@@ -21,8 +21,8 @@ func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
 	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. The rules in use decide again on
-// letters that wait for their retry.
+// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. It applies the rules in use to
+// letters that wait for their retry, and makes their decisions again.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {
@@ -42,13 +42,13 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
 }
 
-// apply lets the rules in use decide again on waiting letters. It ends when the caller disconnects
-// or dlo stops.
+// apply applies the rules in use to waiting letters, and makes their decisions again. It ends when
+// the caller disconnects or dlo stops.
 func (w *Web) apply(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping
 	}
-	control := http.NewResponseController(rw) // if the writer takes no deadlines, the deadlines of the server apply
+	control := http.NewResponseController(rw) // if the writer does not support deadlines, the server's own deadlines apply
 	control.SetReadDeadline(time.Time{})
 	control.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())

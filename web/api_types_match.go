@@ -21,7 +21,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	decoder := w.Decoder()
 	doc := decoder.Decode(in.Body, h, nil)
 	ranking := doc.Ranking
-	if ranking.Types == 0 { // decoding compared no types, because the request named one
+	if ranking.Types == 0 { // the request named a type, so decoding compared no types
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{

@@ -75,8 +75,8 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	return created{api.NewView(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
 }
 
-// viewOwner returns the owner of a new view: the person who saves it, or "" for everybody. A person
-// whose scope has bounds saves only views of their own.
+// viewOwner returns the owner of a new view. This is the person who saves the view, or "" for
+// everybody. A person whose scope has bounds is always the owner.
 func viewOwner(r *http.Request, mine bool) (string, error) {
 	if mine || !deadletter.ScopeOf(r.Context()).Everywhere() {
 		return principal(r).Name, nil

@@ -14,19 +14,20 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Audit is the record of the actions of people, and of dlo's own actions.
+// Audit records the actions of people and the actions of dlo itself.
 type Audit interface {
 	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
 	// the cursor of the next page, or "" at the end.
 	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
 	// People returns the names of people who acted or to whom groups were assigned, most recent
-	// first. Targets returns the targets of actions, most recent first. It returns only the targets
-	// whose names contain the parameter part.
+	// first. Targets returns the targets of actions whose names contain the text in "part", most
+	// recent first.
 	People(ctx context.Context) ([]string, error)
 	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
 }
 
-// auditParameters lists the parameters that each add one term to the query.
+// auditParameters lists the URL parameters that narrow the audit. Each parameter adds one term to
+// the query.
 var auditParameters = []struct {
 	name  string
 	field query.Field

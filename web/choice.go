@@ -24,8 +24,8 @@ type choice struct {
 
 const maxReasonText = 500 // bytes
 
-// choice parses the form of an action. It returns an error for an invalid action or letter
-// selection. It records an invalid field as a mistake of that field.
+// choice parses the form of an action. It returns an error if the action or the selection of
+// letters is not valid. If another field is not valid, it records a mistake for that field.
 func (w *Web) choice(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
@@ -76,7 +76,8 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	return c, nil
 }
 
-// order parses two fields: which letters go first, and the maximum number of letters.
+// order parses two fields: the order in which letters are processed, and the maximum number of
+// letters.
 func (c *choice) order(r *http.Request) {
 	c.options.Order = "oldest"
 	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {

@@ -148,7 +148,7 @@ func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []paylo
 	for _, fact := range [][2]string{
 		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
 	} {
-		if fact[1] != "" { // not masked, because lists can select letters by these fields
+		if fact[1] != "" { // these values need no mask, because lists can select letters by them
 			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
 		}
 	}

@@ -25,7 +25,7 @@ func fieldWords(help []query.FieldHelp, before, name string) []view.Word {
 	return out
 }
 
-// begun returns a field name with the separator that follows it.
+// begun returns a field name with the colon or dot that follows it in a query.
 func begun(f query.Field) string {
 	if f == query.Header || f == query.Body {
 		return string(f) + "."
@@ -34,10 +34,11 @@ func begun(f query.Field) string {
 }
 
 // complete handles GET /letters/complete?q=&at=. It returns completions of the word that ends at
-// the byte offset in the parameter at. Each completion includes the text before the word.
-// Completions of field values come from the facets, which are not masked because lists select
-// letters by them. Completions for headers and body fields come from the newest letters, with masks
-// applied.
+// the byte offset "at". Each completion includes the text before the word.
+//
+// Completions of field values come from the facets. The facets are not masked, because lists select
+// letters by their values. Completions for headers and body fields come from the newest letters,
+// with masks applied.
 func (w *Web) complete(r *http.Request) (any, error) {
 	before, word := wordAt(r)
 	counted, err := w.Store.Facets(r.Context(), query.Query{}, w.Fields...)
@@ -86,7 +87,7 @@ func (w *Web) completeAct(r *http.Request) (any, error) {
 	return v.out, nil
 }
 
-// wordAt returns the word of q that ends at the byte offset in the parameter at, without a leading
+// wordAt returns the word of the query q that ends at the byte offset "at", without a leading
 // minus. It also returns the text before the word.
 func wordAt(r *http.Request) (before, word string) {
 	text := r.URL.Query().Get("q")
@@ -117,8 +118,8 @@ func fieldText(name string) string {
 	return text + ":"
 }
 
-// completeValue returns completions of a field's value. The parameter before is the query up to and
-// including the field's colon.
+// completeValue returns completions of a field's value. The argument "before" is the query up to
+// and including the field's colon.
 func (w *Web) completeValue(before, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
 	words := newValues(before, value)
 	field := strings.ToLower(name)
@@ -146,7 +147,7 @@ type valueWords struct {
 	seen         map[string]bool
 }
 
-// newValues starts collecting completions of a value. The parameter before is the query up to and
+// newValues starts collecting completions of a value. The argument "before" is the query up to and
 // including the field's colon. If the value is a list, its last element is completed.
 func newValues(before, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {

@@ -103,8 +103,8 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	return p, nil
 }
 
-// revision returns the revision that would be sent if ids has a single letter. It returns 0 for the
-// original body, or if there are several letters.
+// revision returns the number of the revision that would be sent, if ids has a single letter. It
+// returns 0 if the original body would be sent, or if there are several letters.
 func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	if len(ids) != 1 {
 		return 0, nil
@@ -116,8 +116,8 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 	return l.Revision, err
 }
 
-// limits describes a queue's length limits. It adds a remark if the queue has no dead-letter
-// exchange. It returns "" if nothing is known.
+// limits describes a queue's length limits. If the queue has no dead-letter exchange, limits adds a
+// remark. It returns "" if neither is known.
 func limits(f deadletter.QueueFacts) string {
 	var parts []string
 	if f.MaxLength > 0 {
@@ -219,9 +219,9 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 	return ids, nil
 }
 
-// selection parses the letters that a form selects. Usually these are the ticked letters. With
-// scope=all, these are all letters that matched q at the time in the parameter until, without the
-// letters in the parameter except.
+// selection parses which letters a form selects. Usually these are the ticked letters. With
+// scope=all, the form selects all letters that matched q at the time "until", except the letters
+// listed in "except".
 func (w *Web) selection(r *http.Request) (query.Selection, error) {
 	if r.PostFormValue("scope") != "all" {
 		ids, err := parseIDs(append(r.PostForm["id"], strings.Fields(r.PostFormValue("ids"))...))

@@ -80,8 +80,9 @@ func windowOf(text string) window {
 	return window{first, last}
 }
 
-// hexAt returns a hex dump of a body with the window marked. The dump starts at the beginning of
-// the body. If the window is too far from the beginning, the dump starts shortly before the window.
+// hexAt returns a hex dump of a body with the window marked. Usually the dump starts at the
+// beginning of the body. If the window is too far from the beginning, the dump starts shortly
+// before the window.
 func hexAt(d *payload.Document, at window) *view.Hex {
 	from := 0
 	if !at.empty() && at.To > view.HexBytes {
@@ -103,8 +104,9 @@ func candidates(d *payload.Document) []view.Candidate {
 	})
 }
 
-// nodes converts a tree of fields for the page. The result marked is the first element of the
-// parameter fields that the error text quotes, or that contains a field quoted there.
+// nodes converts a tree of fields for the page. It also finds the field that the error text quotes.
+// It returns as "marked" the first element of fields that is quoted, or that contains the quoted
+// field.
 func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
@@ -153,9 +155,9 @@ func jsonOf(d *payload.Document) view.JSON {
 	return v
 }
 
-// raw returns the body as bytes. The argument layer selects the innermost content or one of the
-// encodings around it. The outermost encoding is the body as received. If something in the content
-// is masked, only the content is available.
+// raw returns the body as bytes. The argument "layer" selects either the innermost content or one
+// of the encodings around it. The outermost encoding is the body as received. If any part of the
+// content is masked, only the content is available.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
 	type around struct {
@@ -228,8 +230,8 @@ func layerSpans(d *payload.Document) []view.Span {
 	return []view.Span{{Text: " " + strings.Join(names, " of ") + ", " + view.Size(len(d.Body)) + word + " inside"}}
 }
 
-// errorFrom returns the name of the header that the error text was taken from, or nil if none
-// matches.
+// errorFrom returns the name of the header from which the error text was taken. It returns nil if
+// no header matches.
 func errorFrom(l *deadletter.Letter) []view.Span {
 	if l.Error == "" {
 		return nil

@@ -25,7 +25,7 @@ type denials struct {
 	last map[string]time.Time // principal and route -> newest entry
 }
 
-// due reports whether a denied request needs an audit entry of its own.
+// due reports whether a denied request should get an audit entry of its own.
 func (d *denials) due(key string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,9 +48,10 @@ func (w *Web) denied(r *http.Request, err error) {
 	w.recordDenied(r.Context(), p.Name, err, deadletter.Target{Kind: deadletter.TargetRoute, Name: route})
 }
 
-// deniedUnknown records a request of somebody without any grant, or of somebody whose token or name
-// dlo does not accept. The record has the address, but no part of the request, because anybody can
-// send such requests. Nothing is recorded for requests without a token or a name.
+// deniedUnknown records a request without a known principal. Either dlo does not accept the token
+// or name in the request, or the person has no grant. The record has the address, but no part of
+// the request, because anybody can send such requests. A request without a token or a name is not
+// recorded.
 func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 	if name == "" && !errors.Is(err, deadletter.ErrCredentials) || name != "" && !errors.Is(err, deadletter.ErrForbidden) {
 		return

@@ -25,8 +25,8 @@ import (
 // deadletter.Allow.
 type Reviser interface {
 	// Edit saves r as the newest revision of l. If send is set, it also requeues the letter
-	// immediately. A call with the same key returns the earlier revision and requeue. An error with
-	// operation 0 means that the revision was stored but not sent.
+	// immediately. A call with a key that was used before returns the earlier revision and requeue.
+	// If Edit returns an error and operation 0, the revision was stored but not sent.
 	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
 }
 
@@ -35,8 +35,8 @@ type Revisions interface {
 	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
 }
 
-// maxEdit is the size limit of an edit request, whose body contains the edited body as text or as
-// base64.
+// maxEdit is the size limit of an edit request in bytes. The request contains the edited body as
+// text or as base64.
 const maxEdit = 24 << 20
 
 // editURL reports whether path is the URL of a letter's edit.
@@ -44,9 +44,9 @@ func editURL(path string) bool {
 	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
-// basis returns the letter in a request and the version that the edit starts from. It returns an
-// error if the principal is not allowed to edit the letter. The version is the newest revision, or
-// the received version if the parameter from is 0.
+// basis returns the letter in a request and the version that the edit starts from. This version is
+// the newest revision, or the received version if "from" is "0". basis returns an error if the
+// principal is not allowed to edit the letter.
 //
 // If a request with the same key has already made a revision, basis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.
@@ -71,8 +71,8 @@ func (w *Web) basis(r *http.Request, from, key string) (l, basis deadletter.Lett
 	return l, basis, nil
 }
 
-// rewind restores l to its state before the revision that was made with key. In that state, the
-// letter could be edited. Later revisions are ignored too.
+// rewind restores l to its state before the revision that was made with the given key. The letter
+// could be edited in that state. rewind also ignores all later revisions.
 func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 
 var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
 
-// mayReveal returns an error if masked is set and the principal has no right to reveal. Editing
-// values that a person cannot see would disclose them.
+// mayReveal returns an error if masked is set and the principal has no right to reveal. A person
+// who edits values without seeing them could find out what they are.
 func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
 	if !masked {
 		return nil
@@ -197,8 +197,8 @@ func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit handles POST /letters/{id}/edit. The parameter do is check, format, send or group. With
-// group, the change is applied to the letter's group.
+// sendEdit handles POST /letters/{id}/edit. The form field "do" is check, format, send or group. If
+// it is group, sendEdit shows the effect of the change on the other letters of the group.
 func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -296,7 +296,7 @@ func (w *Web) sent(r *http.Request, l *deadletter.Letter, p view.EditPage, e *pa
 	return nil, movedError{view.OperationURL(op)}
 }
 
-// sameChange shows the effect of the change on the other letters of the group.
+// sameChange shows the effect of the same change on the other letters of the group.
 func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
 	r.PostForm = url.Values{
 		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},

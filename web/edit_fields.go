@@ -85,7 +85,7 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // mistake of the received headers; the edit finds the remaining mistakes
+	delete(p.Mistakes, "headers") // this mistake was about the received headers; the edit reports any mistakes that remain
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}

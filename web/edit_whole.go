@@ -36,7 +36,8 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
 }
 
-// fewer limits the headers to the number that a page shows, and counts the omitted ones.
+// fewer shortens the lists of headers to the numbers that a page shows, and counts the omitted
+// headers.
 func fewer(p *view.EditPage) {
 	if over := len(p.Headers) - headersEdited; over > 0 {
 		p.Headers, p.More = p.Headers[:headersEdited], p.More+over

@@ -125,8 +125,8 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// cameFrom returns the path of the page from which a person sent a form, or the path of the page
-// that they asked for.
+// cameFrom returns the path of the page from which a person sent a form. For a GET request, it
+// returns the path of the requested page.
 func cameFrom(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return localPath(r.URL.RequestURI())

@@ -19,8 +19,8 @@ type tagged struct {
 	tag   string
 }
 
-// groupTag returns the tag of a group. The tag is the time of the last decision about the group, by
-// people or by dlo.
+// groupTag returns the tag of a group. The tag is the time of the last decision about the group.
+// The decision may be from a person or from dlo.
 func groupTag(changed time.Time) string {
 	ms := int64(0) // nobody has decided yet
 	if !changed.IsZero() {

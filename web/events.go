@@ -13,9 +13,9 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // interval at which a stream looks for changes
-	scopeTick = 2 * time.Second        // the interval if the scope has bounds, because its changes have to be computed
-	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader, and reads the findings
-	keepAlive = 15 * time.Second       // after half of this, a comment is sent to keep the stream open
+	scopeTick = 2 * time.Second        // interval if the scope has bounds, because its changes have to be computed
+	askAgain  = 10 * time.Second       // how often a stream checks its reader's rights and the latest findings
+	keepAlive = 15 * time.Second       // a comment is sent after half of this time, to keep the stream open
 )
 
 // eventsPath is the path of the event stream, both for pages and under the API. Only dlo's own
@@ -27,8 +27,8 @@ const eventsPath = "/events"
 // transaction. The event "status" is sent after a connection, a trial or a finding has changed. A
 // page that receives an event fetches itself again and replaces the affected parts.
 //
-// An event's id is the store's position. The parameter since gives the position that the page has
-// seen. After a reconnect, the header Last-Event-ID gives that position.
+// An event's id is the store's position. "since" is the position that the page has already seen.
+// After a reconnect, the header Last-Event-ID contains that position.
 func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	name := principal(r).Name
 	if w.open { // everybody has the same name
@@ -54,18 +54,18 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(rw)
 	stream.SetReadDeadline(time.Time{}) // the request has been read; a read deadline would end the stream
 	send := func(format string, args ...any) bool {
-		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer takes no deadline, the deadline of the server applies
+		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer does not support deadlines, the server's own deadline applies
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
-	// Changes after this moment are events. The stream keeps the scope of the request and the
-	// reports seen so far.
+	// The stream reports changes after this moment. It keeps the scope of the request, and compares
+	// later reports with the reports of this moment.
 	scope, asked, looks := deadletter.ScopeOf(r.Context()), w.Now(), w.reports(r.Context())
 	if r.Method == http.MethodHead || !send("retry: 3000\n\n") {
 		return
 	}
 	every, trialNow := eventTick, w.newestTrial
-	if !scope.Everywhere() { // trials use a queue of their own, outside the scope
+	if !scope.Everywhere() { // a trial uses its own queue, which is outside the scope
 		every, trialNow = scopeTick, func() deadletter.Trial { return deadletter.Trial{} }
 	}
 	status, trial := w.brokers(r.Context()), trialNow()

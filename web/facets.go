@@ -64,7 +64,7 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 			}
 			add(v)
 		}
-		for _, c := range append(slices.Clone(chosen), excluded...) { // values in the query that have no letters
+		for _, c := range append(slices.Clone(chosen), excluded...) { // chosen and excluded values that no counted letter has
 			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
 				add(deadletter.FacetValue{Value: c})
 			}

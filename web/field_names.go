@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	namedLetters = 20               // number of newest letters whose fields are offered; also the maximum number of types
+	namedLetters = 20               // maximum number of newest letters that are read for field names, and of types
 	namedBytes   = 1 << 20          // maximum total size of the letters' bodies
-	namesHold    = 30 * time.Second // while a person types, repeated requests use the same result
+	namesHold    = 30 * time.Second // how long a result is reused, because requests repeat while a person types
 	namedValues  = 20               // per field
 )
 
@@ -26,8 +26,8 @@ type fieldNames struct {
 	known map[string][]string // header.NAME, body.PATH -> distinct values
 }
 
-// fieldNamesNow returns the names and some values of the headers and body fields of the newest
-// letters. It also uses the newest letter of each of the most frequent types.
+// fieldNamesNow returns the names of the headers and body fields of the newest letters, and some of
+// their values. It also reads the newest letter of each of the most frequent types.
 func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map[string][]string, error) {
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()

@@ -55,8 +55,7 @@ func (w *Web) people(r *http.Request) ([]string, error) {
 }
 
 // groupView fills in the facts shown about a group. If whole is set, it also adds the newest
-// letter. It then adds the differences between the group's letters and letters that did not die
-// again.
+// letter, and the differences between the group's letters and letters that did not die again.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, whole bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
 	v := view.GroupView{Group: g, Whole: whole, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}

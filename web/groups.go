@@ -18,7 +18,7 @@ type Groups interface {
 	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // origins of whole groups, whatever the scope
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // queues in which letters of the groups died, including queues outside the scope
 	Standing(ctx context.Context) (deadletter.Standing, error)
 	ScheduleLag(ctx context.Context) (time.Duration, error)                   // delay of the oldest overdue retry; 0 = none
 	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // last notice sent; zero = none

@@ -17,7 +17,8 @@ import (
 // Health holds the store's methods for probes and live pages.
 type Health interface {
 	Ping(ctx context.Context) error // checks that the store responds
-	// Position returns a number that changes when something that the caller may see changes.
+	// Position returns a number. The number changes whenever something changes that the caller may
+	// see.
 	Position(ctx context.Context) (int64, error)
 }
 
@@ -118,9 +119,9 @@ func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool)
 	json.NewEncoder(rw).Encode(out)
 }
 
-// Operations returns the handler of an address that serves only probes and metrics. It does not
-// identify who makes a request. Unless open is set for access from other machines, the handler
-// answers only requests whose host is an IP address or localhost. Any other name could come from an
+// Operations returns the handler for an address that serves only probes and metrics. The handler
+// does not identify who makes a request. Unless open is set for access from other machines, it
+// answers only requests whose Host is an IP address or localhost. Any other name could come from an
 // attacker's DNS.
 func (w *Web) Operations(open bool) http.Handler {
 	mux := http.NewServeMux()

@@ -54,8 +54,8 @@ func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
 	return w.letterFor(r.Context(), principal(r), id)
 }
 
-// letterFor reads a letter. It returns an error if the principal in the parameter by is not allowed
-// to see the letter.
+// letterFor reads a letter. It returns an error if the principal "by" is not allowed to see the
+// letter.
 func (w *Web) letterFor(ctx context.Context, by deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
 	l, err := w.Store.Letter(ctx, id)
 	if err != nil {
@@ -83,8 +83,8 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.URL.Query(), revealed{})
 }
 
-// letterPage returns a letter's page. If shown contains a revealed value, the page shows that value
-// unmasked.
+// letterPage returns a letter's page. If the argument shown contains a revealed value, the page
+// shows that value without its mask.
 func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, shown)
 	if err != nil {
@@ -174,8 +174,8 @@ func (w *Web) position(ctx context.Context, q query.Query, p *view.LetterPage, i
 	return err
 }
 
-// errMaskedBody is the error for a request for a letter's bytes without the reveal parameter, if
-// the letter may have masked values.
+// errMaskedBody is the error for a request for a letter's bytes that does not set reveal. It
+// applies if values of the letter are masked, or if that is unknown.
 var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that

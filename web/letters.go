@@ -22,11 +22,11 @@ type Lists interface {
 	// Count returns the number of letters that q selects, but counts only up to limit. With limit
 	// 0, the count is exact.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, the value with the most letters first. The terms in
-	// q that concern a field do not narrow that field's own values.
+	// Facets returns the values of each field, the value with the most letters first. A field's own
+	// values are counted without the terms of q that concern the field.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
 	Unindexed(ctx context.Context) (int, error) // letters that text search cannot find yet
-	AsOf(now time.Time) time.Time               // the time as of which the next selection is read
+	AsOf(now time.Time) time.Time               // the time as of which a selection made at "now" is read
 }
 
 const (
@@ -90,7 +90,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = widened(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
-	if len(liveKinds(r)) > 0 { // the parts below are not live
+	if len(liveKinds(r)) > 0 { // the rest of the page is not needed, because it is not live
 		return view.Letters(p), nil
 	}
 	facets, err := w.Store.Facets(ctx, q, w.Fields...)
@@ -160,7 +160,7 @@ func sorts(q query.Query) []view.Sort {
 	return out
 }
 
-// allOf returns the query and the time that define "all that match". The parameter now is the time
+// allOf returns the query and the time that define "all that match". The argument now is the time
 // at which the page is shown.
 func allOf(q query.Query, now time.Time) view.All {
 	fixed := q.Fixed()
@@ -175,7 +175,7 @@ func allOf(q query.Query, now time.Time) view.All {
 // queryTime formats a time in the form that queries use.
 func queryTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// rangeOf returns a query's range of receipt times, as far as the menu can show it.
+// rangeOf returns the range of receipt times in a query, if the menu can show that range.
 func rangeOf(q query.Query) view.Range {
 	var r view.Range
 	for _, t := range q.Terms {

@@ -33,8 +33,9 @@ func (w *Web) linksOf(hidden *deadletter.Letter) (list []view.Link) {
 	return list
 }
 
-// filled inserts values into a link's URL. It escapes each value, so that no value can change
-// another part of the URL. It returns false if a value is missing or would lead to a parent path.
+// filled inserts values into a link's URL. It escapes each value, so that a value cannot change any
+// other part of the URL. It returns false if a value is missing, or if the URL would lead to a
+// parent path.
 func filled(parts []config.LinkPart, value func(name string) string) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {

@@ -13,16 +13,16 @@ import (
 
 const (
 	maxLists    = 2                // half of the store's readers; the other half serves lookups by id
-	maxOwnLists = maxLists - 1     // of one principal, so that nobody takes all places
-	listTime    = 20 * time.Second // how long a request may read lists of letters, once it has a place
+	maxOwnLists = maxLists - 1     // maximum for one principal, so that nobody takes all places
+	listTime    = 20 * time.Second // how long a request may read lists of letters, after it got its place
 )
 
 // lists limits how many requests that read many letters run at a time. One text query may scan all
-// letters, and other requests to the store must not wait behind such queries.
+// letters. Other requests to the store must not have to wait for such queries.
 type lists struct {
 	places
 	mu  sync.Mutex
-	own map[string]*ownLists // by principal; removed when it neither has nor awaits a place
+	own map[string]*ownLists // by principal; an entry is removed when its principal neither has a place nor waits for one
 }
 
 type ownLists struct {

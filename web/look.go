@@ -25,11 +25,13 @@ func errLookOrder(t query.Term) error {
 	return invalid("body.%s is not indexed, so dlo searches from the newest letter on: leave out the order", deadletter.Visible(deadletter.Cut(t.Name, 100)))
 }
 
-// look searches the letters that a query selects, newest first, starting at the cursor in the
-// parameter after. It returns the letters whose decoded body, with masks applied, matches the
-// terms. It stops when it has at least limit matches, at the end, or when it reaches its bounds.
-// The result next is the cursor for continuing, or "" at the end. Only one look runs at a time.
-// Between batches, look pauses for the duration of the last batch, at most 50 ms.
+// look searches the letters that a query selects, newest first, from the cursor "after" on. It
+// returns the letters whose decoded body matches the terms, with masks applied. look stops when it
+// has at least limit matches, at the end of the list, or when it reaches its bounds. It returns the
+// cursor from which the next search continues, or "" at the end.
+//
+// Only one look runs at a time. Between batches, look pauses for the duration of the last batch, at
+// most 50 ms.
 func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, after string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])

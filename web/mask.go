@@ -23,13 +23,13 @@ func (w *Web) hide(l *deadletter.Letter) bool {
 	return w.hideFailure(l) || first || last || summarised || told
 }
 
-// queryOptions returns the settings that, besides a query's text, determine the query's meaning.
+// queryOptions returns the settings that affect the meaning of a query, besides the query's text.
 func (w *Web) queryOptions() query.Options {
 	return query.Options{Now: w.Now(), Masked: w.maskedField, Body: w.indexedPath}
 }
 
-// lookOptions returns the queryOptions for lists. These also allow terms without an index. To find
-// the matches of such terms, lists search through the letters.
+// lookOptions returns the queryOptions for lists. They also allow terms that no index covers. A
+// list finds the matches of such terms by reading the letters.
 func (w *Web) lookOptions() query.Options {
 	o := w.queryOptions()
 	o.Look = true

@@ -12,9 +12,13 @@ import (
 )
 
 // narrow returns the query that a button of the list leads to. It also reports whether that query
-// differs from q. Each button sends one parameter besides q. The parameter add appends text. toggle
-// and exclude switch a term with one value. range is a preset, from and to are times, and between
-// is an interval. Without q and add, the query selects the letters that need a person.
+// differs from q. Each button sends one parameter besides q:
+//
+//   - "add" appends text.
+//   - "toggle" and "exclude" switch a term with one value.
+//   - "range" is a preset, "from" and "to" are times, and "between" is an interval.
+//
+// Without q and add, the query selects the letters that need a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
 	if !form.Has("q") && !form.Has("add") {

@@ -7,10 +7,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// needs maps each route to the verb that a request needs to reach the route's handler. It lists all
-// routes that change something, and all routes that show readers more than the metadata of letters.
-// Handlers then check their object with deadletter.Allow. A GET route that is not listed needs
-// VerbView. Any other route that is not listed is denied to everybody.
+// needs maps a route to the verb that a principal needs to reach the route's handler. It lists all
+// routes that change something. It also lists all routes that show more of a letter than its
+// metadata. After that, handlers check the affected object with deadletter.Allow. A GET route that
+// is not listed needs VerbView. Any other route that is not listed is denied to everybody.
 var needs = map[string]deadletter.Verb{
 	"POST /theme":                       deadletter.VerbView,
 	"POST /view-as":                     deadletter.VerbAccess,
@@ -117,9 +117,12 @@ var needs = map[string]deadletter.Verb{
 
 // scoped lists the routes that keep to the scope of a request. Everything that such a route shows
 // or changes is within the scope. All other routes accept only principals whose grant has no
-// bounds. A new route therefore shows nobody too much before it is examined. TestTwoTeams searches
-// the responses of the listed routes for bytes from outside the scope. The import is not listed,
-// because it would report that an id is taken by a letter outside the scope.
+// bounds. A new route therefore discloses nothing until somebody has examined it and listed it
+// here.
+//
+// TestTwoTeams searches the responses of the listed routes for bytes from outside the scope. The
+// import is not listed, because its response could disclose that a letter outside the scope has the
+// same id.
 var scoped = map[string]bool{
 	"GET /": true, "GET /triage": true, "GET /letters": true, "GET /operations": true, "GET /queues": true, "GET /audit": true,
 	"GET /account": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true, "GET /signin/again": true, "POST /signin/again": true,
@@ -142,8 +145,8 @@ var scoped = map[string]bool{
 	"POST /api/v1/annotations": true,
 }
 
-// neededBy returns the verb that the route of a request needs, and whether the route keeps to a
-// scope.
+// neededBy returns the verb that a request's route needs. It also returns whether the route keeps
+// to a scope.
 func neededBy(r *http.Request) (v deadletter.Verb, scope bool) {
 	method := r.Method
 	if method == http.MethodHead {

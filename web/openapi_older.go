@@ -19,7 +19,7 @@ var olderOpenAPI = sync.OnceValues(func() ([]byte, error) {
 	return yaml.Marshal(&root)
 })
 
-// older replaces the parts that OpenAPI 3.0 writes in another way: types that include null,
+// older rewrites everything that OpenAPI 3.0 expresses in another way: types that include null,
 // exclusive limits, constants, and the encoding of a text.
 func older(n *yaml.Node) {
 	for _, child := range n.Content {

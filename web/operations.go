@@ -26,14 +26,14 @@ type Operations interface {
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
 	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // group -> the group's newest unfinished operation
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that are neither finished nor only watched
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that still process letters; finished operations and operations that only watch are left out
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations waiting for a person, oldest first
 }
 
 const (
 	recentOperations = 5
 	backGroups       = 10      // maximum number of shown groups that letters came back to
-	undoableCounted  = 100_000 // letters
+	undoableCounted  = 100_000 // maximum number of letters that are counted
 )
 
 // pathOperation parses the operation id in the path.
@@ -42,8 +42,8 @@ func pathOperation(r *http.Request) (deadletter.OperationID, error) {
 }
 
 // operation handles GET /operations/{id}?result=&after=&from=&look=. Without result, it lists the
-// letters with the result that a person should look at first. The parameter from is the list from
-// which the operation was started. With look, the page reloads itself without scripts.
+// letters with the result that a person should look at first. "from" is the URL of the list from
+// which the operation was started. With "look", the page reloads itself without scripts.
 func (w *Web) operation(r *http.Request) (templ.Component, error) {
 	p, err := w.operationPage(r, r.URL.Query().Get("result"), r.URL.Query().Get("after"))
 	if err != nil {
@@ -112,8 +112,8 @@ func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action de
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf returns the reason why letters of an operation cannot be sent now, or "" if there is none.
-// The reason concerns the largest queue whose broker is disconnected.
+// awayOf returns the reason why letters of an operation cannot be sent now, or "" if they can. Of
+// the queues whose broker is disconnected, it uses the largest one.
 func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
 	if !op.Action.Sends() {
 		return ""
@@ -147,8 +147,8 @@ func (w *Web) outcome(ctx context.Context, p *view.OperationPage) error {
 	return err
 }
 
-// shownResult returns the result whose letters are listed. That is the requested result or, without
-// a request, the first result that has letters.
+// shownResult returns the result whose letters the page lists. If the request names no result, this
+// is the first result that has letters.
 func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	for _, r := range view.ResultTabs {
 		if view.ResultWord(r) == asked {

@@ -62,7 +62,7 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored <= tried { // all stored letters come from dlo's own trials
+	if stored <= tried { // dlo's own trials created all stored letters
 		if p.FirstRun = w.firstRun(); p.FirstRun.Running() {
 			p.Refresh = view.LookEvery
 		}
@@ -133,7 +133,7 @@ func (w *Web) standing(r *http.Request, p *view.OverviewPage) (err error) {
 		return err
 	}
 	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})
-	if err != nil || len(worst) == 0 { // the group became quiet between the two reads
+	if err != nil || len(worst) == 0 { // the group became quiet between the two reads, so it is not shown
 		return err
 	}
 	g, err := w.Store.Group(ctx, worst[0].ID)

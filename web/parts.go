@@ -42,7 +42,8 @@ func liveParts(page []byte, kinds []string) []byte {
 	}
 }
 
-// marked reports whether tag t begins a part that changes with one of the kinds.
+// marked reports whether the tag t begins a part of the page that has one of the kinds in its
+// data-live attribute.
 func marked(t html.Token, kinds []string) bool {
 	for _, a := range t.Attr {
 		switch {

@@ -52,7 +52,8 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 	return view.Queue(p), nil
 }
 
-// putQueue finds the queue. The error wraps ErrNotFound if neither a broker nor the store has it.
+// putQueue finds the queue and adds its state to the page. The error wraps ErrNotFound if neither a
+// broker nor the store knows the queue.
 func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) error {
 	states, err := w.queueStates(r.Context())
 	if err != nil {

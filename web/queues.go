@@ -23,7 +23,7 @@ import (
 // Guarded holds the store's methods for the pages of queues.
 type Guarded interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)       // guards that hold automatic retries back, by queue
-	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues that letters died in, by broker, vhost and name
+	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // queues in which letters died, by broker, vhost and name
 	// ReceivedSince returns the number of letters that were received from each queue since a time.
 	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
 }
@@ -36,7 +36,7 @@ type Guardian interface {
 }
 
 const (
-	askedQueues = 100             // maximum number of queues that one page or call asks the management API about
+	askedQueues = 100             // maximum number of queues per page or call for which the management API is asked
 	askedAtOnce = 4               // concurrent requests
 	askedFor    = 2 * time.Second // time limit for all requests of one page or call
 	askedAgain  = 5 * time.Second // how long a result is reused; the management API updates its counts every 5 s
@@ -55,8 +55,8 @@ type depth struct {
 	at    time.Time
 }
 
-// of returns the facts known about each queue, and the number of queues that were left out. For a
-// queue that was left out or whose request timed out, the facts are deadletter.UnknownQueue.
+// of returns the facts known about each queue, and the number of queues that were left out. If a
+// queue was left out, or its request timed out, its facts are deadletter.UnknownQueue.
 func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -68,7 +68,7 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 	if left = len(queues) - askedQueues; left > 0 {
 		queues = queues[:askedQueues]
 	}
-	d.mu.Lock() // a second reader waits and uses the first reader's results
+	d.mu.Lock() // a second reader waits here, and then uses the first reader's results
 	defer d.mu.Unlock()
 	now := time.Now()
 	fresh := map[deadletter.Origin]depth{}
@@ -120,18 +120,18 @@ func (d *depths) of(ctx context.Context, facts func(context.Context, deadletter.
 	return known, max(left, 0)
 }
 
-// queueState is a queue that letters died in or whose retries are held back.
+// queueState is a queue in which letters died or whose retries are held back.
 type queueState struct {
 	origin deadletter.Origin
 	counts map[deadletter.State]int
-	guard  deadletter.Guard // the queue's own; without a state, retries are running
-	away   string           // reason why nothing can be sent to its broker now; "" if it can
+	guard  deadletter.Guard // the guard of the queue itself; without a state, retries are running
+	away   string           // why no letter can be sent to the queue's broker now; "" if letters can be sent
 	groups []deadletter.Guard
 	facts  deadletter.QueueFacts
 }
 
-// queueStates lists the queues that letters died in or whose retries are held back. They are sorted
-// by broker, vhost and name, and their facts are not filled in.
+// queueStates lists the queues in which letters died or whose retries are held back. The list is
+// sorted by broker, vhost and name. It does not contain the brokers' facts.
 func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
@@ -154,11 +154,11 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
 		}
 		switch {
-		case g.Group != 0: // a person's pause comes first among the guards of a group, and is kept
+		case g.Group != 0: // a guard of a group; the guards that people set come first, and are kept
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
-		case all[i].guard.State != deadletter.GuardPaused: // a person's pause takes precedence over the breaker
+		case all[i].guard.State != deadletter.GuardPaused: // the pause of a person takes precedence over the breaker
 			all[i].guard = g
 		}
 	}
@@ -212,8 +212,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// A broker that has left the configuration, or that has another vhost now, must not be
-		// asked, because the answer would be about a different queue.
+		// If a broker is no longer configured, or has another vhost now, it must not be asked about
+		// the queue. Its answer would be about a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -313,8 +313,8 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. Both show
-// mistakes on the page.
+// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. Both show the
+// page of queues again if the form has mistakes.
 func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
 func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
 

@@ -105,7 +105,7 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 			}
 		}
 		for key, value := range p.Headers {
-			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // a masked name is only revealed with the whole letter
+			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // if the name is masked, only a request for the whole letter reveals the header
 				continue
 			}
 			shown, ok := value.(string)
@@ -135,7 +135,8 @@ func (w *Web) maskedHeader(name string, value any) bool {
 	return masked
 }
 
-// maskedHeaders returns the names of the headers and properties that can be revealed.
+// maskedHeaders returns the names of the headers and properties with masked values that can be
+// revealed.
 func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
@@ -199,9 +200,9 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	return w.letterPage(r, l, r.PostForm, v)
 }
 
-// revealing parses the reveal parameter of a GET request. Only dlo's own pages and programs may
-// send such a request, because each one is recorded. sameOrigin has already rejected requests from
-// other sites.
+// revealing parses the reveal parameter of a GET request. Only dlo's own pages and programs may set
+// it, because each such request is recorded in the audit. sameOrigin has already rejected requests
+// from other sites.
 func revealing(text string) (bool, error) {
 	switch text {
 	case "", "0":
@@ -227,8 +228,8 @@ func (v revealed) put(tree []view.TreeNode) {
 	n.At, n.Revealed = at, true
 }
 
-// revealable reports whether a person may see masked values, perhaps after giving the password
-// again.
+// revealable reports whether a person may see masked values. It also reports true if the person
+// first has to give the password again.
 func revealable(p deadletter.Principal, o deadletter.Origin) bool {
 	err := deadletter.Allow(p, deadletter.VerbReveal, o)
 	return err == nil || errors.Is(err, deadletter.ErrAgain)

@@ -87,8 +87,8 @@ func rulesOf(set *rules.Set) []view.Rule {
 	return append(list, rule)
 }
 
-// conditions returns the clauses of each rule in a set. It gets them from Explain, called for a
-// letter without known facts.
+// conditions returns the clauses of each rule in a set. It calls Explain for a letter without known
+// facts, because Explain also returns the clauses.
 func conditions(set *rules.Set) [][]view.Clause {
 	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
 	out := make([][]view.Clause, len(set.Rules)+1)
@@ -135,8 +135,8 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	return v
 }
 
-// waiterWords describes the place where letters wait, if this is not the store. It also describes
-// the limits of that place that people must know.
+// waiterWords describes the place where letters wait for their retry, if that place is not the
+// store. It also describes the limits of that place that people must know about.
 func waiterWords(retry *rules.Retry) []string {
 	const hands = " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."
 	if retry.Count() == 0 {

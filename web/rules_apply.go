@@ -18,7 +18,7 @@ import (
 )
 
 // confirmApply handles POST /rules/apply/confirm. It shows how the rules in use would change the
-// decisions on waiting letters. It changes nothing and has no time limit.
+// decisions about waiting letters. It changes nothing and has no time limit.
 func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
 		q, again, err := w.applyQuery(r)
@@ -107,8 +107,8 @@ func (w *Web) rulesLoaded() time.Time {
 	return w.Rules.Set().Loaded
 }
 
-// applyPage applies the rules in use, or only determines the changes that the rules would cause. It
-// returns the page with the result.
+// applyPage applies the rules in use, or only finds out what they would change. It returns the page
+// with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorable(w.Restore),

@@ -25,8 +25,8 @@ type sums struct {
 	fates    map[[2]view.Decided]*fate
 }
 
-// fate counts the letters that have one real outcome and one outcome under the tried rules. It also
-// holds the letters' ids.
+// fate counts the letters that share one real outcome and one outcome under the tried rules. It
+// also holds the letters' ids.
 type fate struct {
 	view.Fate
 	ids []deadletter.ID
@@ -99,7 +99,7 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided
 }
 
 // asItIs reports whether the outcome under the tried rules is the same as the real outcome. A held
-// letter stays held, because guards and people override the rules.
+// letter always counts as the same, because a guard or a person holds it whatever the rules decide.
 func asItIs(was, would view.Decided) bool {
 	return was.State == deadletter.StateHeld ||
 		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
@@ -114,7 +114,7 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 			out.Totals = append(out.Totals, *t)
 		}
 	}
-	alike := map[view.Decided]int{} // number of fates with the same state and rule
+	alike := map[view.Decided]int{} // number of fates with this state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// facts returns the facts about a stored letter that rules use, without masks. To decode the
-// letter's body, it waits for its turn until ctx ends.
+// facts returns the facts about a stored letter that rules use, without masks. It may have to
+// decode the letter's body. For that, it waits for its turn until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	var f rules.Facts
 	if w.RuleFacts != nil {

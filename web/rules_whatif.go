@@ -66,13 +66,13 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 		return nil, err
 	}
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: out.Most, Order: deadletter.OrderReceived})
-	out.Matching = max(out.Matching, len(rows)) // a letter arrived between the two reads
+	out.Matching = max(out.Matching, len(rows)) // if a letter arrives between the two reads, the count would be too small
 	return rows, err
 }
 
-// triedDecision returns the decision that the rules would make on a letter. It stops when ctx ends.
-// It returns an error if the principal in the parameter by is not allowed to see the letter. A
-// letter that has crashed dlo too often is dead without a rule.
+// triedDecision returns the decision that the rules would make about a letter. It stops when ctx
+// ends. It returns an error if the principal "by" is not allowed to see the letter. A letter that
+// has crashed dlo too often is dead, and no rule decides that.
 func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, by, id)
@@ -92,8 +92,8 @@ func (w *Web) triedDecision(ctx context.Context, by deadletter.Principal, set *r
 	return l, set.Decide(f), nil
 }
 
-// factsThen returns a letter's facts as of its last death. The letter's age is its age at that
-// death. Attempts that have not come back do not count as used.
+// factsThen returns a letter's facts as they were at its last death. For example, the letter's age
+// is its age at that death. Attempts that have not come back do not count as used.
 func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
 	f, err := w.facts(ctx, l)
 	if err != nil {

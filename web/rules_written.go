@@ -11,9 +11,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// parseTriedRules parses the text of rules to try. It also returns notes about settings that the
-// text leaves out. It waits for its turn until ctx ends, because parsing a hostile text can take a
-// second.
+// parseTriedRules parses the text of rules that a person wants to try. It also returns notes about
+// settings that the text leaves out. It waits for its turn until ctx ends, because parsing a
+// hostile text can take a second.
 func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []string, error) {
 	done, err := w.turn(ctx)
 	if err != nil {

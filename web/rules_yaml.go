@@ -102,7 +102,7 @@ func dedented(text string) string {
 		}
 	}
 	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside && lines[0] == first {
-		margin = 0 // everything below belongs to the first line's key
+		margin = 0 // the lines below belong to the key on the first line
 	}
 	lines[0] = strings.TrimLeft(strings.TrimPrefix(first, "- "), " ")
 	for i, line := range lines[1:] {

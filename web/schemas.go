@@ -21,8 +21,8 @@ type Readings interface {
 	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
 	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters contain but their types do not define
 	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
-	Unmatched(ctx context.Context) (queues int, err error)        // queues that need a schema
-	Oldest(ctx context.Context, q query.Query) (time.Time, error) // receipt time of q's first letter; zero if none
+	Unmatched(ctx context.Context) (queues int, err error)        // number of queues that need a schema
+	Oldest(ctx context.Context, q query.Query) (time.Time, error) // receipt time of the first letter that q selects; zero if q selects none
 }
 
 const (
@@ -30,9 +30,9 @@ const (
 	addedShown = 8  // maximum number of fields shown that are missing from types
 )
 
-// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. The
-// parameters bind, key and as prefill the form for a binding. The parameter bound names a binding
-// that was just made, and used names the version of a set that was just uploaded.
+// schemasPage handles GET /schemas?from=&find=&type=&set=&bind=&key=&as=&bound=&used=. "bind",
+// "key" and "as" prefill the form for a binding. "bound" is a binding that was just made. "used" is
+// the version of a set that was just uploaded.
 func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p, err := w.schemasView(r, form.Get("from"))
@@ -98,8 +98,8 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	return p, w.sets(ctx, &p)
 }
 
-// placed returns the query for a queue's letters. If several is set, the query also includes the
-// broker and the vhost.
+// placed returns the query for a queue's letters. If several is true, queue names alone can be
+// ambiguous, so the query also includes the broker and the vhost.
 func placed(broker, vhost, queue string, several bool) query.Query {
 	var q query.Query
 	if several {

@@ -31,8 +31,9 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 	return c
 }
 
-// typedQueues lists the queues of letters, with the types of each queue and how they were chosen.
-// The queue with the most letters comes first. Links are not filled in.
+// typedQueues lists the queues in which letters died, with the types of their letters. It also
+// shows how the types were chosen. The queue with the most letters comes first. Links are not
+// filled in.
 func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue

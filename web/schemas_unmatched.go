@@ -77,7 +77,7 @@ func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) 
 		return err
 	}
 	s, err := w.shapeOf(ctx, rows[0].ID)
-	if errors.Is(err, deadletter.ErrNotFound) { // gone meanwhile
+	if errors.Is(err, deadletter.ErrNotFound) { // the letter was removed in the meantime
 		return nil
 	}
 	u.Letter, u.Shape, u.Masked, u.Why, u.Closest = rows[0].ID, s.text, s.masked, s.why, s.closest
@@ -103,11 +103,12 @@ type shapes struct {
 }
 
 const (
-	shapesHold  = time.Minute // limited, because a letter may be edited
+	shapesHold  = time.Minute // limited, because letters can be edited
 	shapesKnown = 500
 )
 
-// of returns the cached shape of a letter. If the cache may be outdated, of clears it first.
+// of returns the cached shape of a letter. If types or bindings may have changed, it first clears
+// the cache.
 func (s *shapes) of(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 // The store keeps a request within its scope. This file does the same for facts that are not in the
 // store: connections, problems, and the latest look at each broker.
 
-// brokers returns the state of the connections to the brokers and vhosts that the scope of a
-// request touches. For a scope with bounds, it leaves out rights and inboxes, because they concern
-// everybody's letters.
+// brokers returns the state of the connections that belong to the scope of a request. If the scope
+// has bounds, it leaves out the permissions and the inboxes, because they concern everybody's
+// letters.
 func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	all, scope := w.Brokers(), deadletter.ScopeOf(ctx)
 	if scope.Everywhere() {

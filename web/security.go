@@ -145,9 +145,10 @@ func (w *Web) sized(next http.Handler) http.Handler {
 
 // sameOrigin rejects requests that come from pages of other sites. It rejects all unsafe requests
 // from such pages. It also rejects GETs that only dlo's own pages and programs may send: event
-// streams and requests that reveal masked values. Any other GET from another site is rejected
-// unless somebody followed a link. The page of the other site could not read the response, but it
-// could measure the time until the response.
+// streams and requests that reveal masked values.
+//
+// Any other GET from another site is accepted only if somebody followed a link. The page of the
+// other site could not read the response, but it could measure how long the response takes.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
 	protection := http.NewCrossOriginProtection()

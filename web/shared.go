@@ -26,7 +26,7 @@ const (
 // number of letters with that value.
 type values struct {
 	counts map[string]map[string]int
-	of     int // letters
+	of     int // number of letters counted
 }
 
 // inGroup returns the query for the letters of a group that need a person.
@@ -108,8 +108,9 @@ func commonest(in values) []view.Shared {
 	return list[:min(len(list), sharedShown)]
 }
 
-// differences returns the values that are much more frequent, or much rarer, here than among quiet
-// letters. It returns at most one value for each field. The greatest difference comes first.
+// differences returns the values whose share among the letters here differs greatly from their
+// share among quiet letters. It returns at most one value for each field. The greatest difference
+// comes first.
 //
 // If the field as a whole differs more than any of its values, the returned value is "". Such a
 // field is either missing here, or it is set here with many values and rarely set among quiet

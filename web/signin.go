@@ -37,11 +37,11 @@ func (w *Web) limitUnknown(next http.Handler) http.Handler {
 	})
 }
 
-// maxPasswordForm limits the bytes of a form with passwords. Most of these bytes are for the path
-// to which the person continues.
+// maxPasswordForm is the maximum size of a form with passwords, in bytes. Most of the room is for
+// the path of the page that the person sees next.
 const maxPasswordForm = 16 << 10
 
-// limitPasswordForm limits the size of the request body to that of a form with passwords.
+// limitPasswordForm limits the size of request bodies to maxPasswordForm.
 func limitPasswordForm(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(rw, r.Body, maxPasswordForm)

@@ -10,8 +10,8 @@ import (
 // exportPage is the number of rows of a stream that are read at a time.
 const exportPage = 500
 
-// stalled is the time after which a client is disconnected if it reads or sends no part of a
-// stream.
+// stalled is the time after which a client is disconnected if it neither reads nor sends any part
+// of a stream.
 const stalled = 30 * time.Second
 
 // stream is a response of any length. Each part extends its deadline, so only a client that has

@@ -4,7 +4,7 @@ import "sync"
 
 const (
 	maxStreams    = 128            // maximum number of open event streams
-	maxOwnStreams = maxStreams / 4 // of one principal, so that nobody takes all places
+	maxOwnStreams = maxStreams / 4 // maximum for one principal, so that nobody takes all places
 )
 
 // streams counts the open event streams.

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	burstSeconds = 5      // after a quiet time, up to this many seconds' worth of requests may come at once
-	unknownASec  = 10     // requests per second of an address without a known principal
+	burstSeconds = 5      // after a quiet time, the number of requests for this many seconds may arrive at once
+	unknownASec  = 10     // requests per second that one address may send without a known principal
 	maxLimited   = 10_000 // maximum number of principals and addresses that are remembered
 )
 
@@ -32,13 +32,13 @@ func (l *throttle) wait(key string, perSecond float64, now time.Time) time.Durat
 	limiter := l.known[key]
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
-			for k, one := range l.known { // a key that has been quiet starts again with a full burst anyway
+			for k, one := range l.known { // forget keys that have been quiet: they would start again with a full burst anyway
 				if one.TokensAt(now) >= float64(one.Burst()) {
 					delete(l.known, k)
 				}
 			}
 		}
-		for k := range l.known { // in random order
+		for k := range l.known { // forget keys in random order
 			if len(l.known) < maxLimited {
 				break
 			}
@@ -73,7 +73,7 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
 }
 
-// tooManyFrom is tooMany for an address from which nobody known makes a request.
+// tooManyFrom works like tooMany, for the address of a request without a known principal.
 func (w *Web) tooManyFrom(rw http.ResponseWriter, r *http.Request) error {
 	return w.tooMany(rw, "address "+deadletter.Network(w.Address(r)), unknownASec)
 }

@@ -86,8 +86,8 @@ func alike(reports []topology.Report) [][]topology.Finding {
 }
 
 // faultOf combines findings that differ only in the queue into one problem, with the plan that
-// cures it. A storm of redeliveries also has the letters that dlo sent to the queue: only these can
-// be named, because the management API shows no messages without taking them.
+// cures it. For a storm of redeliveries, it also adds the letters that dlo sent to the queue. It
+// can name only these letters, because the management API shows no messages without taking them.
 func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
@@ -126,8 +126,8 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	return p
 }
 
-// planFor returns the plan that cures findings that differ only in the queue. It returns nil if no
-// policy cures them. A plan without policies says why it refuses the queues.
+// planFor returns the plan that cures findings that differ only in the queue. It returns nil if a
+// policy cannot cure them. A plan without policies gives the reason why it refuses the queues.
 func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	f := &same[0]
 	if !f.Plannable {

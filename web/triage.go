@@ -22,8 +22,8 @@ const (
 	settledShown = 6   // maximum number of operations and decisions shown since the last digest
 )
 
-// triage handles GET /triage?tab=&q=&after=. After a decision, the URL also has &done= and &left=.
-// After a digest was sent, it has &sent=.
+// triage handles GET /triage?tab=&q=&after=. After a decision, the URL also contains &done= and
+// &left=. After a digest was sent, it contains &sent=.
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
@@ -317,7 +317,7 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 		return nil, formError(err)
 	}
 	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
-		if only := r.PostForm[verb]; only != nil { // a row's button acts on that row only, whatever is ticked
+		if only := r.PostForm[verb]; only != nil { // the button of a row acts on that row only, even if other rows are ticked
 			r.PostForm["action"], r.PostForm["id"] = []string{verb}, only
 		}
 	}

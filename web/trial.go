@@ -13,13 +13,13 @@ type Trials interface {
 	// Start starts a trial that continues after Start returns. Its error wraps ErrForbidden,
 	// ErrNotFound or ErrConflict.
 	Start(ctx context.Context, by deadletter.Principal, broker string) (deadletter.Trial, error)
-	Newest() *deadletter.Trial   // last trial started by this process; nil = none
+	Newest() *deadletter.Trial   // the trial that this process started last; nil = none
 	Unable(broker string) string // why no trial is possible with this configuration; "" = one is possible
 }
 
 // TrialCounter holds the store's method that the first-run page needs.
 type TrialCounter interface {
-	Trials(ctx context.Context) (int, error) // letters created for trials, whatever happened to them
+	Trials(ctx context.Context) (int, error) // number of letters that trials created, including letters that no longer exist
 }
 
 func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
@@ -48,7 +48,7 @@ func (w *Web) tryForm(r *http.Request) (string, error) {
 		return "", formError(err)
 	}
 	_, err := w.try(r, r.PostFormValue("broker"))
-	return "/", err // without a fragment, because a redirect to a fragment would not reload the page
+	return "/", err // no fragment, because a redirect to a fragment would not reload the page
 }
 
 func apiTrialOf(t deadletter.Trial) api.Trial {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// uploads keeps files on the server between the two steps of an upload. The second step's form
-// could carry the file instead. But a form cannot choose a file again on its own, and the encoded
-// file would be a third larger. Keeping the file also guarantees that the server uses the file that
-// was previewed.
+// uploads keeps files on the server between the two steps of an upload. The form of the second step
+// could contain the file instead, but the encoded file would be a third larger. A form also cannot
+// choose a file again on its own. Because the file is kept, the server is certain to use the file
+// that was previewed.
 type uploads struct {
 	mu   sync.Mutex
 	kept map[string]upload
@@ -60,7 +60,7 @@ func (u *uploads) bytes() int {
 	return n
 }
 
-// fileOf returns the file with the given key if the person in the parameter by uploaded it.
+// fileOf returns the file with the given key if the person "by" uploaded it.
 func (u *uploads) fileOf(key, by string) (upload, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// An admin can view the pages under another grant, to see what others see. A cookie of the browser
-// contains the grant. The cookie needs no signature, because it can only take rights away. dlo
-// reads it only from people who may change rights.
+// An admin can view the pages under another grant, to see what others see. The browser keeps that
+// grant in a cookie. The cookie needs no signature, because it can only take rights away. dlo reads
+// it only from people who may change rights.
 const viewAsFor = time.Hour
 
 // viewAsCookie returns the name of the cookie that contains the grant.
@@ -48,7 +48,7 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 	if err != nil {
 		return p
 	}
-	for _, had := range p.Grants { // the need to give the password again is kept
+	for _, had := range p.Grants { // if the person has to give the password again, the other grant requires that too
 		g.Again = cmp.Or(g.Again, had.Again)
 	}
 	p.Grants, p.As = []deadletter.Grant{g}, g.Words()

@@ -50,8 +50,8 @@ func (w *Web) removeViewForm(r *http.Request) (string, error) {
 	return backTo(r, "/letters"), w.removeView(r, id)
 }
 
-// backTo returns the local path that a form names as its origin. If the form names none, it returns
-// the parameter other.
+// backTo returns the local path in the form field "return". If that field is empty, it returns the
+// argument other.
 func backTo(r *http.Request, other string) string {
 	if to := localPath(r.PostFormValue("return")); to != "/" {
 		return to

@@ -18,8 +18,8 @@ import (
 const week = 7 * 24 * time.Hour
 
 // watched returns all queues that the latest looks found, and the queues in which letters died.
-// They are sorted by broker, vhost and name, and dlo's own queues come last. The argument states
-// contains the queues in which letters died.
+// They are sorted by broker, vhost and name, and dlo's own queues come last. The argument "states"
+// lists the queues in which letters died.
 func (w *Web) watched(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
@@ -96,8 +96,8 @@ func (w *Web) ruled(shown []view.WatchedQueue) {
 	}
 }
 
-// ruleOf returns the name of the rule that applies if a consumer of a queue rejects a letter. It
-// uses no other fact about the letter.
+// ruleOf returns the name of the rule that would apply if a consumer of the queue rejected a
+// letter. It assumes no other fact about the letter.
 func (w *Web) ruleOf(o deadletter.Origin) string {
 	if w.Rules == nil {
 		return ""
@@ -109,8 +109,8 @@ func (w *Web) ruleOf(o deadletter.Origin) string {
 	}).Rule
 }
 
-// filtered returns the queues of a page. The argument name is a part of the queue's name or a glob,
-// and from is the number of queues on the pages before.
+// filtered returns the queues of a page. The argument "name" is a glob or a part of the queue's
+// name. The argument "from" is the number of queues on earlier pages.
 func filtered(all []view.WatchedQueue, name, only, from string) view.WatchedQueues {
 	p := view.WatchedQueues{Filter: name, PageSize: queuesShown}
 	if only == view.OnlyLosing || only == view.OnlyLetters {
@@ -138,5 +138,5 @@ func queueQuery(o deadletter.Origin) query.Query {
 	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 }
 
-// ownLast orders dlo's own queues behind the others.
+// ownLast is a sort function. It puts dlo's own queues after the others.
 func ownLast(a, b view.WatchedQueue) int { return min(1, len(a.Own)) - min(1, len(b.Own)) }

@@ -86,8 +86,8 @@ type Options struct {
 	Told      func() []string                                   // channels notified of problems; nil: not shown
 	Disk      func() string                                     // space for letters, in words; nil: not shown
 	Rules     *rules.Book                                       // rules in use; nil: not shown
-	RuleFacts func(l *deadletter.Letter) rules.Facts            // all facts of a stored letter that rules use; nil: stored facts without headers and fields
-	Watch     time.Duration                                     // how long a letter must stay away to be quiet; 0: not shown
+	RuleFacts func(l *deadletter.Letter) rules.Facts            // all facts of a stored letter that rules use; nil: rules get only the stored facts, without headers and fields
+	Watch     time.Duration                                     // how long after it was sent a letter must not come back to count as quiet; 0: not shown
 	Now       func() time.Time                                  // nil: time.Now
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
@@ -114,10 +114,10 @@ type Web struct {
 	open     bool   // everybody is local
 	heavy    places // limits how many bodies are decoded at a time
 	lists    lists
-	loading  places // limits schema uploads
-	looks    places // limits searches through letters
+	loading  places // limits how many uploaded schemas are compiled at a time
+	looks    places // limits how many searches read through letters at a time
 	streams  streams
-	picking  sync.Mutex    // held from the check of If-Match to the change of the bindings
+	picking  sync.Mutex    // held from the If-Match check until the bindings are changed, so that no other change comes between
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
 	pinger   pinger
@@ -130,7 +130,7 @@ type Web struct {
 }
 
 const (
-	maxHeavy   = 4 // memory is limited per body; pages use at most this many times that limit
+	maxHeavy   = 4 // bodies decoded at a time; each may need memory up to the limit for one body
 	maxLoading = 1 // schema uploads are compiled one at a time, and no page waits for them
 )
 
@@ -201,7 +201,7 @@ func (w *Web) Server() *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // contains only noise about lost connections
+		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // the server logs only lost connections here
 	}
 }
 
