@@ -22,7 +22,7 @@ type ConfirmPage struct {
 	Except   []deadletter.ID          // letters excluded from the selection by Query
 	Until    time.Time                // Query selects the letters as of this instant
 	Total    int                      // letters selected
-	Eligible int                      // letters that the action can take, before First
+	Eligible int                      // letters that the action can take, before the limit First is applied
 	First    int                      // maximum number of letters to take; 0 = all
 	Queues   []ConfirmQueue
 	Skipped  []ConfirmSkip
@@ -120,8 +120,8 @@ func MustType(v deadletter.Verb, n int) bool {
 	return v == deadletter.VerbDiscard && n > TypedFrom || v == deadletter.VerbPurge && n > 0
 }
 
-// TakenOf returns how many of n eligible letters an action takes. The parameter first is the
-// maximum number of letters, and 0 means that there is no maximum.
+// TakenOf returns how many of n eligible letters an action takes. The argument "first" is the
+// maximum number of letters. If it is 0, there is no maximum.
 func TakenOf(n, first int) int {
 	if first > 0 {
 		return min(n, first)

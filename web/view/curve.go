@@ -41,7 +41,7 @@ const (
 	curveStep               = 9.0 // minimum distance between points, so that they do not overlap
 	curveLabels             = 5   // all points are labelled up to this number
 	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	curveSpoken, curveFirst = 8, 3 // curveSpoken retries or fewer are all listed; of more, the first curveFirst and the last
+	curveSpoken, curveFirst = 8, 3 // up to curveSpoken retries are all listed; otherwise only the first curveFirst and the last
 )
 
 // curveTicks are the possible labels of the time axis, in seconds.
@@ -147,7 +147,7 @@ func (c Curve) left(drawn int) string {
 	return ""
 }
 
-// words returns the text alternative of a curve. The argument then is the outcome after the last
+// words returns the text alternative of a curve. The argument "then" is the outcome after the last
 // retry.
 func (c Curve) words(then string) string {
 	if c.Count == 0 {

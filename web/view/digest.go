@@ -34,8 +34,8 @@ func (d DigestView) ready() (letters, groups int, link string) {
 	return letters, len(ids), LettersURL("group:"+strings.Join(ids, ",")+" state:dead,held", "", "")
 }
 
-// evidence returns the reason for a decision on a group. This is the deploy since which the group
-// has been quiet, or the suggested action.
+// evidence returns the reason for a decision on a group. If the group has been quiet since a
+// deploy, the reason is that deploy. Otherwise it is the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
 		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"

@@ -31,7 +31,7 @@ type LetterPage struct {
 	History      []deadletter.Event   // oldest first
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
-	Tied         int // number of types that fit best, including the first candidate
+	Tied         int // number of types that fit equally well and best; the first candidate is one of them
 	Types        TypeChoice
 	Said         deadletter.Failure // facts that the framework reports besides the error: name, place of failure, tries
 	Links        []Link             // to other tools

@@ -63,7 +63,7 @@ type Token struct {
 }
 
 // wide reports whether the list needs its State column. If the query allows only a single state,
-// the list does not need the column, because a column never repeats the filter.
+// the column would show that state in every row.
 func (p LettersPage) wide() bool { return len(p.States) != 1 }
 
 // bulk lists the verbs in button order. Destructive verbs come last.

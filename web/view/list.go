@@ -57,7 +57,7 @@ func verbClass(v deadletter.Verb, primary bool) string {
 // needed.
 func seldom(v deadletter.Verb) bool { return v == deadletter.VerbPurge || v == deadletter.VerbHold }
 
-// usual returns the verbs that have their own button. The function rare returns the verbs in the
+// usual returns the verbs that have their own button. The function "rare" returns the verbs in the
 // More menu.
 func usual(verbs []deadletter.Verb) []deadletter.Verb {
 	return slices.DeleteFunc(slices.Clone(verbs), seldom)

@@ -19,7 +19,7 @@ type OverviewPage struct {
 	Standing  deadletter.Standing
 	Worst     *deadletter.Group     // worst of the failing groups; nil = none
 	Fix       *deadletter.Deploy    // the first deploy after the last death; nil = none
-	ByPeople  int                   // quiet letters of the chart that people requeued
+	ByPeople  int                   // letters of the chart that people requeued and that have stayed quiet
 	HeldBack  bool                  // a breaker stops retries
 	Groups    []deadletter.GroupRow // groups with the most letters needing a person come first
 	MoreThan  bool                  // there are more groups
@@ -138,7 +138,7 @@ func (p OverviewPage) aside(j judgement) []Span {
 func (p OverviewPage) standing() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // too early to call the groups quiet
+	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to call the groups quiet
 		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
 		return judgement{"warn", "clock", title, p.story(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
 	case failing.Groups == 1 && p.Worst != nil:
@@ -166,8 +166,8 @@ func (p OverviewPage) standing() judgement {
 	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
 }
 
-// quietSince returns the deploy after which nothing failed. If there is no such deploy, it returns
-// the time of the last death.
+// quietSince returns the deploy since which nothing has failed. If there is no such deploy, it
+// returns the time of the last death.
 func (p OverviewPage) quietSince() string {
 	if p.Fix == nil {
 		return hourMinute(p.Now, p.Standing.LastAt)

@@ -77,8 +77,8 @@ type GroupGuard struct {
 	Away  string           // why nothing can be sent to its broker now; "" = it can
 }
 
-// QueuesURL returns the URL of the page of queues that skips the first queues of the list. The
-// argument from is the number of skipped queues.
+// QueuesURL returns the URL of a page of the list of queues. The argument "from" is the number of
+// queues on earlier pages.
 func QueuesURL(from int) string {
 	if from <= 0 {
 		return "/queues"

@@ -28,7 +28,7 @@ type RulesPage struct {
 	Places    []RulesPlace // where a redirect can apply: brokers with their vhosts
 	Form      OverrideForm
 	Apply     string            // the query for applying the rules, as typed
-	Mistakes  map[string]string // what is wrong in a field of the form of redirects, by its name, in "q", or in "try-q"
+	Mistakes  map[string]string // mistakes by form field: the fields of the redirect form, "q" and "try-q"
 }
 
 // Rule is one rule in use.
@@ -36,7 +36,7 @@ type Rule struct {
 	Name     string
 	When     []Clause // a letter must meet all of them; none = every letter
 	Retry    RetryPlan
-	OwnRetry bool // false: the retries of the default rule, and only for rejected letters
+	OwnRetry bool // false: the default rule's retries apply, but only to rejected letters
 	Discard  bool
 	Severity deadletter.Severity // severity of the rule's dead letters; "" = the severity of the default rule
 	Notify   []string            // channels notified of dead letters
@@ -64,7 +64,7 @@ type RetryPlan struct {
 type Tester struct {
 	Letter   string // id, as typed
 	Facts    FactsForm
-	Mistakes map[string]string // by field; "letter" and "attempts" can be wrong, and "headers"
+	Mistakes map[string]string // mistakes by field: "letter", "attempts" or "headers"
 	Answer   *RuleAnswer
 }
 

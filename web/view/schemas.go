@@ -20,7 +20,7 @@ type SchemasPage struct {
 	Unmatched UnmatchedQueues
 	Added     []deadletter.AddedCount // most letters first
 	Queues    []TypedQueue            // queues of this page, most letters first
-	Total     int                     // of queues
+	Total     int                     // number of queues on all pages
 	From      int                     // number of queues on the pages before
 	PageSize  int
 	Several   bool // several brokers or vhosts: a queue name alone is ambiguous
@@ -101,8 +101,8 @@ func NamesOffered(all []string) (some []string, left int) {
 	return all, 0
 }
 
-// SchemasURL returns the URL of the page that skips the first queues of the list. The argument from
-// is the number of skipped queues.
+// SchemasURL returns the URL of a page of the list of queues. The argument "from" is the number of
+// queues on earlier pages.
 func SchemasURL(from int) string {
 	if from <= 0 {
 		return "/schemas"

@@ -269,8 +269,8 @@ func (q TypedQueue) named() bool {
 	})
 }
 
-// learned returns a number of letters. It considers only letters whose type was found by matching,
-// and returns the number for the most frequent of these types.
+// learned considers the types that were found by matching. It returns the number of letters of the
+// most frequent one.
 func (q TypedQueue) learned() int {
 	most := 0
 	for _, c := range q.By {

@@ -22,7 +22,7 @@ type Range struct {
 	From, To time.Time // zero: open
 }
 
-// Preset is a named time range. Value follows since: in the query.
+// Preset is a named time range. Value is the text after "since:" in a query.
 type Preset struct{ Value, Name string }
 
 // Presets are the time ranges in the menu.

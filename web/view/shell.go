@@ -8,7 +8,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// attribute returns the given attribute if the flag there is set, and no attribute otherwise.
+// attribute returns the given attribute if the argument "there" is true, and no attribute
+// otherwise.
 func attribute(there bool, name string, value any) templ.Attributes {
 	if !there {
 		return nil

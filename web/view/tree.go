@@ -47,7 +47,7 @@ const (
 
 // fit returns as much of the tree as fits into budget bytes of HTML, and the number of fields left
 // out. It escapes and cuts names and values. It cuts a tree at its end, so that the shown part is
-// contiguous. The argument each is the extra cost of every row.
+// contiguous. The argument "each" is the extra cost of every row in bytes.
 func fit(nodes []TreeNode, budget, each int) (kept []TreeNode, left int) {
 	room := budget
 	return fitAt(nodes, &room, each, 0)

@@ -90,7 +90,7 @@ func DecidedWords(d deadletter.Decided) string {
 	return text
 }
 
-// TriageURL returns the URL of a tab with a query. The argument after is a cursor.
+// TriageURL returns the URL of a tab with a query. The argument "after" is a cursor.
 func TriageURL(tab TriageTab, q, after string) string {
 	if tab == TriageInbox {
 		tab = ""

@@ -21,8 +21,8 @@ func address(path string, pairs ...string) string {
 	return path + "?" + v.Encode()
 }
 
-// LettersURL returns the URL of the list of letters that q selects. The arguments after and before
-// are cursors.
+// LettersURL returns the URL of the list of letters that q selects. The arguments "after" and
+// "before" are cursors.
 func LettersURL(q, after, before string) string {
 	v := url.Values{}
 	v.Set("q", q)
