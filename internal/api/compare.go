@@ -6,7 +6,7 @@ type Comparison struct {
 	A      Row             `json:"a"`
 	B      Row             `json:"b"`
 	Fields []ComparedField `json:"fields"` // facts, properties, headers, then the body
-	Same   int             `json:"same"`   // of them
+	Same   int             `json:"same"`   // number of equal fields
 }
 
 // ComparedField is a field compared between two letters.

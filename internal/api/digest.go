@@ -26,7 +26,7 @@ type Pause struct {
 	Reason  string `json:"reason"`
 	By      string `json:"by"`
 	Since   Time   `json:"since"`
-	Letters int    `json:"letters"` // that wait
+	Letters int    `json:"letters"` // letters that wait
 }
 
 // DigestBefore covers the period before the digest's own period. The response to GET /digest
@@ -46,5 +46,5 @@ type DigestLine struct {
 
 // DigestSent is the response to POST /digest/send.
 type DigestSent struct {
-	Channels []string `json:"channels"` // the channels it is sent to
+	Channels []string `json:"channels"` // channels to which the digest is sent
 }

@@ -26,7 +26,7 @@ type Operation struct {
 	CreatedAt   Time                      `json:"created_at"`
 	SentAt      Time                      `json:"sent_at,omitzero"`
 	FinishedAt  Time                      `json:"finished_at,omitzero"`
-	Total       int                       `json:"total"` // letters
+	Total       int                       `json:"total"` // number of letters
 	Sent        int                       `json:"sent"`  // letters confirmed by the broker
 	Twice       int                       `json:"twice"` // letters that may have been sent twice
 	Rate        float64                   `json:"rate"`  // current letters per second

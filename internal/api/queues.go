@@ -33,7 +33,7 @@ type Queue struct {
 	Depth        *int          `json:"depth"`     // messages; null = unknown
 	Consumers    *int          `json:"consumers"` // null: unknown
 	Retries      Retries       `json:"retries"`
-	Away         string        `json:"away"` // why nothing can be sent to the broker
+	Away         string        `json:"away"` // why no letter can be sent to the broker
 	GroupsPaused []GroupPaused `json:"groups_paused"`
 }
 

@@ -156,7 +156,7 @@ type WasDecided struct {
 	State    deadletter.State    `json:"state"`
 	Rule     string              `json:"rule"`     // rule that decided; "" = none has
 	Severity deadletter.Severity `json:"severity"` // dead letters only
-	Delays   string              `json:"delays"`   // delays of that rule; "" = it is not in use any more
+	Delays   string              `json:"delays"`   // delays of that rule; "" = the rule is no longer in use
 }
 
 // WouldDecide is the outcome that rules would have had for letters. The response to POST

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Time is a time in JSON: RFC 3339 in UTC, with at most three digits after the second. No type of
-// the API has a time.Time, so that no answer can have a time in another form.
+// Time is a time in JSON: RFC 3339 in UTC, with at most three digits after the second. The types of
+// the API use Time instead of time.Time, so that every time in a response has this form.
 type Time struct{ time.Time }
 
 // At returns a time of the API. It returns the zero Time for times that RFC 3339 cannot represent.
@@ -37,7 +37,7 @@ func (t *Time) OrZero() time.Time {
 	return t.Time
 }
 
-// MarshalJSON makes the form of every time, however the Time was made.
+// MarshalJSON encodes a time in the form that At gives it, even if the Time was not made with At.
 func (t Time) MarshalJSON() ([]byte, error) { return At(t.Time).Time.MarshalJSON() }
 
 // Duration is a duration encoded as a JSON string such as "2m0s". A request may also give days, as
@@ -56,7 +56,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return d.UnmarshalText([]byte(text))
 }
 
-// UnmarshalText reads a duration, also of the command line.
+// UnmarshalText parses a duration. The command line uses it too.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := deadletter.ParseDuration(string(text))
 	if err != nil {

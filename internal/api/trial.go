@@ -13,9 +13,9 @@ type Trial struct {
 	By         string                `json:"by"`
 	State      deadletter.TrialState `json:"state"`
 	Problem    string                `json:"problem"` // why the trial did not complete
-	Cure       string                `json:"cure"`    // a command
+	Cure       string                `json:"cure"`    // a command that solves the problem
 	Letter     deadletter.ID         `json:"letter,omitempty"`
-	Type       string                `json:"type"`    // of its body
+	Type       string                `json:"type"`    // type of its body
 	Summary    string                `json:"summary"` // summary of its body, decoded
 	StartedAt  Time                  `json:"started_at"`
 	RejectedAt Time                  `json:"rejected_at,omitzero"`
