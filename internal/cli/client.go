@@ -77,9 +77,9 @@ func (f serverFlags) shown() string {
 // headers and its body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request with a JSON body and decodes the JSON response into the argument named into.
-// The body and into may be nil. Errors contain the server's message. Errors with status 404 or 400
-// wrap the domain's errors.
+// call sends a request with a JSON body and decodes the JSON response into the value that "into"
+// points to. The arguments "body" and "into" may be nil. Errors contain the server's message.
+// Errors with status 404 or 400 wrap the domain's errors.
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {

@@ -103,7 +103,7 @@ func (o operation) over() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // longest time without a response, because operations survive a restart of dlo
+	watchBlind = 2 * time.Minute // how long a watch goes on without a response, because operations survive a restart of dlo
 )
 
 // watch polls an operation until the verdict on every letter is known, and prints the result.

@@ -22,8 +22,8 @@ type answerFlags struct {
 	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
-// fetch calls the server and decodes the response into the argument named into. If --output
-// requests JSON, it prints the response instead, and the result printed is true.
+// fetch calls the server and decodes the response into the value that "into" points to. If --output
+// requests JSON, fetch prints the response instead and returns true as "printed".
 func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {

@@ -69,9 +69,9 @@ var errUsage = errors.New("usage")
 // errPartly means that only some of the work was done.
 var errPartly = errors.New("partly done")
 
-// Run runs one command. The argument commands points to a struct of kong commands that embeds
-// Commands. The argument further holds the values, besides a context.Context, that the struct's
-// other commands take.
+// Run runs one command. The argument "commands" points to a struct of kong commands that embeds
+// Commands. The other commands of that struct may take further parameters besides a
+// context.Context. The values of these parameters are in "further".
 func Run(p Program, commands any, args []string, further ...any) error {
 	exited := false
 	command, err := Parse(p, commands, args, kong.Exit(func(int) { exited = true }))

@@ -22,7 +22,7 @@ func newProgress(out io.Writer) *progress { return &progress{out: out, bar: term
 
 const (
 	barWidth  = 24
-	lineWidth = 76 // without the ellipsis; a line that wraps cannot be overwritten
+	lineWidth = 76 // columns, without the ellipsis; a longer line would wrap, and a wrapped line cannot be overwritten
 )
 
 func (g *progress) show(o operation) {

@@ -69,7 +69,7 @@ func faults(list []api.Finding) (n int) {
 }
 
 // check gets the findings from the source that the command line names. If the source is a file, the
-// result text is the content of the file.
+// returned text is the content of the file.
 func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
 	var snapshots []topology.Snapshot
 	switch {
@@ -183,8 +183,8 @@ func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 	return kept, nil
 }
 
-// noVHost is the error if the command line names a vhost that was not looked at. The argument there
-// lists those that were.
+// noVHost is the error if the command line names a vhost that was not looked at. The argument
+// "there" lists the vhosts that were looked at.
 func noVHost(vhost string, there []string) error {
 	if len(there) == 1 && there[0] == "" {
 		return fmt.Errorf("%w: the file does not name its vhost; leave out --vhost", errUsage)

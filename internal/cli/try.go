@@ -60,8 +60,9 @@ func (c tryCmd) over(p *Program, t api.Trial, raw json.RawMessage) error {
 	return fmt.Errorf("the trial did not get all the way: %s%s", t.Problem, cure)
 }
 
-// sayTrial prints the observed steps of a trial that were not printed before. The argument printed
-// is the number of steps that were printed before. The result is the number of steps printed now.
+// sayTrial prints the observed steps of a trial that are not printed yet. The argument "printed" is
+// the number of steps that earlier calls printed. The result is the number of steps that this call
+// printed.
 func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 	for i, step := range []struct {
 		name, text string
