@@ -19,15 +19,15 @@ import (
 // set or both are empty.
 type TLS struct{ Cert, Key string }
 
-// Auth sets how people and programs are identified. With its zero value, everybody who reaches the
-// loopback address is the person local, who may do everything.
+// Auth sets how people and programs are identified. With the zero value, dlo identifies nobody.
+// Everybody who reaches the loopback address is then the person "local", who may do everything.
 type Auth struct {
 	Proxy  identity.Proxy
 	Tokens bool // tokens of the API are accepted
 	Users  bool // dlo has users of its own
 
-	SessionIdle    time.Duration // a session that was not used for this long has ended
-	SessionLongest time.Duration // a session that began this long ago has ended in any case
+	SessionIdle    time.Duration // a session ends if it is not used for this long
+	SessionLongest time.Duration // a session ends this long after it began, even if it is used
 }
 
 // On reports whether requests without credentials are refused.
@@ -177,8 +177,8 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 	})
 }
 
-// globs reads the places where a grant holds. It rejects an empty list, which would otherwise make
-// the grant hold everywhere.
+// globs reads the places where a grant holds. It rejects an empty list. Otherwise an empty list
+// would mean that the grant holds everywhere.
 func (d *decoder) globs(n *yaml.Node, into *[]string) {
 	if d.texts(n, into); len(*into) == 0 {
 		d.mistake(n, "an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*")
@@ -209,7 +209,7 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 	})
 }
 
-// checkAccess reports mistakes in the settings of access that concern several settings together.
+// checkAccess reports mistakes that concern several settings of access together.
 func (d *decoder) checkAccess(c *Config) {
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
 		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)

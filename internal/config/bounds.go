@@ -10,8 +10,8 @@ import (
 // bounds limits the cost of parsing a text from an untrusted source. A nil *bounds imposes no
 // limits and is used for the operator's own file.
 type bounds struct {
-	mistakes int // maximum kept
-	left     int // out
+	mistakes int // maximum number of mistakes that are kept
+	left     int // number of mistakes that were omitted
 	steps    int // number of steps left for comparing rules
 }
 
@@ -21,8 +21,7 @@ const (
 	maxCompared    = 300_000_000 // steps; comparing ordinary rules of 64 KiB takes less than half
 )
 
-// full reports whether the maximum number of mistakes has been kept. If so, it counts one more
-// mistake as omitted.
+// full reports whether no more mistakes can be kept. If so, it counts one more mistake as omitted.
 func (b *bounds) full(kept int) bool {
 	if b == nil || kept < b.mistakes {
 		return false
@@ -55,8 +54,9 @@ func (b *bounds) weight(n *yaml.Node) int {
 	return maxWeight - lighter(n, maxWeight)
 }
 
-// compare uses up the steps needed to compare two rules of the given weights. It returns false if
-// no steps are left. The comparison is then skipped, so an unreachable rule may go unnoticed.
+// compare uses up the steps that it takes to compare two rules of the given sizes. It returns false
+// if too few steps are left. The caller then skips the comparison, so it may miss an unreachable
+// rule.
 func (b *bounds) compare(one, other int) bool {
 	if b == nil {
 		return true
@@ -66,8 +66,8 @@ func (b *bounds) compare(one, other int) bool {
 }
 
 // lighter subtracts the size of a node from left and returns the difference. Each value counts as
-// one byte plus its length, with aliases expanded. lighter stops once the difference is negative,
-// so it never takes more steps than left.
+// one byte plus its length, and aliases are expanded. lighter stops once the difference is
+// negative, so "left" also limits its cost.
 func lighter(n *yaml.Node, left int) int {
 	n = resolve(n)
 	left -= 1 + len(n.Value)

@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// brokerNodes holds the positions of values that can be checked only after all brokers are read. If
-// the entry does not set a value, its node is nil.
+// brokerNodes holds the positions of values that can be checked only after all brokers are read. A
+// node is nil if the entry does not set its value.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
 	inboxes, was                                []*yaml.Node
@@ -178,8 +178,8 @@ func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	})
 }
 
-// byQueue reads a mapping whose keys are queues or globs. The argument usage is the mistake to
-// report if the value is not such a mapping.
+// byQueue reads a mapping whose keys are queues or globs. The argument "usage" is the error message
+// for a value that is not such a mapping.
 func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, value *yaml.Node)) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
@@ -310,7 +310,8 @@ func (b *Broker) Place() string {
 }
 
 // checkBrokers compares the brokers with each other. Two entries may point to the same broker and
-// vhost with different users. They must not share an inbox, because each would lock the other out.
+// vhost with different users. They must not share an inbox, because each entry would prevent the
+// other from reading it.
 func (d *decoder) checkBrokers(brokers []Broker) {
 	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // place and queue -> entry; place and exchange -> name
 	for i := range brokers {
@@ -401,7 +402,7 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 // checkEarlierNames checks that no earlier name of a broker is a name or an earlier name of another
 // broker. All letters of one name must belong to one broker.
 func (d *decoder) checkEarlierNames(brokers []Broker) {
-	taken := map[string]string{} // earlier name -> broker that has it
+	taken := map[string]string{} // earlier name -> the broker that had it
 	for i := range brokers {
 		b := &brokers[i]
 		for k, name := range b.Was {

@@ -25,7 +25,7 @@ type Channel struct {
 	SMTP         *SMTP
 	Webhook      *Webhook
 	Places       deadletter.Places // the queues about which the channel is notified
-	AllowPrivate bool              // private and loopback addresses are allowed, also with plain http
+	AllowPrivate bool              // private and loopback addresses are allowed, and so is plain http
 }
 
 // Slack is an incoming webhook. Its URL is secret.
@@ -78,7 +78,7 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		return func(n *yaml.Node) { kinds++; read(n) }
 	}
 	private := false
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private applies wherever it is in the channel
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // read allow_private first, because it may follow the keys to which it applies
 		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
 	}
 	d.mapping(n, "channels."+name, keys{

@@ -35,7 +35,7 @@ type Config struct {
 	Grants    []identity.Grant
 	BasePath  string  // path below which people reach dlo, such as /dlo; "" = at the root
 	Requests  float64 // requests of one principal per second; 0 = no limit
-	ReadOnly  bool    // people and programs may look at everything but change nothing
+	ReadOnly  bool    // people and programs may look at everything but may not change anything
 	AuditFile string  // copy of the audit log, one line of JSON for each act; "" = none
 	Store     string
 	Disk      Disk
@@ -90,7 +90,7 @@ type Broker struct {
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first glob that matches a queue applies
 	IdleAfter     time.Duration       // how long a queue may have no consumer before this is a finding
-	ReadOnly      bool                // people and programs may look at its letters but change nothing
+	ReadOnly      bool                // people and programs may look at its letters but may not change anything
 	Observe       []string            // queues whose letters are only observed, as globs; "*" alone = all
 	Annotations   string              // queue in which consumers report why they rejected messages; "" = none
 }
@@ -125,14 +125,14 @@ type Nack struct {
 	NoticeAge   time.Duration
 }
 
-// Breaker pauses a group's retries in a queue when too many of its letters come back. It then
+// Breaker pauses a group's retries in a queue when too many of its letters come back. Later, it
 // probes the queue with a few letters.
 type Breaker struct {
 	CameBack float64 // per cent, 1 to 100; 0 = off
-	Of       int     // smallest number of letters that the breaker judges
+	Of       int     // minimum number of letters from which the breaker judges a group
 	Window   time.Duration
 	Probe    int           // retries sent as a probe
-	GiveUp   time.Duration // time from the end of a held-back letter's retries until the letter dies; 0 = never
+	GiveUp   time.Duration // if a letter is still held back this long after its last retry would have ended, it dies; 0 = never
 }
 
 // Schemas holds the settings for the sources of types.
@@ -301,8 +301,8 @@ var (
 )
 
 // noYAML returns the mistake for a file that is not valid YAML, with the reason and the position.
-// It does not repeat the file's text, because an apparent anchor may be a password that begins with
-// an asterisk.
+// It does not repeat any text of the file. A name that YAML takes for an anchor may be a password
+// that begins with an asterisk.
 func (d *decoder) noYAML(err error) Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
 		m := Mistake{Column: 1, Text: parts[2]}

@@ -103,7 +103,7 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 	return parts
 }
 
-// hostBehind reports whether text, the start of a URL, contains the complete host.
+// hostBehind reports whether the text contains the complete host. The text is the start of a URL.
 func hostBehind(text string) bool {
 	_, rest, ok := strings.Cut(text, "://")
 	return ok && strings.IndexAny(rest, "/?#") > 0

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// match reads the clauses of a rule and records the position of each clause in the map at.
+// match reads the clauses of a rule. It records the position of each clause in the map "at".
 func (d *decoder) match(n *yaml.Node, m *rules.Match, at map[string]*yaml.Node) {
 	globs := func(into *rules.Patterns) func(n *yaml.Node) {
 		return func(n *yaml.Node) { *into = d.patterns(n) }

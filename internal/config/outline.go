@@ -11,9 +11,9 @@ import (
 )
 
 // Outline returns the settings of a configuration file by the paths of their keys, such as
-// grants[0].role. The audit of changes uses it. Values that can contain a secret, or letters' data,
-// are replaced with 16 bits of their hash. This is enough to notice a change, and too little to
-// guess the value.
+// grants[0].role. The audit uses them to record changes. If a value can contain a secret or data of
+// letters, Outline replaces it with 16 bits of its hash. These bits show that a value has changed,
+// but are too few to guess the value.
 func Outline(path string) (map[string]string, error) {
 	outline := map[string]string{}
 	if path == "" {
@@ -33,7 +33,8 @@ func Outline(path string) (map[string]string, error) {
 	return outline, nil
 }
 
-// plainKeys are the keys whose values the audit shows, together with everything below them.
+// plainKeys are the keys whose values the audit shows. It also shows the values of all keys below
+// them.
 var plainKeys = []string{
 	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention", "disk", "requeue", "ingest", "audit", "store",
 	"auth.users", "auth.tokens", "auth.proxy.from", "auth.proxy.user", "auth.proxy.email", "auth.proxy.groups",

@@ -11,10 +11,10 @@ const MaxPasted = 64 << 10
 
 const maxWeight = 2 * MaxPasted // bytes, with aliases expanded
 
-// Pasted contains rules that a person wrote to see their effect.
+// Pasted contains rules that a person wrote in order to see their effect.
 type Pasted struct {
 	Rules rules.Set
-	Kept  []string // "rules" or "default": the part that the text omits and that stays as in use
+	Kept  []string // the parts that the text omits, "rules" or "default"; they stay as they are in use
 	Other []string // other settings in the text, which were ignored
 }
 
@@ -59,7 +59,7 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 		d.rules(root, 0, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
-	case d.has(root, "name"): // a single rule: every rule has a name, and no file has this key
+	case d.has(root, "name"): // only a rule has the key name, so the text is a single rule
 		ruled = true
 		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
 	default:

@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ruleNodes holds the positions of one rule's values, which are needed once all rules are read.
+// ruleNodes holds the positions of one rule's values. They are needed again after all rules are
+// read.
 type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the match clauses by key
@@ -18,7 +19,7 @@ type ruleNodes struct {
 	weight      int                   // size of entry, if the text has bounds
 }
 
-// rules reads the list of rules. The argument end is the line after the list.
+// rules reads the list of rules. The argument "end" is the number of the line after the list.
 func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
 	i := 0
 	var nodes []ruleNodes
@@ -62,7 +63,7 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
 	}
-	at.wrong = at.wrong || !matched && len(d.mistakes) > before // the misspelt key may be match
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before // the unknown key may be a misspelt match
 }
 
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
@@ -82,8 +83,8 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 
 const maxLabel = 100 // bytes; lists and histories show rule names, and group titles begin with their group's name
 
-// label reads the name of a rule or group. The argument want describes the expected value, and the
-// argument empty is the error for an empty name.
+// label reads the name of a rule or group. The argument "want" describes the expected value. The
+// argument "empty" is the error message for an empty name.
 func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 	v, ok := d.scalar(n, want)
 	switch {

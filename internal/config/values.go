@@ -20,8 +20,8 @@ const day = 24 * time.Hour
 // keys maps the keys of a mapping to their readers.
 type keys map[string]func(n *yaml.Node)
 
-// later lists the keys that are reserved for features of later versions, by the path of their
-// mapping.
+// later lists the keys that are reserved for features of later versions. The reserved keys are
+// grouped by the path of the mapping that contains them.
 var later = map[string][]string{
 	"auth":         {"oidc"},
 	"search":       {"substring"},
@@ -248,8 +248,8 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 }
 
 // brokerURL parses a broker's URL. Its error describes the expected form and repeats no part of the
-// URL. It rejects an @ after the host, because the text before the @ is the end of a password that
-// contains a /.
+// URL. It rejects a URL with an @ after the host. In such a URL, the password contains a /, and the
+// text before the @ is the rest of that password.
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
@@ -258,8 +258,8 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretURL reads a URL that may contain a password. It accepts only the broker's default password,
-// which is not secret.
+// secretURL reads a URL that may contain a password. The only password that it accepts is the
+// broker's default password, because that is not secret.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
