@@ -19,8 +19,8 @@ import (
 
 const (
 	auditEvery = time.Second // how often dlo looks for new acts
-	auditBatch = 500         // most acts that are written at a time
-	auditSaid  = time.Minute // between two log lines about a file that cannot be written
+	auditBatch = 500         // maximum number of acts written at a time
+	auditSaid  = time.Minute // minimum time between two log lines about a file that cannot be written
 )
 
 // auditFile copies the audit log to a file for a SIEM, one line of JSON for each act. Each line is
@@ -37,7 +37,8 @@ type auditFile struct {
 	said time.Time // when a failure was last logged
 }
 
-// open reads how far an earlier process got, and checks that the file can be written.
+// open reads up to which act an earlier process has written. It also checks that the file can be
+// written.
 func (a *auditFile) open() error {
 	text, err := os.ReadFile(a.position())
 	switch {
@@ -77,7 +78,7 @@ func (a *auditFile) run(ctx context.Context) error {
 	}
 }
 
-// copy writes a batch of acts. It returns more = true if there may be others.
+// copy writes a batch of acts. It returns true as "more" if further acts may have to be written.
 func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 	list, err := a.acts(ctx, a.last, auditBatch)
 	if err != nil || len(list) == 0 {

@@ -18,7 +18,7 @@ type certificate struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	changed [2]time.Time // times of the files that current was read from
+	changed [2]time.Time // modification times of the files from which "current" was read
 	looked  time.Time
 }
 
@@ -40,7 +40,7 @@ func readCertificate(files config.TLS) (*certificate, error) {
 	return c, nil
 }
 
-// times returns when the files were last changed.
+// times returns the times at which the files were last changed.
 func (c *certificate) times() (changed [2]time.Time, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key} {
 		info, err := os.Stat(name)
@@ -53,7 +53,7 @@ func (c *certificate) times() (changed [2]time.Time, err error) {
 }
 
 // get returns the certificate for a connection. If changed files cannot be used, the previous
-// certificate stays in use. An example is a renewal that has written only one of the two files so
+// certificate stays in use. For example, a renewal may have written only one of the two files so
 // far.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()

@@ -30,6 +30,6 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 	return deadletter.NoSuch("broker %q in the configuration", deadletter.Visible(broker))
 }
 
-// away returns the reason why nothing can be sent to an origin's broker now. It returns "" if there
-// is no such reason.
+// away returns the reason why no letter can be sent to an origin's broker now. It returns "" if
+// letters can be sent.
 func (s *Server) away(o deadletter.Origin) string { return deadletter.Away(s.brokers(), o) }

@@ -146,8 +146,8 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 // roomWanted is how long the broker should be able to keep letters while dlo is down.
 const roomWanted = 24 * time.Hour
 
-// letterRest is what a letter takes on the disk of a broker besides its body, in bytes: its
-// properties and the index of its queue.
+// letterRest is the number of bytes that a letter takes on a broker's disk in addition to its body.
+// They hold the letter's properties and its entry in the index of the queue.
 const letterRest = 1 << 10
 
 // ofRoom estimates for how long the broker can keep letters while dlo is down. After that, the disk
@@ -164,7 +164,7 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	return roomFor(one, room, arrived, err, now)
 }
 
-// roomFor completes the check with the estimate.
+// roomFor adds the estimate to a check and returns the check.
 func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
 	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
 	if err != nil || arrived.Letters == 0 {
@@ -180,8 +180,8 @@ func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now tim
 	return one
 }
 
-// skewed is the difference between clocks from which on the times of deaths and receipts are
-// confusing.
+// skewed is the smallest difference between two clocks that is reported. With such a difference,
+// the times of deaths and receipts are confusing.
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with that of the broker.
@@ -190,7 +190,7 @@ func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
 	return clockOf(name, ahead, err)
 }
 
-// clockOf completes the check with the difference that was measured.
+// clockOf returns the result of the check for the measured difference.
 func clockOf(name string, ahead time.Duration, err error) checkup {
 	one := checkup{Part: "clock"}
 	switch {

@@ -41,8 +41,8 @@ func (s *Server) intake() {
 	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
 }
 
-// reporting returns one loop for each queue of annotations. A queue that several broker entries
-// name has only one loop.
+// reporting returns one loop for each queue of annotations. If several broker entries name the same
+// queue, it still has only one loop.
 func (s *Server) reporting() []func(context.Context) error {
 	loops := []func(context.Context) error{s.annotations.Run}
 	drained := map[[2]string]bool{}

@@ -75,7 +75,8 @@ func policyOf(a *topology.Adopted) string {
 	return fmt.Sprintf("policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker))
 }
 
-// leftVHost is a vhost that dlo leaves, with the names that the configuration has for it.
+// leftVHost is a vhost that dlo leaves, with the names of the objects that the configuration names
+// there.
 type leftVHost struct {
 	*rabbitmq.Link
 	names rabbitmq.Configured

@@ -28,7 +28,7 @@ func exportLetters(ctx context.Context, s *store.Store, path string) (err error)
 		return err
 	}
 	defer func() {
-		if recover() != nil { // this is how a handler ends a stream that it cannot complete
+		if recover() != nil { // a handler panics to end a stream that it cannot complete
 			err = errors.New("the letters could not all be read; nothing was changed")
 		}
 	}()
@@ -48,7 +48,7 @@ type answerFile struct {
 	file   *os.File
 	header http.Header
 	code   int
-	failed error // of writing
+	failed error // error of the last write
 }
 
 func (a *answerFile) Header() http.Header  { return a.header }

@@ -57,16 +57,16 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 	return list, nil
 }
 
-// Look reads vhosts of a broker, which need not be in the configuration, through the management API
-// at a URL. If vhosts is empty, Look reads all vhosts that the user may see. It changes nothing on
-// the broker.
+// Look reads vhosts of a broker through the management API at a URL. The broker need not be in the
+// configuration. If vhosts is empty, Look reads all vhosts that the user may see. It changes
+// nothing on the broker.
 func Look(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error) {
 	return rabbitmq.Look(ctx, management, vhosts)
 }
 
-// Dropped returns how many messages a node dropped since it started because a consumer rejected
-// them and their queue has no dead-letter exchange. metrics is the URL of the node's metrics. ""
-// means the usual URL for a node with this management API.
+// Dropped returns how many messages a node has dropped since it started. These are messages that a
+// consumer rejected and whose queue has no dead-letter exchange. metrics is the URL of the node's
+// metrics. "" means the usual URL for a node with this management API.
 func Dropped(ctx context.Context, management, metrics string) (int64, error) {
 	return rabbitmq.Dropped(ctx, cmp.Or(metrics, rabbitmq.MetricsOf(management)))
 }

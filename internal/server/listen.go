@@ -17,7 +17,7 @@ import (
 // resolver returns the addresses of a name, like net.Resolver.LookupNetIP.
 type resolver func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// allAddresses returns what each listen address of a configuration stands for.
+// allAddresses resolves each listen address of a configuration to its host:port addresses.
 func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]string, error) {
 	var all [][]string
 	sockets := 0
@@ -37,10 +37,10 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 	return all, nil
 }
 
-// addresses returns the addresses that a listen address stands for, as host:port, IPv4 first. If
-// lacks is not "", all of them must be loopback addresses: other machines could reach the others,
-// and lacks says what is missing for that. A name is resolved only here, so that dlo listens on
-// exactly the addresses that were checked.
+// addresses resolves a listen address to addresses of the form host:port, IPv4 first. If the
+// argument "lacks" is not "", all of them must be loopback addresses, because other machines could
+// reach any other address. "lacks" then says what is missing to allow that. A name is resolved only
+// here, so that dlo listens on exactly the addresses that were checked.
 func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]string, error) {
 	if _, ok := socketOf(listen); ok { // its mode says who can connect
 		return []string{listen}, nil
@@ -79,11 +79,13 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 	return list, nil
 }
 
-// maxConnections is the number of connections that one address serves at a time. Further ones wait.
-// The descriptors of 1,024 that a process usually has also serve the store and the brokers.
+// maxConnections is the maximum number of connections that one address serves at a time. Further
+// connections wait. A process usually has 1,024 file descriptors, and the store and the brokers
+// need some of them too.
 const maxConnections = 512
 
-// lacking returns what the configuration lacks for an address that other machines can reach, or "".
+// lacking returns what is missing in the configuration to allow an address that other machines can
+// reach. It returns "" if nothing is missing.
 func lacking(cfg config.Config) string {
 	switch {
 	case !cfg.Auth.On():
@@ -99,7 +101,7 @@ func lacking(cfg config.Config) string {
 // unnamed reports whether the configuration does not say by which name people reach dlo.
 func unnamed(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 
-// opsLacking is lacking for the address of probes and metrics.
+// opsLacking works like lacking, for the address of probes and metrics.
 func opsLacking(cfg config.Config) string {
 	if cfg.OpsOpen {
 		return ""

@@ -42,11 +42,11 @@ type folds struct {
 // fold counts the lines with one level and message during the current minute.
 type fold struct {
 	lines   int            // written
-	alike   map[string]int // written lines by text without figures; at most logLines
-	before  map[string]int // alike of the previous minute, if lines were omitted in it
-	left    int            // out
+	alike   map[string]int // number of written lines by their text without figures; at most logLines texts
+	before  map[string]int // the map alike of the previous minute, if lines were omitted in that minute
+	left    int            // number of omitted lines
 	last    slog.Record    // the last omitted line
-	handler slog.Handler   // the handler of last
+	handler slog.Handler   // the handler that received the last omitted line
 	timer   *time.Timer
 }
 
@@ -71,7 +71,7 @@ func (h *foldingHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// leaves reports whether a line must be omitted. It counts the line whether or not it is omitted.
+// leaves reports whether a line must be omitted. It counts every line, even if it is omitted.
 func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 	var text strings.Builder
 	text.WriteString(h.with)
@@ -94,7 +94,7 @@ func (f *folds) leaves(h *foldingHandler, r slog.Record) bool {
 		return false
 	}
 	if m.before[alike] > 0 {
-		m.alike[alike] = m.before[alike] // it continues
+		m.alike[alike] = m.before[alike] // the text continues, so the next minute has to know its count too
 	}
 	m.left++
 	m.last, m.handler = r.Clone(), h.out

@@ -22,8 +22,8 @@ type outbox struct {
 	mask func(name, text string) (string, bool)
 }
 
-// Due returns the due deliveries of a channel, with masked values hidden. Values are also hidden in
-// notices that were written before the mask was configured.
+// Due returns the due deliveries of a channel, with masks applied. Masks are applied here, because
+// a notice may have been written before its mask was configured.
 func (o outbox) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	list, err := o.Aside.Due(ctx, channel, n)
 	for i := range list {
@@ -105,8 +105,8 @@ func (s *Server) office(cfg config.Config) notify.Office {
 	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: s.name}
 }
 
-// Check validates what a configuration without mistakes needs outside the file. It creates the
-// senders of the channels, and checks the address, the certificate and the rights to listen there.
+// Check validates what a valid configuration needs outside its file. It creates the senders of the
+// channels. It also checks the certificate, and whether dlo may listen on the configured addresses.
 func Check(cfg config.Config) error {
 	_, channels := channelsOf(cfg.Channels)
 	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
@@ -171,7 +171,7 @@ func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {
 
 // location returns the time zone with the given name. The configuration has validated the name.
 func location(name string) *time.Location {
-	zone, _ := time.LoadLocation(name) // nil, which means UTC, if the zone is unknown here
+	zone, _ := time.LoadLocation(name) // if this machine does not know the zone, the result is nil, which means UTC
 	return zone
 }
 

@@ -83,8 +83,8 @@ func frozenBrokers(cfg config.Config) (names []string) {
 	return names
 }
 
-// restricted returns an actor that restricts each principal further. An actor of nil means that
-// everybody is the local user.
+// restricted returns an actor that restricts each principal further. If the argument "actor" is
+// nil, everybody is the local user.
 func restricted(actor func(*http.Request) (deadletter.Principal, error), restrict func(*deadletter.Principal)) func(*http.Request) (deadletter.Principal, error) {
 	return func(r *http.Request) (deadletter.Principal, error) {
 		p, err := deadletter.Local, error(nil)

@@ -11,16 +11,16 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
-// permissionsFor is how long a broker's answer about a person's permissions is used again. After
-// that time, a right that was taken away in RabbitMQ also ends in dlo.
+// permissionsFor is how long a broker's answer about a person's permissions is reused. If a right
+// is taken away in RabbitMQ, dlo follows after at most this time.
 const (
 	permissionsFor = time.Minute
 	refusalFor     = 10 * time.Second // after an error
 	permissionsIn  = 2 * time.Second  // how long a broker has for its answer
-	maxPermissions = 5000             // how many people are remembered
+	maxPermissions = 5000             // maximum number of people whose permissions are remembered
 )
 
-// permissions asks brokers what their users may write to.
+// permissions asks brokers for the resources to which their users may write.
 type permissions struct {
 	ask func(ctx context.Context, user string) ([]deadletter.Written, error) // all brokers
 	now func() time.Time
@@ -30,8 +30,8 @@ type permissions struct {
 	known map[string]*permitted
 }
 
-// permitted is the list of resources that one person may write to. Its lock is held while the
-// brokers are asked, so that they are asked about each person only once at a time.
+// permitted is the list of resources to which one person may write. Its lock is held while the
+// brokers are asked, so that no second request about the same person runs at the same time.
 type permitted struct {
 	mu    sync.Mutex
 	list  []deadletter.Written

@@ -7,8 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// picks puts the types that people picked into use. The bindings of these picks take precedence
-// over the configuration's, because people saw the effect of their picks on their letters.
+// picks puts the types that people picked into use. Bindings that people picked take precedence
+// over configured bindings, because people saw the effect of their picks on their letters.
 func (s *Server) picks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *Server) bindings() []payload.Binding {
 	return list
 }
 
-// decoderOfVerdicts returns a decoder for bodies that nobody sees. It skips the conversion to JSON.
+// decoderOfVerdicts returns a decoder for bodies that are not shown. It skips the conversion to
+// JSON.
 func (s *Server) decoderOfVerdicts() *payload.Decoder {
 	d := *s.decoder.Load()
 	d.NoJSON = true

@@ -12,7 +12,7 @@ import (
 
 const (
 	noteEvery   = 10 * time.Second // interval at which the store's progress is noted
-	restoreSaid = 24 * time.Hour   // minimum time for which a restore is reported
+	restoreSaid = 24 * time.Hour   // a restore is reported for at least this time
 )
 
 // noting writes the store's progress to a file beside the store at regular intervals, even while

@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // immediately, because nothing written since is reliable, and unstored letters are still in the broker
+		return failure // end at once: nothing written since then is reliable, and unstored letters are still in the broker
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
@@ -95,7 +95,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.http.Close()
 	}
 	if copying != nil {
-		copying.stop() // after everything that acts, and before the store is closed
+		copying.stop() // stops after everything that acts, and before the store is closed
 	}
 	return errors.Join(failure, s.store.Close())
 }

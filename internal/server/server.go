@@ -75,9 +75,9 @@ type Server struct {
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool           // at startup, letters were in groups of an older version; people's picks for these groups move too
+	regroups    bool           // letters were in groups of an older version at startup; people's picks for these groups move too
 	listener    net.Listener   // listener of the first address
-	further     []net.Listener // of the others
+	further     []net.Listener // listeners of the other addresses
 	opsListener net.Listener   // listener of probes and metrics; nil = none
 	web         *web.Web
 	auditFile   *auditFile         // nil = none
@@ -305,7 +305,7 @@ func (s *Server) facts(ctx context.Context, o deadletter.Origin) deadletter.Queu
 }
 
 // onward asks the origin's broker about the queue in which a letter expired. It reports whether
-// that queue only delays messages.
+// that queue serves only to delay messages.
 func (s *Server) onward(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward {
 	for i, b := range s.cfg.Brokers {
 		if b.Name == o.Broker && s.links[i].VHost() == o.VHost {

@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// straysWait is how long a page waits for the store to find letters that nobody sends.
+// straysWait is how long a page waits while the store looks for letters that nobody sends.
 const straysWait = 2 * time.Second
 
 // strays reports, as problems, the letters of brokers and vhosts that are not configured. While the
@@ -42,8 +42,8 @@ func (s *Server) strays() []deadletter.Problem {
 	return list
 }
 
-// strayProblem returns the problem that letters of a broker are not sent by anybody. It names the
-// setting to add to the configuration.
+// strayProblem returns the problem that nobody sends the letters of a broker. It names the setting
+// to add to the configuration.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	entry := "the entry with its new name"
@@ -59,8 +59,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	return p
 }
 
-// vhostProblem returns the problem that letters of a vhost are not sent by anybody, because their
-// broker is configured with another vhost.
+// vhostProblem returns the problem that nobody sends the letters of a vhost. The broker of that
+// vhost is configured with another vhost.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
 	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))

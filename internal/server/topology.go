@@ -35,8 +35,8 @@ func (s *Server) pathProblems() []deadletter.Problem {
 	return list
 }
 
-// unknownPaths returns the keys of the problems of vhosts that dlo cannot read completely, so that
-// nobody is told that such a problem is over.
+// unknownPaths returns the keys of the problems of vhosts that dlo cannot read completely. Without
+// them, people would be told that such a problem is over.
 func (s *Server) unknownPaths() map[string]bool {
 	keys := map[string]bool{}
 	for _, r := range s.survey.Reports() {
@@ -51,8 +51,8 @@ func (s *Server) unknownPaths() map[string]bool {
 	return keys
 }
 
-// reportedByBroker reports whether a finding is about an inbox and of a kind that its broker also
-// reports as a problem.
+// reportedByBroker reports whether the broker already reports a finding as a problem. This is the
+// case for some kinds of findings about inboxes.
 func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	if f.Kind != topology.LettersDeleted && f.Kind != topology.DeliveryLimit {
 		return false
