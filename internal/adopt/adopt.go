@@ -29,9 +29,9 @@ type Store interface {
 // Place is a vhost whose policies dlo can set.
 type Place struct {
 	Broker, VHost string
-	Exchange      string // exchange to which plans lead dead letters; "" = the configuration has none
+	Exchange      string // exchange to which planned policies lead dead letters; "" = the configuration has none
 	Intents       []topology.IntentOf
-	Unready       func() string // why a message could not arrive now; "" = it could
+	Unready       func() string // why a message could not arrive now; "" = it could arrive
 	Look          func(ctx context.Context) (topology.Snapshot, error)
 	// Policy returns the policy that the broker has now under a name, or nil if there is none. Its
 	// errors wrap ErrUnavailable.
@@ -57,7 +57,8 @@ type Adoption struct {
 	probing map[string]chan struct{} // by message id; each is closed when its message has arrived
 }
 
-// These are the limits of one change. They make it end even if the request that started it is gone.
+// These are the time limits of one change. A change ends within them even if the request that
+// started it is gone.
 const (
 	changeWait = 2 * time.Minute
 	probeWait  = 20 * time.Second // for one policy
@@ -67,9 +68,8 @@ const (
 // recoverEvery is the interval between attempts to take back changes that a crash left unfinished.
 const recoverEvery = 10 * time.Second
 
-// New returns an Adoption for places. Its Run must be running, so that unfinished changes are taken
-// back after a crash. changed is called after each request for a change of a vhost. crash may be
-// nil.
+// New returns an Adoption for places. The caller must run Run, which takes back unfinished changes
+// after a crash. New calls changed after each request for a change of a vhost. crash may be nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
@@ -121,7 +121,8 @@ func (a *Adoption) place(broker, vhost string) *Place {
 	return nil
 }
 
-// allowed returns the place of a change if a principal may make the change.
+// allowed returns the place of a change. It returns an error if the principal is not allowed to
+// make the change.
 func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Place, error) {
 	if err := deadletter.Allow(by, deadletter.VerbAdopt, deadletter.Origin{Broker: broker, VHost: vhost}); err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	}
 	a.changing.Lock()
 	defer a.changing.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // so that a change is either finished or taken back
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // a disconnected client does not interrupt the change, so that it is either finished or taken back
 	defer cancel()
 	defer a.changed(p.Broker, p.VHost)
 	if err := p.unchanged(ctx, &plan); err != nil {

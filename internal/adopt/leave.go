@@ -11,10 +11,11 @@ import (
 )
 
 // Leave takes queues out of the policies that dlo has applied. Names or globs select the queues.
-// The other queues of a policy keep a policy. An empty broker or vhost means all. Leave returns the
-// names of the queues that left, even if there is an error, and the error names them as well. The
-// error wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict, ErrForbidden
-// or ErrUnavailable.
+// The other queues of such a policy stay covered by a policy. An empty broker or vhost selects all.
+//
+// Leave returns the names of the queues that left, even if there is an error. The error names these
+// queues too. It wraps ErrNotFound if no policy has such a queue. It can also wrap ErrConflict,
+// ErrForbidden or ErrUnavailable.
 func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()

@@ -12,13 +12,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// giveUp takes back the policies of a plan that could not be applied. It returns the cause, and
-// says which policies could not be taken back. Run tries to take these back again.
+// giveUp takes back the policies of a plan that could not be applied. It returns the cause as an
+// error. The error also names the policies that could not be taken back. Run tries to take these
+// back again.
 func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // a request that timed out may still be carried out
 		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))
 	}
-	// The time of the change may be over, and that may be the cause.
+	// The change may have reached its time limit, and that may be the cause.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpWait)
 	defer cancel()
 	stored, err := a.store.Declared(ctx)
@@ -56,8 +57,8 @@ func policies(rows []deadletter.Declared) string {
 	return "Policies " + strings.Join(names, ", ")
 }
 
-// takeBack deletes a policy that dlo has set or was about to set, and forgets it. It deletes the
-// policy only if the policy on the broker is exactly as dlo set it.
+// takeBack deletes a policy that dlo has set or was about to set, and removes its record. It
+// deletes the policy only if the policy on the broker is exactly as dlo set it.
 func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declared, by deadletter.Principal, why string) error {
 	planned, err := planned(d)
 	if err != nil {
@@ -147,7 +148,7 @@ func (a *Adoption) Undo(ctx context.Context, by deadletter.Principal, id int64) 
 	return applied, a.takeBack(ctx, p, &d, by, "")
 }
 
-// asApplied returns an error if a policy exists and differs from what dlo set.
+// asApplied returns an error if a policy exists and differs from the policy that dlo set.
 func (p *Place) asApplied(ctx context.Context, applied *topology.Policy) error {
 	now, err := p.Policy(ctx, applied.Name)
 	if err != nil {
