@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Every is the interval between two looks at a vhost. The management API is never asked more often,
-// because reading thousands of queues is work for the broker.
+// Every is the interval between two looks at a vhost. dlo does not read the management API more
+// often, because it is work for the broker to report thousands of queues.
 const Every = 30 * time.Second
 
 // Place is a vhost to look at.
@@ -25,9 +25,10 @@ type Place struct {
 	Broker   string
 	VHost    string
 	Inboxes  []string
-	Exchange string // to which plans lead dead letters; "" = the configuration has none
+	Exchange string // exchange to which planned policies lead dead letters; "" = the configuration has none
 	Intents  []topology.IntentOf
-	// IdleAfter is how long a queue may have no consumer before this is a finding. 0 = 15 minutes.
+	// IdleAfter is how long a queue may be without a consumer before dlo reports a finding. 0 = 15
+	// minutes.
 	IdleAfter time.Duration
 	// Ready waits until dlo has declared its own exchange and queues at this place. nil = they
 	// exist.
@@ -42,11 +43,11 @@ type Place struct {
 type Survey struct {
 	places  []Place
 	every   time.Duration
-	again   []chan struct{} // for each place: look at once
+	again   []chan struct{} // for each place: requests for an immediate look
 	mu      sync.Mutex
 	reports []topology.Report
-	read    []*topology.Snapshot   // the latest of each place; nil = none yet
-	idle    []map[string]time.Time // for each place: since when a queue has had no consumer
+	read    []*topology.Snapshot   // the latest snapshot of each place; nil = none yet
+	idle    []map[string]time.Time // for each place: the times since which queues have had no consumer
 }
 
 // New returns a survey of places.
@@ -75,7 +76,7 @@ func (s *Survey) Run(ctx context.Context) error {
 func (s *Survey) watch(ctx context.Context, i int) {
 	if ready := s.places[i].Ready; ready != nil {
 		patience, cancel := context.WithTimeout(ctx, s.every)
-		_ = ready(patience) // a broker that is away may still have a management API that responds
+		_ = ready(patience) // look anyway: if the broker is disconnected, its management API may still respond
 		cancel()
 	}
 	for ctx.Err() == nil {
@@ -97,12 +98,12 @@ func (s *Survey) LookAgain(broker, vhost string) {
 		}
 		select {
 		case s.again[i] <- struct{}{}:
-		default: // it is due already
+		default: // a look is already requested
 		}
 	}
 }
 
-// look reads one place. After a failure, the findings of the last success stay.
+// look reads one place. If the look fails, the findings of the last successful look stay.
 func (s *Survey) look(ctx context.Context, i int) {
 	p := s.places[i]
 	snapshot, err := p.Look(ctx)
@@ -145,8 +146,8 @@ func (s *Survey) Reports() []topology.Report {
 }
 
 // Plan plans policies that lead dead letters to the configured exchange, based on the latest look
-// at each vhost. The error wraps ErrNotFound if dlo looks at no such vhost, and ErrUnavailable if
-// dlo has not been able to look yet.
+// at each vhost. The error wraps ErrNotFound if dlo does not look at any such vhost. It wraps
+// ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,8 +179,8 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 	return plans, nil
 }
 
-// unread reports whether a part of a vhost could not be read. A passive look never reads more than
-// queues.
+// unread reports whether a part of a vhost could not be read. A passive look reads only queues, so
+// only missing queues count for it.
 func unread(s *topology.Snapshot) bool {
 	return len(s.Gaps) > 0 && !s.Passive || queuesUnread(s)
 }
@@ -222,7 +223,7 @@ func keep(found, before []topology.Finding, s *topology.Snapshot) []topology.Fin
 		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
 		over := old.Queue != "" && !read && !queuesUnread(s) // the queue is gone
 		if s.Passive {
-			over = read // a passive look reads all that its findings need
+			over = read // for a queue, a passive look reads everything that its findings need
 		}
 		if !again && !over {
 			found = append(found, old)
