@@ -43,11 +43,11 @@ const (
 )
 
 var (
-	system = module + "internal/system" // the longest
-	// waiting are the other packages whose tests start whole programs or brokers.
+	system = module + "internal/system" // takes longer than any other package
+	// waiting lists the other packages whose tests start whole programs or brokers.
 	waiting = []string{module + "cmd/demo", module + "internal/testenv", module + "internal/rabbitmq"}
-	// long lists the packages that compute longest, with the longest last. They start first, so that
-	// the lanes end together.
+	// long lists the packages whose tests need the most processor time. The last one needs the
+	// most. These packages start first, so that the lanes end at about the same time.
 	long = []string{module + "internal/payload", module + "web", module + "internal/store", module + "web/view"}
 	// twice lists packages that also run without the race detector. Some of their tests use much
 	// memory or time in one goroutine, and skip themselves under the race detector.
@@ -102,8 +102,8 @@ func main() {
 	}
 }
 
-// jobs returns the runs of go test, except that of internal/system: the runs that mostly wait, and
-// the runs that compute.
+// jobs returns the runs of go test, except the run of internal/system. It returns two lists: runs
+// that mostly wait, and runs that keep a processor busy.
 func jobs(packages []string, race bool) (waits, computes []job) {
 	slices.SortStableFunc(packages, func(a, b string) int { return slices.Index(long, b) - slices.Index(long, a) })
 	for _, name := range packages {
@@ -138,28 +138,29 @@ func canRace() bool {
 type results struct {
 	mu       sync.Mutex
 	packages int
-	tests    map[string]string // package and name of a test at the top -> pass, fail or skip
-	reasons  map[string]string // of the skipped tests
+	tests    map[string]string // package and name of a top-level test -> pass, fail or skip
+	reasons  map[string]string // why a test was skipped
 	failed   bool
 
-	latest     map[string]string // package and name of a test, or of a part of it -> its latest message
+	latest     map[string]string // package and name of a test or subtest -> its latest message
 	unexpected []string          // tests that were skipped although DLO_TEST_REQUIRE demands them
 }
 
-// expected matches the reasons for which make test may skip a test: it measures or takes long, runs
-// in another lane, needs root, or is about another version or another system.
+// expected matches the reasons for which make test may skip a test. Such a test measures or takes
+// long, runs in another lane, or needs root. Or it is about another RabbitMQ version or another
+// operating system.
 var expected = regexp.MustCompile(`make bench|DLO_BENCH|DLO_SOAK|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
 
 // event is one line of go test -json (go doc test2json).
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath                    string // of a build
+	ImportPath                    string // set for a line about a build
 	Elapsed                       float64
 }
 
 // run runs go test, one package after the other, and reads its output.
 func (r *results) run(j job) {
-	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make vets all first
+	cmd := exec.Command("go", append([]string{"test", "-json", "-p=1", "-vet=off", timeout}, j.args...)...) // make runs vet on all packages first
 	cmd.Dir, cmd.Stderr = j.folder, os.Stderr
 	cmd.Env = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), garbage))
 	out, err := cmd.StdoutPipe()
@@ -233,7 +234,8 @@ func (r *results) take(e event, said output) {
 	}
 }
 
-// judge records how a test ended. A test that runs in one lane and is skipped in another has run.
+// judge records how a test ended. If a test runs in one lane and is skipped in another, it counts
+// as run.
 func (r *results) judge(key, action string, text []string) {
 	switch {
 	case action == "fail":
@@ -249,8 +251,8 @@ func (r *results) judge(key, action string, text []string) {
 	r.tests[key] = rank[max(slices.Index(rank, action), slices.Index(rank, r.tests[key]))]
 }
 
-// over prints the line of a package. A test that has not ended by then has failed, because its
-// program died.
+// over prints the line of a package that has ended. If one of its tests has not ended by then, the
+// test program died, and the test has failed.
 func (r *results) over(e event, said output) {
 	if e.Action == "fail" {
 		for _, key := range slices.Sorted(maps.Keys(said)) {
