@@ -23,12 +23,12 @@ var axe string
 // content security policy and does not change it.
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
-	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // axe-core stays until the page is left
+	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // load axe-core unless it is already on the page
 		b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
 	}
 	options := map[string]any{
 		"resultTypes": []string{"violations"},
-		"preload":     false, // preloading would load every style sheet again, and only experimental rules need it
+		"preload":     false, // with preload, axe would load every style sheet again, and only experimental rules need that
 	}
 	if len(only) > 0 {
 		options["runOnly"] = only

@@ -58,8 +58,8 @@ func Broker(t testing.TB) *Node {
 // the node. If RabbitMQ is not installed, PrivateBroker skips or fails the test like Broker.
 func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) }
 
-// PrivateBrokerWith is PrivateBroker with options. If Root is empty, the RabbitMQ that
-// DLO_TEST_BROKER names is used.
+// PrivateBrokerWith works like PrivateBroker, with options. If Root is empty, it uses the RabbitMQ
+// that DLO_TEST_BROKER names.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -103,7 +103,7 @@ func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	}
 	t.Cleanup(func() {
 		if err := n.DeleteVHost(vhost); err != nil {
-			t.Logf("vhost %s stays: %v", vhost, err) // the node may be down, and will be removed soon anyway
+			t.Logf("vhost %s stays: %v", vhost, err) // ignored: the node may be down, and it will be removed soon
 		}
 	})
 	return vhost, n.AMQPURL(vhost)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Daemon starts a program of the system in the foreground and stops it at the end of the test. name
-// is the program, and from is the Debian package that has it. If the program is not installed, the
-// test is skipped. With DLO_TEST_REQUIRE=1, the test fails instead. If the test fails, Daemon logs
-// the program's output.
+// Daemon starts a program of the system in the foreground and stops it at the end of the test. The
+// argument "name" is the program, and "from" is the Debian package that contains it. If the program
+// is not installed, the test is skipped. With DLO_TEST_REQUIRE=1, the test fails instead. If the
+// test fails, Daemon logs the program's output.
 func Daemon(t testing.TB, name, from string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(name)

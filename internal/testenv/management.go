@@ -13,8 +13,8 @@ import (
 
 // API calls the node's management API as guest. path starts with /api/, and its segments must
 // already be escaped (vhost / is %2F). A non-nil body is sent as JSON. The response is decoded into
-// the pointer into, unless that is nil. A status of 300 or more is returned as an error with the
-// status and the broker's message.
+// the value that "into" points to, unless "into" is nil. A status of 300 or more is returned as an
+// error with the status and the broker's message.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {
@@ -56,7 +56,7 @@ func (n *Node) API(method, path string, body, into any) error {
 func (n *Node) CreateVHost(name string) error {
 	put := func() error { return n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil) }
 	err := put()
-	if errors.Is(err, io.EOF) { // on a busy machine it takes longer than the 60 s after which the API closes a connection
+	if errors.Is(err, io.EOF) { // on a busy machine, creating a vhost can take longer than 60 s, and the API then closes the connection
 		err = put()
 	}
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// names is the epmd of one cluster node. It gives the node the ports on which the other nodes
-// listen. Each node has its own epmd, so such a port can belong to a relay, which a test can cut.
-// names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28) as far
-// as nodes and their tools use it.
+// names is the epmd of one cluster node. It tells the node on which ports to reach the other nodes.
+// Each node has its own epmd, so such a port can belong to a relay that a test can cut. names
+// implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28). It implements
+// only the requests that nodes and their tools use.
 type names struct {
 	listener net.Listener
 	peers    map[string]int
@@ -29,8 +29,8 @@ const (
 	nameList       = 110 // NAMES_REQ
 )
 
-// serveNames serves a port until its listener is closed. peers maps the names of the other nodes to
-// the ports that they are reached on.
+// serveNames serves a port until its listener is closed. The map peers contains the other nodes. It
+// maps the name of a node to the port at which that node can be reached.
 func serveNames(port int, peers map[string]int) (*names, error) {
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {

@@ -257,8 +257,9 @@ func listens(port int) error {
 }
 
 // Kill9 kills the node with SIGKILL, like a crash, and returns once the node is gone. Its data is
-// kept for Restart. A quorum queue that was declared about a second before the kill comes back
-// empty or without a leader. Declare it at least 12 s before the first kill (3.10.8, 4.0.5, 4.3.6).
+// kept for Restart. Declare a quorum queue at least 12 s before the first kill. A quorum queue that
+// was declared about a second before the kill comes back empty or without a leader (3.10.8, 4.0.5,
+// 4.3.6).
 func (n *Node) Kill9() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

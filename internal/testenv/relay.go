@@ -32,7 +32,7 @@ type Link struct {
 	mute    [2]bool
 	delay   time.Duration
 	slice   int
-	sever   [2]int // pieces that pass before a connection is cut, plus one; 0 = all pass
+	sever   [2]int // number of pieces that pass before a connection is cut, plus one; 0 = all pass
 }
 
 // linkPair is one connection through the relay, with its ends at the client and at the server.
@@ -54,7 +54,7 @@ func Relay(t testing.TB, target string) *Link {
 	go link.accept()
 	t.Cleanup(func() {
 		_ = l.Close()
-		link.Refuse(true) // also resets connections accepted just now
+		link.Refuse(true) // Refuse also resets connections that were accepted just now
 		link.Cut()
 		link.pumps.Wait()
 	})
