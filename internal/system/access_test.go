@@ -71,7 +71,8 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 	}
 }
 
-// nobodyAsked is the need of a command that does not ask the server.
+// nobodyAsked is written in place of a role for a command that does not send a request to the
+// server.
 const nobodyAsked = "nobody is asked"
 
 // trial is a command with arguments, and what it needs with these; "" = what

@@ -151,7 +151,8 @@ func (r *receiver) keys() map[string]map[string]bool {
 	return found
 }
 
-// telling returns a configuration in which letters die immediately and page the receiver.
+// telling returns a configuration for dlo. With this configuration, letters die immediately, and
+// the receiver is notified with the given severity.
 func (r *receiver) telling(t *testing.T, severity string) string {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
