@@ -69,7 +69,8 @@ const (
 const recoverEvery = 10 * time.Second
 
 // New returns an Adoption for places. The caller must run Run, which takes back unfinished changes
-// after a crash. New calls changed after each request for a change of a vhost. crash may be nil.
+// after a crash. The Adoption calls changed after each request for a change of a vhost. crash may
+// be nil.
 func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
