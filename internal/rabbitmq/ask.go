@@ -8,9 +8,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Ask finds out what the broker permits dlo to do and what could lose letters on it. It changes
-// nothing: it takes no letter, declares only a queue that disappears with the connection, and does
-// not disturb a running dlo. annotations is the name of the annotations queue, "" = none.
+// Ask finds out what the broker permits dlo to do, and what could lose letters on the broker. It
+// changes nothing: it takes no letter, declares only a queue that disappears with the connection,
+// and does not disturb a running dlo. The parameter annotations is the name of the annotations
+// queue; "" = none.
 func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerStatus {
 	conn, err := l.dial(ctx, "check")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// valueSize is the most memory that a header value takes in addition to its bytes
+// valueSize is the maximum memory in bytes that a header value takes in addition to its own bytes
 // (TestHeadersTakeBoundedMemory of internal/deadletter).
 const valueSize = 180
 

@@ -43,8 +43,9 @@ func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 // a queue is safe. A quorum queue deletes a letter whose connection was lost more often than its
 // delivery limit allows (100 of 100 letters were gone at the 22nd connect with the default limit,
 // measured on 4.0.5). prepare checks the limit in force even for the queue that it declares,
-// because a policy or an operator policy overrides the argument of -1. once is true for a queue
-// that is not an inbox, and known is true for a queue that was drained before.
+// because a policy or an operator policy overrides the argument of -1. The parameter once is true
+// for a queue that is not an inbox. The parameter known is true for a queue that was drained
+// before.
 func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, once, known bool) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
@@ -153,9 +154,9 @@ func withoutLimit(vhost, version, queue string, q *managedQueue) string {
 
 // declareOwn declares the objects that dlo owns: a durable fanout exchange and a durable quorum
 // queue without a delivery limit. On 3.x a limit of -1 means 0, so the argument is omitted there.
-// If an object of the same name exists with other arguments, it is used unchanged, note explains
-// the difference, and declared is false. If known is true, both objects existed before, and a
-// missing one is reported.
+// If an object of the same name exists with other arguments, it is used unchanged. In that case,
+// the result note explains the difference, and the result declared is false. If the parameter known
+// is true, both objects existed before, and a missing one is reported.
 func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, known bool) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if known {

@@ -20,7 +20,7 @@ func (l *Link) happened(p deadletter.Problem) {
 	l.events = append(l.recent(p.Key()), p)
 }
 
-// recent returns the events of the last day, except the one whose key is but.
+// recent returns the events of the last day, except the event whose key is in the parameter but.
 func (l *Link) recent(but string) []deadletter.Problem {
 	var list []deadletter.Problem
 	for _, p := range l.events {

@@ -8,11 +8,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// outspoken is an authentication method that asks the broker to report a refused login. Without it,
+// outspoken is an authentication method that asks the broker to report a refused login. Otherwise,
 // RabbitMQ closes the connection silently, which looks like a network failure (3.10.8, 4.0.5,
-// 4.3.6), and the client reports both as a wrong password. The client has no option for this. It
-// replaces the configured capabilities with its own and only then asks for the response (amqp091-go
-// v1.16.0).
+// 4.3.6), and the client reports both as a wrong password. The client has no option for this
+// request: it replaces the configured capabilities with its own. Only after that does it ask for
+// the response, so the response can add the capability (amqp091-go v1.16.0).
 type outspoken struct {
 	amqp.Authentication
 	properties amqp.Table // of the connection

@@ -61,8 +61,8 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 }
 
 // Once returns an Inbox for a queue that is drained once: Next returns no letters when the queue is
-// empty, and Open gives up on a queue that cannot be drained. say is called with the reason why the
-// queue cannot be read, and with "" when it can be read.
+// empty, and Open gives up on a queue that cannot be drained. The Inbox calls the function say with
+// the reason why the queue cannot be read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, say func(text string)) *Inbox {
 	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: say, sleep: sleep, probation: probation{proof: steady}}
 }
@@ -75,12 +75,12 @@ func (i *Inbox) Limit(n int) { i.most = n }
 func (i *Inbox) Prefetch() int { return max(i.prefetch, i.applied) }
 
 // Open drops the rest of the previous session and begins another one, with as many attempts as
-// needed. marker is the marker to look for, "" for none. prefetch is how many letters earlier
-// sessions may have held unacknowledged. The first window takes all of them, because a window that
-// came back must come first, and a quorum queue puts returned letters behind letters that were
-// returned earlier (returned_order_test.go). Open returns only with a session or with the error of
-// ctx. For a queue that is drained once, it also returns the reason why the queue cannot be
-// drained.
+// needed. The parameter marker is the marker to look for; "" = none. The parameter prefetch is how
+// many letters earlier sessions may have held unacknowledged. The first window takes all of them,
+// because a window that came back must come first, and a quorum queue puts returned letters behind
+// letters that were returned earlier (returned_order_test.go). Open returns only with a session or
+// with the error of ctx. For a queue that is drained once, it also returns the reason why the queue
+// cannot be drained.
 func (i *Inbox) Open(ctx context.Context, marker string, prefetch int) (deadletter.SessionFacts, error) {
 	i.Close()
 	if i.fruitless.failures > 0 { // no window has been settled since the last session began

@@ -80,8 +80,8 @@ func leaving(s *topology.Snapshot, c Configured) Leaving {
 	return l
 }
 
-// usersOf returns what sends messages to objects of dlo: queues through their dead letters, and
-// exchanges through bindings and as alternate exchanges.
+// usersOf returns the queues and exchanges that send messages to objects of dlo. Queues send them
+// as dead letters, and exchanges send them through bindings or as alternate exchanges.
 func usersOf(s *topology.Snapshot, c Configured) []string {
 	var users []string
 	add := func(format string, names ...any) {

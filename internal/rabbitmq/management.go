@@ -158,9 +158,9 @@ func (q *managedQueue) mayDelete(version string) bool {
 	return q.Type == "quorum" && limited
 }
 
-// deliveryLimit returns the delivery limit of a queue that has one (mayDelete), at least 1, because
-// 0 means no limit to an inbox. q is nil if nothing is known about the queue, which then has the
-// default limit.
+// deliveryLimit returns the delivery limit of a queue that has one (mayDelete). It returns at least
+// 1, because 0 means no limit to an inbox. If nothing is known about the queue, q is nil, and the
+// queue has the default limit.
 func (q *managedQueue) deliveryLimit(version string) int {
 	if q == nil {
 		limit, _ := topology.DeliveryLimitOf("4")

@@ -53,7 +53,7 @@ func (l *Link) found(problems []deadletter.Problem) {
 }
 
 // look queries the management API for everything that lets a broker lose messages in dlo's queues.
-// With mend set, it restores a missing binding.
+// If the parameter mend is set, it restores a missing binding.
 func (l *Link) look(ctx context.Context, mend bool) []deadletter.Problem {
 	if l.management == nil {
 		return nil
@@ -211,8 +211,8 @@ func (q *managedQueue) loses() string {
 	return strings.Join(list, ", ")
 }
 
-// losesOwn is loses for a queue that dlo declared with such arguments on purpose. It names only the
-// settings of policies that are lower than the arguments.
+// losesOwn does the same as loses, for a queue that dlo itself declared with limits. It names only
+// those settings of policies that are lower than the arguments.
 func (q *managedQueue) losesOwn() string {
 	var list []string
 	for _, s := range q.losing() {
@@ -235,8 +235,8 @@ func (q *managedQueue) policies() string {
 	return strings.Join(list, " and ")
 }
 
-// cure explains how to remove the settings that make the broker delete messages from a queue.
-// limited means that the delivery limit is one of them.
+// cure explains how to remove the settings that make the broker delete messages from a queue. The
+// parameter limited means that the delivery limit is one of these settings.
 func (l *Link) cure(queue string, q *managedQueue, limited bool) string {
 	var arguments []string
 	for _, s := range q.losing() {

@@ -56,8 +56,8 @@ func (l *Link) Publish(ctx context.Context, ps []deadletter.Publishing) []deadle
 	return outcomes
 }
 
-// send sends messages on one channel and settles their outcomes. With alone set, it uses a channel
-// that is neither shared nor used again.
+// send sends messages on one channel and settles their outcomes. If the parameter alone is set, it
+// uses a channel that is neither shared nor used again.
 func (l *Link) send(ctx context.Context, ms []*message, alone bool) {
 	c, err := l.channel(alone)
 	if err != nil {

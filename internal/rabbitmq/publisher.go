@@ -163,8 +163,8 @@ func (l *Link) Ready(ctx context.Context) error {
 	}
 }
 
-// channel returns an idle channel or opens one. With alone set, it opens a channel that is neither
-// shared nor used again.
+// channel returns an idle channel or opens one. If the parameter alone is set, it opens a channel
+// that is neither shared nor used again.
 func (l *Link) channel(alone bool) (*confirming, error) {
 	l.mu.Lock()
 	conn := l.publish.conn

@@ -132,7 +132,7 @@ func (l *Link) inboxStatus(queue string, draining bool, reason string) {
 const (
 	heartbeat   = 10 * time.Second // a half-open connection is noticed within three heartbeats
 	dialTimeout = 30 * time.Second // for connection and handshake together
-	silence     = time.Minute      // time without a delivery after which a new channel consumes, as a 4.3 broker may cancel silently
+	silence     = time.Minute      // if no delivery arrives for this long, a new channel consumes, because a 4.3 broker may cancel silently
 	stopWait    = 5 * time.Second  // how long work in progress may take when dlo stops
 	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never confirm a close
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shown is a letter as it appears in lists, before its names are looked up.
+// shown is a letter as it appears in lists. It contains ids instead of names.
 type shown struct {
 	deadletter.Row
 	serial, random     int64
@@ -40,7 +40,7 @@ func (r *shown) columns() columns {
 	}
 }
 
-// row converts shown to a Row, with the names looked up.
+// row converts shown to a Row, in which names replace the ids.
 func (r *shown) row(n *names) deadletter.Row {
 	row := r.Row
 	place := n.belongs(r.origin, r.inbox)
@@ -101,7 +101,7 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	l.Size, l.Attempts, l.Summary, l.Error, l.Why, l.Unverified = row.Size, row.Attempts, row.Summary, row.Error, row.Why, row.Unverified
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)
 	l.Picked, l.GroupPick = r.picked.String, r.groupPick.String
-	if r.twin.Valid && r.twinRandom.Valid { // the scope of the request may leave the twin out
+	if r.twin.Valid && r.twinRandom.Valid { // the twin may be outside the scope of the request
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
 	l.Properties = deadletter.StoredProperties(r.properties)

@@ -92,10 +92,10 @@ func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, err
 	return list, err
 }
 
-// Letters returns a page of the letters that match q, without bodies. They are in the order of p,
-// which by default is newest received first. newer is the cursor of the previous page in that
-// order, and older is the cursor of the next page. A cursor is "" if there is no such page. Letters
-// returns ErrInvalid for a cursor of a different order.
+// Letters returns a page of the letters that match q, without bodies, in the order of p. The
+// default order is newest received first. The result newer is the cursor of the previous page in
+// that order, and older is the cursor of the next page. A cursor is "" if there is no such page.
+// Letters returns ErrInvalid for a cursor of a different order.
 func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
@@ -169,8 +169,8 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 	return list, nil
 }
 
-// Whole returns the letters with the given ids, with their bodies, oldest received first. It skips
-// ids that do not exist.
+// Whole returns the letters with the given ids and with their bodies, oldest received first. It
+// skips ids that do not exist.
 func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) {
 	var list []deadletter.Letter
 	for chunk := range slices.Chunk(ids, 200) {
@@ -233,9 +233,9 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	return list, err
 }
 
-// History returns the events of a letter, oldest first. Some of them are derived from the letter's
-// attempts. The row of an attempt records the publish, the requester and the outcome, so no event
-// repeats these facts.
+// History returns the events of a letter, oldest first. It derives some of them from the letter's
+// attempts. The row of an attempt records the publish, the requester and the outcome, so these
+// facts have no stored event of their own.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
 	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
@@ -286,7 +286,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 			}
 		}
 		list = append(list, e)
-		if !closed.Valid { // no outcome was recorded, or the letter came back first; that return is an event
+		if !closed.Valid { // no outcome was recorded, or the letter came back before it was; the return is an event of its own
 			return nil
 		}
 		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
@@ -302,7 +302,7 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	return list, nil
 }
 
-// received returns the first event of a letter, taken from its row.
+// received returns the first event of a letter, which it derives from the letter's row.
 func (s *Store) received(ctx context.Context, serial int64, id deadletter.ID) ([]deadletter.Event, error) {
 	var at, inbox int64
 	err := s.askRow(ctx, `SELECT received_at, inbox FROM letters WHERE id = $1`, []any{serial}, &at, &inbox)
@@ -328,7 +328,7 @@ func (s *Store) GroupTitle(ctx context.Context, id deadletter.GroupID) (string, 
 // cursor is a position in a list of letters.
 type cursor struct {
 	order  deadletter.Order
-	value  int64 // the value that the list is sorted by; 0 in the order of serials
+	value  int64 // value that the list is sorted by; 0 if the list is sorted by serial
 	serial int64
 }
 

@@ -8,15 +8,15 @@ import (
 )
 
 // ErrReplaced means that the path of the store leads to no file, or to a file other than the open
-// one. Data that is written after the replacement goes to a file that no one can find again.
+// one. Anything that is still written to the open file can no longer be found under the path.
 var ErrReplaced = errors.New("the file of the store was replaced or moved away")
 
-// locks keep a second dlo away from a store. The lock on the path is also taken by older versions
-// of dlo, and stays valid even if another file replaces the store under its name. The lock on the
-// file itself is valid under every name of the file. Both locks end with the process.
+// locks keep a second dlo away from a store. The lock on the path is the one that older versions of
+// dlo take too. It stays valid even if another file replaces the store under its name. The lock on
+// the file itself is valid under every name of the file. Both locks end with the process.
 type locks struct {
 	path *os.File // beside the store
-	file *os.File // the store itself; while SQLite has it open, no other code may close a descriptor of it
+	file *os.File // the store itself; while SQLite has it open, no other code may close a descriptor of the file
 }
 
 // lockPath takes the lock on the path, in a file beside the store.
@@ -36,9 +36,9 @@ func (l *locks) lockPath(path string) error {
 	return nil
 }
 
-// lockFile takes the lock on the file itself. If the file does not exist, lockFile creates it,
-// readable only by its owner. If the operating system or the file system does not support the lock,
-// unguarded gives the reason, and only the path is locked.
+// lockFile takes the lock on the file itself. If the file does not exist, lockFile creates it so
+// that only its owner can read it. If the operating system or the file system does not support the
+// lock, only the path is locked, and the result unguarded says why.
 func (l *locks) lockFile(path string) (unguarded, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -57,8 +57,8 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 }
 
 // release releases both locks. SQLite must have closed the file first, because closing any
-// descriptor of the file drops SQLite's locks. Closing the lock files is not enough, because a
-// process that is just starting also has them open for a moment.
+// descriptor of the file drops SQLite's locks. It is not enough to close the lock files, because a
+// process that is just starting may also have them open for a moment.
 func (l *locks) release() error {
 	var errs []error
 	if l.file != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Mark records the outcomes of attempts in one transaction. If an attempt came back before its
-// confirm was recorded, its letter gets an event and stays as it is. The parameter noted is the
-// store's progress as the broker has just confirmed it.
+// confirm was recorded, its letter gets an event and otherwise stays as it is. The argument noted
+// is the progress of the store that the broker has just confirmed.
 func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		if err := t.marked(noted); err != nil {
@@ -91,9 +91,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	case to == deadletter.StateHeld:
 		why, heldFrom = m.Detail, string(deadletter.StateScheduled)
 	case to == deadletter.StateScheduled && operation.Valid:
-		// The letter stays released, because a running operation is not finished with a letter that
-		// its queue rejects for now. If the operation is cancelled, it gives up the letter now or
-		// later, and the letter returns to its previous state.
+		// The letter stays released, because a running operation does not give up a letter that its
+		// queue rejects for now. If the operation is cancelled, now or later, it gives up the
+		// letter, and the letter returns to its earlier state.
 		stays, heldFrom = true, string(r.heldFrom)
 		var running bool
 		var was deadletter.State
@@ -129,7 +129,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people like a dead letter; if an operation sent it, people see it in the operation
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // the letter needs people as a dead letter does; if an operation sent it, people see it in the operation
 		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 }
 
 // unsent reverts the counts that were made when a letter in doubt was claimed again. The letter is
-// held rather than sent once more.
+// held and is not sent once more.
 func (t *tx) unsent(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
 	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {

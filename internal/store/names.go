@@ -17,8 +17,8 @@ func (p place) named() deadletter.Origin {
 	return deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue}
 }
 
-// names caches the small tables of names in memory, for lookups in both directions. rollback
-// removes the additions of a failed transaction.
+// names caches the small tables of names in memory. Lookups work in both directions. After a failed
+// transaction, rollback removes what the transaction added.
 type names struct {
 	mu        sync.RWMutex
 	origins   table[place]
@@ -43,7 +43,7 @@ func (t *table[T]) put(id int64, v T) {
 	}
 }
 
-// remember adds a row that no value leads to.
+// remember adds a row that is found by its id, but not by its value.
 func (t *table[T]) remember(id int64, v T) {
 	if t.values == nil {
 		t.ids, t.values = map[T]int64{}, map[int64]T{}
@@ -56,8 +56,8 @@ func (t *table[T]) remove(v T) {
 	delete(t.ids, v)
 }
 
-// load reads the tables. A renamed broker can have several rows for one place. The row with the
-// first name of the broker then comes first, because all letters refer to it.
+// load reads the tables. If a broker was renamed, one place can have several rows. The row with the
+// broker's first name then comes first, because all letters refer to it.
 func (n *names) load(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, known *brokers,
@@ -108,8 +108,7 @@ func (n *names) load(ctx context.Context, db interface {
 	})
 }
 
-// begin forgets the additions of the previous transaction. rollback removes the additions made
-// since begin.
+// begin marks the start of a transaction. rollback removes everything that was added since then.
 func (n *names) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,8 +150,8 @@ func (n *names) findOrigin(o deadletter.Origin) (int64, bool) {
 	return id, ok
 }
 
-// originsWhere returns the ids of matching origins. The ids include 0, the origin of letters
-// without an origin, if its empty names match.
+// originsWhere returns the ids of matching origins. Letters without an origin have the id 0 and
+// empty names. The result contains 0 if empty names match.
 func (n *names) originsWhere(match func(place) bool) []any {
 	return where(n, &n.origins, match)
 }
@@ -164,15 +163,15 @@ func (n *names) size() int {
 	return len(n.origins.values) + len(n.inboxes.values)
 }
 
-// A letter of unknown origin has the negated id of its inbox as its origin, once dlo has decided on
-// it. Before that, its origin is 0. The origin of such a letter has no names.
+// A letter of unknown origin has the origin 0 until dlo has decided on the letter. Then its origin
+// is the negated id of its inbox. Such an origin has no names.
 
 func unknownOrigin(origin int64) bool { return origin <= 0 }
 
 func unknownOriginIn(inbox int64) int64 { return -inbox }
 
-// belongs returns the place to which letters belong, as deadletter.Letter.Place does. The inbox
-// counts only if the origin is 0.
+// belongs returns the place that letters belong to, as deadletter.Letter.Place does. It uses the
+// inbox only if the origin is 0.
 func (n *names) belongs(origin, inbox int64) place {
 	switch {
 	case origin > 0:
@@ -183,7 +182,7 @@ func (n *names) belongs(origin, inbox int64) place {
 	return n.inbox(inbox)
 }
 
-// unknownOriginsWhere returns the unknown origins of the matching inboxes.
+// unknownOriginsWhere returns the unknown origins of the inboxes that match.
 func (n *names) unknownOriginsWhere(match func(place) bool) []any {
 	ids := where(n, &n.inboxes, match)
 	for i := range ids {
@@ -240,8 +239,8 @@ func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
 	return id, t.unknownOriginOf(id)
 }
 
-// unknownOriginOf creates the unknown origin of an inbox, if it does not exist yet. Its row has the
-// id of the inbox as vhost, which keeps these rows apart.
+// unknownOriginOf creates the unknown origin of an inbox, if it does not exist yet. The row has the
+// id of the inbox in place of a vhost, so that each inbox has a row of its own.
 func (t *tx) unknownOriginOf(inbox int64) error {
 	n, id := &t.s.names, unknownOriginIn(inbox)
 	n.mu.RLock()

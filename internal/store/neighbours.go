@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Neighbours returns the letters directly before and after the letter id among those that match q.
-// They are in the given order, which by default is newest received first. At the ends, Neighbours
-// returns "" for the letter that is missing.
+// Neighbours returns the letters directly before and after the letter id, among the letters that
+// match q. The default order is newest received first. At either end of the list, Neighbours
+// returns "" for the letter that does not exist.
 func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
@@ -30,9 +30,9 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 	return before, after, nil
 }
 
-// Ahead returns how many of the letters that match q come before id in the given order, counted up
-// to limit. The result listed is true if id itself matches. If id does not match, n is the position
-// that it would have.
+// Ahead returns how many of the letters that match q come before the letter id in the given order.
+// It counts up to limit. The result listed is true if the letter itself matches. If it does not
+// match, n is the position that it would have.
 func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {

@@ -15,11 +15,11 @@ import (
 // maxDecisions is the maximum number of letters decided again in one transaction.
 const maxDecisions = 200
 
-// Waiting returns the next letters that match q and wait for their retry, in the order of their
-// ids, with their bodies. It starts after the letter whose id is in the parameter after, or at the
-// first letter if after is "". It returns at most 200 letters and 32 MiB of bodies; a single larger
-// body is returned alone. It skips letters that were received at the time until or later, so that a
-// flood of new letters cannot make the caller's loop endless.
+// Waiting returns the next letters that match q and wait for their retry, with their bodies, in the
+// order of their ids. It starts after the letter with the id "after", or at the first letter if
+// "after" is "". It returns at most 200 letters and 32 MiB of bodies. A single larger body is
+// returned alone. It skips letters whose serial is "until" or higher, so that a flood of new
+// letters cannot make the caller's loop endless.
 func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
@@ -130,7 +130,7 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), rest(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}
-	if louder { // the index of words contains the severity
+	if louder { // the search index contains the severity
 		if err := t.unindexed(serial); err != nil {
 			return false, err
 		}

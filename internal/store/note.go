@@ -14,14 +14,14 @@ import (
 )
 
 // notePath returns the path of the file in which progress is noted. The path contains the name of
-// the store. Another store in the same place therefore uses another file.
+// the store, so a different store at the same path uses a different file.
 func (s *Store) notePath() string {
 	name := s.Progress().Store
 	return s.path + ".progress-" + name[:min(8, len(name))]
 }
 
 // Note durably writes the store's progress to a file beside the store. If an older copy later
-// replaces the store's file, the note reveals it. Note ignores progress that is older than the last
+// replaces the store's file, the note shows this. Note ignores progress that is older than the last
 // note.
 func (s *Store) Note(p deadletter.Progress) error {
 	c := &s.course
@@ -40,7 +40,7 @@ func (s *Store) Note(p deadletter.Progress) error {
 	return err
 }
 
-// Unnoted returns the error of the last Note, or nil if it succeeded.
+// Unnoted returns the error of the last Note, or nil if that Note succeeded.
 func (s *Store) Unnoted() error {
 	s.course.noting.Lock()
 	defer s.course.noting.Unlock()
@@ -92,12 +92,13 @@ func (s *Store) compare(ctx context.Context) (older *deadletter.Progress, err er
 	return nil, nil
 }
 
-// unnoted is the maximum number of claims per broker that the note may lack when the process dies,
-// because a dispatcher has two workers. A note that lacks more claims belongs to an older file.
+// unnoted is the maximum number of claims per broker that the note may lack when the process dies.
+// It is 2 because a dispatcher has two workers. If the note lacks more claims, it was written
+// beside an older file.
 const unnoted = 2
 
-// Strangers returns the notes of other stores beside this one. Such a note shows that another store
-// was in the place of this one.
+// Strangers returns the notes that other stores left beside this one. Such a note shows that
+// another store was once in the place of this one.
 func (s *Store) Strangers() []string {
 	found, err := filepath.Glob(globbed(s.path) + ".progress-????????")
 	if err != nil {

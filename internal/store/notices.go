@@ -13,19 +13,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// settling is the delay of a notice about a group that has just begun to need people. During the
-// delay, more may become known about its letters. The first message of a flood should also not say
-// "1 letter".
+// settling is how long a notice about a group that has just begun to need people is delayed. More
+// may become known about the group's letters in that time. The first message about a flood should
+// also not say "1 letter".
 const settling = 5 * time.Second
 
-// repeatAfter is the minimum time between two equal notices that are not about a group. An example
-// is a notice about a queue that rejects letters.
+// repeatAfter is the minimum time between two equal notices that are not about a group, for example
+// about a queue that rejects letters.
 const repeatAfter = time.Hour
 
 // notice writes a notice to the outbox, with a delivery for each channel. A notice that is not
-// about a group is skipped if an equal notice is pending, or was written within the time
-// repeatAfter. For a notice about a group, the life of the group decides. The end of a group is not
-// sent while other groups of its incident still need people.
+// about a group is skipped if an equal notice is pending or was written within repeatAfter. For a
+// notice about a group, the group's life decides instead. The end of a group is not sent while
+// other groups of its incident still need people.
 func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	if n == nil {
 		return nil
@@ -59,7 +59,7 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 		return err
 	}
 	if n.Kind.Closes() {
-		// The failure is over, so nobody needs to see a notice of it that still waits for the end
+		// The failure is over. Nobody needs to see a notice about it that still waits for the end
 		// of quiet hours.
 		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
@@ -88,10 +88,10 @@ func (t *tx) notice(n *deadletter.Notice, letter int64) error {
 	return nil
 }
 
-// subject returns the key that determines the order of delivery: notices with the same subject are
-// delivered in order. Notices with the same key have the same subject. For a group, the subject
-// also covers notices of earlier and later incidents, because their keys all contain the group's
-// name. Machine notices about a group come after the notices to everyone about that group.
+// subject returns the key by which notices are put in order. Notices with the same subject are
+// delivered in order. Notices with the same key have the same subject. Notices about a group have
+// the same subject in all of its incidents, because their keys all contain the group's name.
+// Machine notices about a group come after the notices for everyone about that group.
 func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	if n.Group == 0 {
 		return n.Key, nil
@@ -110,19 +110,18 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 // Machines sets the channels that get machine notices.
 func (s *Store) Machines(channels ...string) { s.machines.Store(&channels) }
 
-// Tell writes a notice to the outbox. It is for notices that were not caused by a change of a
-// letter.
+// Tell writes a notice to the outbox. It is for notices that no change of a letter has caused.
 func (s *Store) Tell(ctx context.Context, n deadletter.Notice) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.notice(&n, 0) })
 }
 
 // Due returns up to n due deliveries of a channel, with the current state of their groups.
 // Deliveries to people come first, then the oldest. A delivery that was never tried is also due if
-// its due time is too far in the future, because it was then written before the clock was set back.
-// While a delivery about a group, or with a key, is pending, later deliveries about that group or
-// with that key are not returned. The exception is a page, which overtakes deliveries that wait for
-// the end of quiet hours. No notice is sent for a group whose letters have all turned out to belong
-// to another group.
+// its due time is too far in the future, because the clock was then set back after it was written.
+// A delivery has to wait while an earlier delivery about the same group, or with the same key, is
+// pending. The exception is a page, which overtakes deliveries that wait for the end of quiet
+// hours. No notice is sent for a group whose letters have all turned out to belong to another
+// group.
 func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.Delivery, error) {
 	d := deadletter.Delivery{Channel: channel}
 	var letter, random, group, operation sql.NullInt64
@@ -210,12 +209,12 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	})
 }
 
-// digestLines is the number of groups in a digest of a channel with a scope.
+// digestLines is the number of groups in a digest for a channel with a scope.
 const digestLines = 50
 
-// know fills in the current state of the subject of a delivery, within the scope of the channel.
-// The result there is true if the delivery's group has letters in that scope, or if the delivery is
-// not about a group. A notice about dlo itself concerns all queues.
+// know fills in the current state of a delivery's subject, within the scope of the channel. The
+// result there is true if the delivery's group has letters in that scope. It is also true if the
+// delivery is not about a group. A notice about dlo itself concerns all queues.
 func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, err error) {
 	k := d.Notice.Kind
 	switch {
@@ -233,7 +232,7 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 	case d.Notice.Group == 0:
 		return d.Digest != nil || deadletter.ScopeOf(ctx).Everywhere(), nil
 	}
-	itself := k.Closes() || k.ForMachines() // look at the group itself, not at its head
+	itself := k.Closes() || k.ForMachines() // such a notice is about the group itself, not about its head
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return false, err
@@ -249,16 +248,15 @@ func (s *Store) know(ctx context.Context, d *deadletter.Delivery) (there bool, e
 		if err != nil {
 			return false, err
 		}
-		if first { // the notice that this one would have joined was never sent
+		if first { // the notice whose incident this one would have joined was never sent
 			d.Notice.Kind = deadletter.NoticeOpened
 		}
 	}
 	return true, s.ofIncident(ctx, d)
 }
 
-// OpenProblems returns, by key, the newest notice of each problem that is open: people were
-// notified of the problem, but not of its end. Channels lists the channels that the notice was sent
-// to.
+// OpenProblems returns the newest notice of each open problem, by key. A problem is open if people
+// were notified of it, but not of its end. Channels lists the channels that the notice was sent to.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
 	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
 		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
@@ -279,8 +277,8 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 	return open, err
 }
 
-// void cancels pending notices about a group without letters, on all channels. Receivers that were
-// already notified of the group get a notice that it is over.
+// void cancels pending notices about a group without letters, on all channels. Receivers that
+// already got a notice about the group get a notice that it is over.
 func (t *tx) void(n deadletter.Notice) error {
 	var letters bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
@@ -366,8 +364,8 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Told returns the groups that a channel is currently notified of. They are returned as deliveries
-// that are not pending, one per incident.
+// Told returns the groups that the receivers of a channel currently know to need people. It returns
+// them as deliveries that are not pending, one per incident.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
 	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {

@@ -50,9 +50,9 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 	return ids, err
 }
 
-// NewFailures counts letters in the groups of an operation that were received after the operation's
-// selection was made and before the operation was over. These are new failures, not letters that
-// came back. It counts up to maxNew; exact is false if there are more.
+// NewFailures counts new failures in the groups of an operation. These are letters that were
+// received after the operation's selection was made and before the operation was over. Letters that
+// came back do not count. It counts up to maxNew; exact is false if there are more.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
@@ -72,8 +72,8 @@ func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n i
 
 const maxNew = 10_000
 
-// Operations returns up to limit operations that are older than the operation with the id before,
-// newest first. If before is 0, it starts at the newest operation.
+// Operations returns up to limit operations that are older than the operation "before", newest
+// first. If "before" is 0, it starts at the newest operation.
 func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
@@ -275,9 +275,8 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 	return list, err
 }
 
-// WorkedOn returns, for each group, the newest operation that acts on the group and is not over.
-// Such an operation sends, changes, keeps or watches letters of the group. A merged group is
-// represented by its head.
+// WorkedOn returns, for each group, the newest operation that is not over and that sends, changes,
+// keeps or watches letters of the group. A merged group is represented by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
 	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
 	if err != nil {

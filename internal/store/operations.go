@@ -10,9 +10,10 @@ import (
 )
 
 // Advance acts on the next n pending letters of a running operation, in the operation's order and
-// in one transaction. A requeue makes the letters scheduled and due now; other actions change them.
-// Letters that cannot be acted on are skipped, with the reason. allow returns an error if no letter
-// may be sent to a queue; nil allows all queues. Advance returns the number of letters it took.
+// in one transaction. A requeue makes the letters scheduled and due now. Other actions change them.
+// Advance skips letters that cannot be acted on, and records the reason. It calls allow to check
+// each queue that letters would be sent to; nil allows all queues. It returns the number of letters
+// that it took.
 func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -28,7 +29,7 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			return err
 		}
 		for i, p := range list {
-			if do.due = t.now; newest { // the dispatcher takes the letters that are due first, then the oldest
+			if do.due = t.now; newest { // the dispatcher takes the letters with the earliest due time first, then the oldest
 				do.due += int64(i - len(list))
 			}
 			if dueAt.Valid {
@@ -48,8 +49,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 	return taken, nil
 }
 
-// actor reads the description of an operation's action from the database. do is nil if the
-// operation is not running.
+// actor reads from the database what an operation does. The result do is nil if the operation is
+// not running.
 func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
@@ -61,8 +62,9 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 	return do, newest, dueAt, err
 }
 
-// Revised is like Advance, but for an edit. It acts on letters that have a new revision. It skips
-// the other letters, with the reason. A letter that has changed since it was read stays pending.
+// Revised is like Advance, but for an edit. It acts on the letters in list that have a new
+// revision. It skips the others, and records the reason. A letter that has changed since it was
+// read stays pending.
 func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
@@ -151,15 +153,15 @@ func (t *tx) result(op deadletter.OperationID, letter int64, to deadletter.Resul
 	return nil
 }
 
-// cameBack records that a letter of an operation came back. It counts a letter that was sent before
-// the operation's base towards the base, because such a letter shows nothing about the current
-// canary. The parameter sent is the time of the broker's confirm or, if that is unknown, of the
+// cameBack records that a letter of an operation came back. If the letter was sent before the
+// current canary, it says nothing about that canary, so it counts towards the operation's base. The
+// argument sent is the time of the broker's confirm. If that is unknown, it is the time of the
 // publish.
 func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, confirmed bool, sent int64) error {
 	if err := t.result(op, letter, deadletter.ResultCameBack, reason); err != nil {
 		return err
 	}
-	uncounted := 1 // an unconfirmed letter is not yet in the number of letters sent before the base
+	uncounted := 1 // an unconfirmed letter is not yet in the base's number of sent letters
 	if confirmed {
 		uncounted = 0
 	}
@@ -167,9 +169,8 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	return err
 }
 
-// finish ends an operation that has no open letters. While any letter that the operation sent may
-// come back, the operation is watched. Once the verdict on each letter is known, the operation is
-// done.
+// finish handles an operation that has no open letters. While a letter that it sent may still come
+// back, the operation is watched. Once the verdict on every letter is known, the operation is done.
 func (t *tx) finish(op deadletter.OperationID) error {
 	var state deadletter.OperationState
 	var phase deadletter.OperationPhase
@@ -219,7 +220,7 @@ func (t *tx) finished(op deadletter.OperationID) error {
 	return t.notice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
 }
 
-// some checks whether an operation has a letter with one of the results.
+// some checks whether an operation has a letter with one of the given results.
 func (t *tx) some(op deadletter.OperationID, results string, found *bool) error {
 	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

@@ -31,8 +31,8 @@ func died(r deadletter.Row) int64 {
 	return r.DiedAt.UnixMilli()
 }
 
-// pageBy is like page, but for an order by a value. The order of due letters is the only such order
-// that uses an index. Every other order reads all letters of the plan.
+// pageBy is like page, but for an order by a value. Only the order by due time uses an index. Every
+// other such order reads all letters of the plan.
 func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
 	sources, err := s.sourcesBy(ctx, p, by)
 	if err != nil {
@@ -71,9 +71,9 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 	return list[:min(limit, len(list))], nil
 }
 
-// sourcesBy returns the sources from which an order reads its letters. The order of due letters
-// reads only scheduled and requeued letters, because only these have a due time. It reads each of
-// the two states along one index, as far as the page needs.
+// sourcesBy returns the sources from which an order reads its letters. The order by due time reads
+// only scheduled and requeued letters, because only these have a due time. It reads each of the two
+// states along one index, and only as far as the page needs.
 func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, error) {
 	if by.mark != 'd' {
 		return s.sources(ctx, s.read, p)

@@ -10,23 +10,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// toldSoonest is the minimum time, in milliseconds, between a retry's due time and its letter
-// becoming overdue.
+// toldSoonest is the minimum time, in milliseconds, from the due time of a retry until its letter
+// becomes overdue.
 const toldSoonest = 60_000
 
-// toldAhead is the time by which a letter becomes overdue before people should be notified. It is
-// needed because a notice waits for its group to settle and its channel takes a moment.
+// toldAhead is the lead time of a notice: a letter becomes overdue this long before people should
+// be notified. The notice waits for its group to settle, and its channel takes a moment.
 const toldAhead = settling + 5*time.Second
 
-// told is the time at which people are notified of a letter that waits.
+// told says when people are notified of a letter that waits.
 type told struct {
 	by      any   // Unix milliseconds; nil = the letter does not wait because of a rule
-	rest    int64 // time from the due retry until people are notified, milliseconds
-	already bool  // people were already notified during the wait of the letter's rule
+	rest    int64 // milliseconds from the due time of the retry until people are notified
+	already bool  // people were already notified while the letter waited
 }
 
-// rest returns the time from the due time of a retry until people are notified, in milliseconds. If
-// by is zero, it returns 0. Otherwise it returns at least toldSoonest.
+// rest returns the time in milliseconds from the due time of a retry until people are notified. If
+// the argument by is zero, it returns 0. Otherwise it returns at least toldSoonest.
 func rest(by, due time.Time) int64 {
 	if by.IsZero() {
 		return 0
@@ -34,10 +34,10 @@ func rest(by, due time.Time) int64 {
 	return max(toldSoonest, by.Sub(due).Milliseconds())
 }
 
-// told returns the time at which people are notified of a letter that gets a verdict. If the letter
-// came back from its retry, that time is at most the time of the previous verdict, plus the time
-// that its worker had the letter. A letter that is held back again and again is therefore still
-// reported in time. If people sent the letter, the time starts again.
+// told returns when people are notified of a letter that gets a verdict. If the letter came back
+// from its retry, that time is not later than the time in the previous verdict, plus the time that
+// the worker had the letter. A letter that is held back again and again is therefore still reported
+// in time. If people sent the letter, the time is not limited in this way.
 func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {
@@ -58,12 +58,12 @@ func (t *tx) told(c *deadletter.Classified, r *record, to deadletter.State, grou
 	return told, nil
 }
 
-// Overdue marks up to n letters of a broker as overdue: letters that still wait although their
-// retries should have ended. Their groups count them as letters that need people. Letters of paused
-// queues and groups are not overdue. Neither are letters that have been free to leave for less time
-// than their retries would have taken. The parameter since is the time at which the broker began to
-// accept messages. The function channels returns the channels of a rule. Overdue returns the number
-// of letters that it processed.
+// Overdue marks up to n letters of a broker as overdue. These are letters that still wait although
+// their retries should have ended. Their groups then count them as letters that need people.
+// Letters of paused queues and groups are not overdue. A letter is also not overdue if it has been
+// free to leave for less time than its retries would have taken. The argument since is the time at
+// which the broker began to accept messages. The function channels returns the channels of a rule.
+// Overdue returns the number of letters that it processed.
 func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
 	late, err := s.late(ctx, broker, since, n)
 	if err != nil {
@@ -131,8 +131,8 @@ func (s *Store) late(ctx context.Context, broker string, since time.Time, n int)
 	return list, err
 }
 
-// GiveUp lets up to n overdue letters of a broker die if a breaker has held them back for longer
-// than the duration after. It returns the number of these letters. Their groups have already
+// GiveUp makes up to n overdue letters of a broker dead. These are letters that a breaker has held
+// back for longer than the duration "after". GiveUp returns their number. Their groups have already
 // counted them.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
 	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin

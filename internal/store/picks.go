@@ -43,8 +43,8 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 }
 
 // AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the same
-// letter, group, or queue and key. The letters that the pick applies to are read again. For a
-// binding, these are the letters in queues that match its glob.
+// letter, for the same group, or for the same queue and key. The letters that the pick applies to
+// are read again. For a binding, these are the letters in queues that match its glob.
 func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
@@ -115,8 +115,8 @@ func bound(p deadletter.Pick) string {
 	return text + " are read as " + p.Type
 }
 
-// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The parameter what
-// is the name of the missing thing.
+// missing returns ErrNotFound if err is sql.ErrNoRows. Otherwise it returns err. The argument what
+// names the thing that was looked up.
 func missing(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return deadletter.NoSuch("%s", what)

@@ -8,9 +8,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Position returns a number that changes when something changes that the request may see. For a
-// scope with bounds, the number is computed only from data that the scope includes. It therefore
-// reveals neither the number of changes outside the scope nor their times.
+// Position returns a number that changes when something changes that the request may see. If the
+// scope of the request has limits, the number depends only on data in that scope. It therefore
+// shows neither how many changes there are outside the scope, nor when they happen.
 func (s *Store) Position(ctx context.Context) (int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.change.Load(), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// course is the progress of the store, together with how much of that progress is noted beside the
+// course is the progress of the store. It also says how much of that progress is noted beside the
 // file.
 type course struct {
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ func (t *tx) advance() error {
 	return err
 }
 
-// advanced adds a committed transaction to the progress in memory.
+// advanced adds a committed transaction to the progress that is kept in memory.
 func (s *Store) advanced(t *tx) {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Store) Progress() deadletter.Progress {
 	return s.course.now
 }
 
-// Remembered returns the store's knowledge of its progress marks on a broker and beside the file.
+// Remembered returns what the store knows about its progress marks on a broker and beside the file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
 	s.course.mu.Lock()
@@ -108,8 +108,8 @@ func (t *tx) marked(n deadletter.Noted) error {
 	return err
 }
 
-// Unproved records, for one broker, whether proof is missing that the file is current. Without such
-// proof, the file may be an older copy.
+// Unproved records, for one broker, whether there is no proof that the file is current. Without
+// such proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
@@ -123,8 +123,8 @@ func (s *Store) AnyUnproved(ctx context.Context) (unproved bool, err error) {
 	return unproved, err
 }
 
-// Accept records a person's statement that the file is current. After that, letters are no longer
-// held back because proof is missing.
+// Accept records that a person declared the file current. Letters that were held back because there
+// was no proof can then be sent.
 func (s *Store) Accept(ctx context.Context, by string) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// plan is a query prepared for SQL over letters l. dims are conditions on the columns by which
-// letters are counted. These conditions apply to both letters and counters.
+// plan is a query prepared for SQL over letters l. Its dims are conditions on the columns by which
+// letters are counted. They apply to letters and to counters.
 type plan struct {
 	dims     []clause
 	fields   []query.Field // field of each of dims
@@ -20,7 +20,7 @@ type plan struct {
 	ids      *clause       // condition on the ids that the query names
 	op       *clause       // letters of one operation: condition on operation_letters ol
 	from, to int64         // range of serials; from is included, to is not
-	grouped  bool          // dims restrict more than the state
+	grouped  bool          // dims also restrict something other than the state
 	empty    bool          // no letter can match
 }
 
@@ -33,7 +33,7 @@ func (p *plan) counted() bool {
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // expressions for the index of words
-	var also, alsoNot []string  // dims as tokens, added to the expression if the index is queried anyway
+	var also, alsoNot []string  // dims as tokens; they are added to the expression if the search index is queried anyway
 	if c, limited, err := s.readable(ctx, q); err != nil {
 		return nil, err
 	} else if limited {
@@ -44,7 +44,7 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 			continue // sorting applies to the list, not to the letters
 		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
-			t.Field, t.Name = query.Header, "" // the index of words holds short ids under a field name that no header can have
+			t.Field, t.Name = query.Header, "" // the search index has short ids under a field name that no header can have
 		}
 		if t.Field.Indexed() {
 			e, err := expression(t)
@@ -101,8 +101,8 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	return p, nil
 }
 
-// narrow converts a term with a single time into a bound of the serials, which begin with the time
-// of receipt.
+// narrow turns a term with a single time into a limit on the serials, because a serial begins with
+// the time of receipt.
 func (p *plan) narrow(t query.Term) bool {
 	if t.Field != query.Since && t.Field != query.Before && t.Field != query.Age {
 		return false
@@ -128,12 +128,12 @@ type source struct {
 	where clause // the lookup in the index
 }
 
-// maxBranches is the maximum number of parts of the group index that one list merges. Each part
-// takes some 10 us. A query that matches more groups is read by state instead.
+// maxBranches is the maximum number of parts of the group index that are merged into one list. Each
+// part takes some 10 us. If a query matches more groups, the letters are read by state instead.
 const maxBranches = 2000
 
-// sources returns sources that together contain everything a plan selects, without duplicates. If
-// the sources do not come from the index of words, sources adds the condition on words to the plan.
+// sources returns sources that together contain every letter of a plan, without duplicates. If the
+// sources do not come from the search index, sources adds the condition on words to the plan.
 func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, error) {
 	switch {
 	case p.empty:
@@ -155,8 +155,8 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	return branches(ctx, db, p, fewBranches)
 }
 
-// branches returns the parts of an index that contain matching letters according to the counters.
-// It uses either the index by state or the index by group and state.
+// branches returns the parts of an index that contain matching letters, according to the counters.
+// It uses the index by state, or the index by group and state.
 func branches(ctx context.Context, db reader, p *plan, most int) ([]source, error) {
 	dims := every(p.dims...)
 	for byGroup := p.grouped; ; byGroup = false {
@@ -176,7 +176,7 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 			switch {
 			case !byGroup:
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
-			case group == 0: // there are few such letters: they are received or undecided
+			case group == 0: // few letters have no group: those that are received or undecided
 				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
 			default:
 				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
@@ -191,8 +191,8 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 	}
 }
 
-// fewer reports whether so few letters match, according to the counters, that the list should read
-// the parts of the index by state or group. The index of words is then read once for each part.
+// fewer reports whether only few letters match, according to the counters. The list should then
+// read the parts of the index by state or by group, and query the search index once for each part.
 func (s *Store) fewer(ctx context.Context, db reader, p *plan) (bool, error) {
 	if len(p.dims) == 0 {
 		return false, nil
@@ -208,7 +208,7 @@ const (
 	fewBranches = 16
 )
 
-// probe adds the condition on the letters' tokens to the conditions on letters.
+// probe turns the condition on search tokens into a condition on letters.
 func (p *plan) probe() {
 	if p.match != "" {
 		p.rest = append(p.rest, clause{"l.id IN (SELECT words.rowid FROM words WHERE words MATCH ?)", []any{p.match}})

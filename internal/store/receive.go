@@ -12,8 +12,8 @@ import (
 )
 
 // Receive stores a window in one fsynced transaction. Each delivery becomes a new letter in state
-// received, or joins an earlier letter because it is the copy of an open attempt of that letter.
-// The window stays open until SettleWindow.
+// received. The exception is a delivery that is the copy of an earlier letter's open attempt: it
+// joins that letter. The window stays open until SettleWindow.
 func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) (err error) {
@@ -26,7 +26,7 @@ func (s *Store) Receive(ctx context.Context, w deadletter.Window) (deadletter.Re
 	return receipt, nil
 }
 
-// receive stores w. If twins are given, each arrival is a doubtful copy of the twin at the same
+// receive stores w. If twins are given, each arrival may be a copy of the twin at the same
 // position.
 func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
@@ -134,10 +134,10 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	return t.event(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
 }
 
-// arrival is everything that a new row needs in addition to the delivery.
+// arrival holds what a new row needs besides the delivery.
 type arrival struct {
 	inbox  int64
-	origin int64 // set if the window gives an origin but the headers do not; 0 = found out later, or never
+	origin int64 // set if the window gives an origin and the headers do not; 0 = found later, or never
 	random int64
 	twin   int64
 	doubt  deadletter.Doubt
@@ -176,10 +176,10 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// returned checks whether a delivery is an attempt of ours that died. Such a delivery names a
-// letter and carries a token that was issued for that letter, directly or inside an error of
-// EasyNetQ. If the attempt is open, the letter is received again. If the attempt is closed, and
-// body and queue are equal, the delivery is one more copy. If the body or queue differs, or if the
+// returned checks whether a delivery is one of our attempts that died. Such a delivery names a
+// letter and carries a token that was issued for that letter, either directly or inside an EasyNetQ
+// error. If the attempt is open, the letter is received again. If the attempt is closed, and body
+// and queue are equal, the delivery is one more copy. If the body or queue differs, or if the
 // letter was purged, the delivery becomes a separate letter that is linked to the first.
 func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) (int64, verdict, error) {
 	sent := a.Inside()
@@ -214,7 +214,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, verdictNew, nil // not ours: its dlo- headers are shown but ignored
+		return 0, verdictNew, nil // not ours: the dlo- headers are shown but have no effect
 	}
 	if err != nil {
 		return 0, verdictNew, err
@@ -274,7 +274,7 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	used := 0
-	if !outcome.Used() { // the letter came back before its confirm, but the attempt was used
+	if !outcome.Used() { // the letter came back before its confirm, which shows that the attempt reached its queue
 		used++
 	}
 	detail := diedIn(origin.Queue, reason)
@@ -288,15 +288,15 @@ func (t *tx) returned(w deadletter.Window, a *deadletter.Arrival, row *arrival) 
 		}
 	}
 	row.returned = id
-	newer := r.live() && r.publishes != attempt // only the fate of the newest copy counts
+	newer := r.live() && r.publishes != attempt // only what happens to the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
-		if r.operation.Valid && r.operation != operation { // an operation released the letter while an older attempt was in doubt
+		if r.operation.Valid && r.operation != operation { // an operation released the letter while the outcome of an older attempt was in doubt
 			if err := t.result(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
 				return 0, verdictNew, err
 			}
 		}
 		t.moved(r, func() { r.state = to })
-		if err := t.unexplain(letter); err != nil { // the annotation describes an earlier death
+		if err := t.unexplain(letter); err != nil { // the annotation describes the death before this one
 			return 0, verdictNew, err
 		}
 		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`,

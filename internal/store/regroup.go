@@ -7,10 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const grouping = "grouping" // key in meta: the grouping version for which a new reading of all letters was requested
+const grouping = "grouping" // key in meta: the grouping version for which it was requested that all letters be read again
 
-// Regroup requests that all letters be read again in the background if some groups were made by a
-// grouping version older than version. It reports whether letters may still have to be read. The
+// Regroup requests that all letters be read again in the background, if a grouping version older
+// than "version" made some of the groups. It reports whether letters may still have to be read. The
 // request is made once per version and survives a crash.
 func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
@@ -37,8 +37,8 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 }
 
 // repick copies the type that people picked for a letter's old group to its new group, if an older
-// grouping version made the old group. It copies the pick rather than moving it, because letters of
-// one group may end up in several groups.
+// grouping version made the old group. The old group keeps the pick, because letters of one group
+// may move to several groups.
 func (t *tx) repick(from, to int64, version int) error {
 	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
 	return err

@@ -33,8 +33,8 @@ func (t *tx) reread(r deadletter.Reread) error {
 	return err
 }
 
-// listed is the number of letters examined in one transaction while listing, because ingest waits
-// for the transaction.
+// listed is the number of letters that one transaction examines for listing. It is limited because
+// ingest waits for the transaction.
 const listed = 10_000
 
 // ListUnread lists the next letters that must be read again. The result more is true if ListUnread
@@ -56,7 +56,7 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
-		case group.Valid: // reads all of a group at once through the index, because its ids are scattered
+		case group.Valid: // the ids of a group's letters are scattered, so the index is used to read all of them at once
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
 			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, listed}, &upper); err != nil {
@@ -89,16 +89,16 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// NextUnread returns up to n letters that must be read again, newest first, with their bodies. The
-// method Rereading records each letter while that letter is being read. Letters with crashes come
-// last, as in NextReceived. Only one reader may claim at a time.
+// NextUnread returns up to n letters that must be read again, newest first, with their bodies.
+// While a letter is being read, the caller registers it with Rereading. Letters with crashes come
+// last, as in NextReceived. Only one reader may call NextUnread at a time.
 func (s *Store) NextUnread(ctx context.Context, n int) ([]deadletter.Letter, error) {
 	return s.innocentFirst(ctx, `FROM unread u JOIN letters l ON l.id = u.letter WHERE true`, `u.letter DESC`, n)
 }
 
-// Read records the result of reading letters in one transaction: type, reading, summary, error and
-// group. The search index is updated later. A letter that changed since it was claimed stays
-// listed.
+// Read records the results of reading letters in one transaction: type, reading, summary, error and
+// group. The search index is updated later. A letter that has changed since NextUnread returned it
+// stays listed.
 func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		groups := map[[32]byte]*grouped{}
@@ -123,7 +123,7 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 		return t.allRead()
 	})
 	if err == nil {
-		err = s.families.load(ctx, s.read) // a group may have inherited the place of a merged group
+		err = s.families.load(ctx, s.read) // a group may have taken the place of a merged group
 	}
 	if err != nil {
 		return fmt.Errorf("record %d letters that were read again: %w", len(list), err)
@@ -144,7 +144,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		return false, nil
 	}
 	if _, err := t.exec(`DELETE FROM unread WHERE letter = $1`, serial); err != nil || !decided {
-		return false, err // a received letter is read soon anyway; a purged letter has no contents
+		return false, err // a received letter will be read soon anyway; a purged letter has no contents
 	}
 	if err := t.unwrapped(c, r); err != nil {
 		return false, err
@@ -157,7 +157,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		return false, err
 	}
 	origin := r.origin
-	if origin == 0 { // the letter was decided on before inboxes had unknown origins
+	if origin == 0 { // dlo decided on the letter before inboxes had unknown origins
 		if origin, err = t.unknownOriginOfLetter(serial); err != nil {
 			return false, err
 		}
@@ -178,7 +178,7 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		}
 		return false, t.unindexed(serial)
 	}
-	if g.id != r.group { // a person who paused the old group did not want these letters to be sent
+	if g.id != r.group { // the person who paused the old group did not want these letters to be sent
 		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
 			r.origin, r.group, g.id); err != nil {
 			return false, err
@@ -207,9 +207,9 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	return true, t.event(serial, 0, "read again", deadletter.Service.Name, readAs(c.Type, was))
 }
 
-// unwrapped applies to a letter that was stored before errors of EasyNetQ were unwrapped. It
-// records the content to send for the letter, or why the letter cannot be sent. A letter that is
-// being sent stays unchanged.
+// unwrapped handles a letter that was stored before dlo unwrapped EasyNetQ errors. It records what
+// to send for the letter, or why the letter cannot be sent. It does not change a letter that is
+// being sent.
 func (t *tx) unwrapped(c *deadletter.Read, r *record) error {
 	if _, ok := r.state.On(deadletter.RequeueAsked); !ok || r.waits(t.now) {
 		return nil
@@ -249,7 +249,7 @@ func readAs(is, was string) string {
 	return "as " + is + ", not as " + was
 }
 
-// unindexed lists a letter for indexing.
+// unindexed lists a letter to be indexed again.
 func (t *tx) unindexed(serial int64) error {
 	_, err := t.exec(`INSERT INTO unindexed (letter) VALUES ($1) ON CONFLICT DO NOTHING`, serial)
 	return err
@@ -257,9 +257,10 @@ func (t *tx) unindexed(serial int64) error {
 
 const secondLook = "what their queues have by now"
 
-// allRead ends a new reading once no letters are left. After a schema change, the newest letters
-// are read first, before the types in their queues are known. Some of them may still be undecided
-// in a queue that now has a single type. These letters are read once more.
+// allRead ends the rereading once no letters are left. After a schema change, the newest letters
+// are read first, when the types in their queues are not known yet. The type of some of these
+// letters may still be undecided although their queue now has a single type. Such letters are read
+// once more.
 func (t *tx) allRead() error {
 	var left, changed bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
@@ -268,7 +269,7 @@ func (t *tx) allRead() error {
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
 		return err
 	}
-	if err := t.moves.flush(t); err != nil { // the query below must count the letters that this transaction has read
+	if err := t.moves.flush(t); err != nil { // the query below must also count the letters that this transaction has read
 		return err
 	}
 	t.moves = newMoves()

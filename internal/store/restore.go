@@ -24,17 +24,17 @@ type restoring struct {
 	newest int64 // serial of the newest letter of the copy
 }
 
-// Restored records that the file is an older copy of a store. The parameter seen is the progress
-// that was noted for this store. A letter that would be sent automatically is held if it may have
+// Restored records that the file is an older copy of a store. The argument seen is the progress
+// that was noted for this store. Letters that would be sent automatically are held if they may have
 // been sent since the copy was made. Other letters that people can send are marked. After that, the
-// progress of the file is raised to seen. If dlo dies earlier, the next start detects the copy
+// progress of the file is raised to seen. If dlo dies before that, the next start detects the copy
 // again and continues.
 func (s *Store) Restored(ctx context.Context, seen deadletter.Progress) error {
 	return s.hold(ctx, seen, max(0, seen.Received-s.opened.Received), deadletter.Service.Name)
 }
 
-// HoldCopy records a person's statement that the file is an older copy. It is then unknown how much
-// was lost.
+// HoldCopy records that a person declared the file an older copy. In this case, nobody knows how
+// much was lost.
 func (s *Store) HoldCopy(ctx context.Context, by string) error {
 	return s.hold(ctx, s.Progress(), deadletter.MissingUnknown, by)
 }
@@ -53,9 +53,9 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, missing int6
 	return nil
 }
 
-// beginRestore records what is lost and stops operations that send. If another broker reports its
-// mark after a restore is completed, the progress in seen only adds to that restore, and
-// beginRestore returns nil.
+// beginRestore records what is lost and stops operations that send. After a completed restore,
+// another broker may report the mark that it has. The progress in seen is then only added to that
+// restore, and beginRestore returns nil.
 func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, missing int64, by string) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -114,9 +114,9 @@ func (t *tx) stopSending(why string) error {
 	return nil
 }
 
-// holdRestored holds letters that would be sent, were being sent when the copy was made, or are
-// watched. It spares letters that this process is publishing, because another broker showed that
-// they may be sent.
+// holdRestored holds letters that would be sent, that were being sent when the copy was made, or
+// that are watched. It does not hold letters that this process is publishing, because another
+// broker showed that they may be sent.
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -165,8 +165,8 @@ func (t *tx) holdRestored(r *record) error {
 	return t.event(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
 }
 
-// markRestored marks letters that people could send and that keep their state. A received letter is
-// held when it is classified.
+// markRestored marks letters that people could send and that stay in their state. A received letter
+// is instead held when it is classified.
 func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
@@ -218,9 +218,9 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 	return nil
 }
 
-// Restore returns the time at which the file was last found to be a copy, and the number of letters
-// that are held because of that. It returns nil if the file was never found to be a copy. It also
-// returns nil until the letters are held.
+// Restore describes when the file was last found to be a copy, and how many letters are held
+// because of that. It returns nil if the file was never found to be a copy. It also returns nil
+// until the letters are held.
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}

@@ -8,12 +8,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Expire purges up to n letters that have been in a state since before the given time, oldest
-// received first, in one transaction. Their contents are erased, but their rows and histories stay.
-// Expire skips letters that belong to an operation. It returns the number of purged letters.
+// Expire purges up to n letters that have been in a state since before the given time. It purges
+// the oldest received letters first, in one transaction. Their contents are erased, but their rows
+// and histories stay. Expire skips letters that belong to an operation. It returns the number of
+// purged letters.
 func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.Time, n int) (int, error) {
-	// The search runs on a reading connection. Otherwise ingest would have to wait while the search
-	// passes many old letters that changed recently.
+	// The search runs on a reading connection. It may pass many old letters that changed recently,
+	// and ingest would have to wait for that.
 	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
 	if err != nil {
 		return 0, err
@@ -35,7 +36,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			if err != nil {
 				return err
 			}
-			if len(records) == 0 { // the letter has changed since
+			if len(records) == 0 { // the letter has changed since the search
 				continue
 			}
 			r := records[0]
@@ -59,7 +60,8 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	return done, err
 }
 
-// expire purges a letter whose retention has ended. The parameter why is the reason for the purge.
+// expire purges a letter that has been kept long enough. The argument why is the reason for the
+// purge.
 func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	detail, err := t.erase(r.id)
 	if err != nil {
@@ -72,9 +74,9 @@ func (t *tx) expire(r *record, to deadletter.State, why string) error {
 	return t.event(r.id, 0, "purged", deadletter.Service.Name, why+"; "+detail)
 }
 
-// expiredLetters is the condition on expired letters l. Its arguments are the state, the first
-// serial that is too young, and the time. A letter cannot change before it is received, so the
-// serial limits the part of the index that is read.
+// expiredLetters is the condition on letters l that have been kept long enough. Its arguments are
+// the state, the first serial that is too young, and the time. A letter cannot change before it is
+// received, so the serial limits the part of the index that is read.
 const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring returns the number of letters that have been in a state since before the given time,

@@ -14,8 +14,8 @@ import (
 // sentSize is the size in bytes of the body that a requeue of letter l sends.
 const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
 
-// heldSize is the size of the bodies in memory when letter l is read with its body. It covers the
-// received body and the body of the newest revision.
+// heldSize is the number of bytes that the bodies of letter l take in memory when the letter is
+// read. It covers the received body and the body of the newest revision.
 const heldSize = `l.size + CASE WHEN l.revision = 0 THEN 0 ELSE ` + sentSize + ` END`
 
 // Revise stores a person's edit of a letter. From then on, the revision is sent instead of the
@@ -81,7 +81,7 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.unindexed(l.id); err != nil { // the new reading lists only letters with a type, so list this one here
+	if err := t.unindexed(l.id); err != nil { // the list of letters to read again contains only letters with a type, so this letter is listed here
 		return err
 	}
 	if r.Operation != 0 {
@@ -119,7 +119,7 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Reason != "" {
 		detail += "; reason: " + r.Reason
 	}
-	if r.Operation != 0 { // the operation is one act, which has its own row
+	if r.Operation != 0 { // an operation is a single act with its own row in the audit
 		return t.event(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
 	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
@@ -143,7 +143,7 @@ func revisionOf(row func(text string, args []any, dest ...any) error, where stri
 	return r, err
 }
 
-// Revisions returns the revisions of a letter, oldest first, without purged contents.
+// Revisions returns the revisions of a letter, oldest first. Contents that were purged are missing.
 func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) {
 	var list []deadletter.Revision
 	serial, _, _ := id.Split()
@@ -177,8 +177,8 @@ func (s *Store) revised(ctx context.Context, list []deadletter.Letter) error {
 	return nil
 }
 
-// PendingLetters returns the next n letters on which a running operation has not acted, with their
-// bodies, in the operation's order.
+// PendingLetters returns the next n letters on which a running operation has not acted. They have
+// their bodies and are in the operation's order.
 func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n int) ([]deadletter.Letter, error) {
 	var newest bool
 	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {

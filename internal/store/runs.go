@@ -7,18 +7,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// run is the number of consecutive letters of one type in a queue.
+// run is how many letters in a row have one type in a queue.
 type run struct {
 	typ, n int64
-	broken bool // in this transaction, another type came before this run
+	broken bool // another type came before this run in this transaction
 }
 
 const (
 	longestRun = 200 // maximum letters that a run covers
-	enoughRun  = 20  // letters of a queue that are enough to show its type
+	enoughRun  = 20  // number of a queue's letters that is enough to show its type
 )
 
-// with returns the run that results when one more letter follows.
+// with returns the run after one more letter.
 func (r run) with(typ int64) run {
 	if r.n > 0 && r.typ != typ {
 		return run{typ, 1, true}
@@ -26,7 +26,7 @@ func (r run) with(typ int64) run {
 	return run{typ, r.n + 1, r.broken}
 }
 
-// run writes the runs that this transaction continued or began.
+// run writes the runs that this transaction began or continued.
 func (m *moves) run(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
@@ -38,9 +38,9 @@ func (m *moves) run(t *tx) error {
 	return nil
 }
 
-// OnlyType returns the single type of a queue's letters that are decoded by a schema. Either there
-// are at least 20 such letters and all have this type, or the last 200 have it. It returns "" if
-// there is no single type.
+// OnlyType returns the single type of a queue's letters, among the letters that a schema decodes. A
+// queue has a single type if it has at least 20 such letters and all of them have this type. It
+// also has one if its last 200 such letters have the same type. Otherwise OnlyType returns "".
 func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, error) {
 	id, ok := s.names.findOrigin(o)
 	if !ok {

@@ -12,7 +12,8 @@ import (
 
 // SchemaVersions calls the function each for the versions of the descriptor sets in use, with
 // content, in the order in which they became current. For each set, it passes only the newest
-// versions; the parameter newest is their maximum number. An error of the function ends the loop.
+// versions, at most as many as "newest" says. If the function returns an error, SchemaVersions
+// stops and returns it.
 func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error {
 	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
 			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
@@ -33,14 +34,15 @@ func (s *Store) SchemaVersions(ctx context.Context, newest int, each func(deadle
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		v.Content, _ = r.DecodeAll(content, nil) // damaged content is partial and not a valid set; dlo starts without the set
+		v.Content, _ = r.DecodeAll(content, nil) // damaged content is incomplete and is not a valid set; dlo then starts without the set
 		return each(v)
 	})
 }
 
 // AddSchemaVersion stores a version as the newest of its set and fills in its times. If the set
-// already has the version, that version becomes the newest and is not duplicated. Letters that the
-// version may decode differently are listed in the same transaction. detail is for the audit.
+// already has the version, that version becomes the newest and is not stored twice. The same
+// transaction lists the letters that the version may decode differently. The argument detail is for
+// the audit.
 func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -73,9 +75,8 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	return v, nil
 }
 
-// RemoveSchema disables a set with all its versions. It returns ErrNotFound if no set with that
-// name is in use. The versions are kept. Letters decoded by the set are listed in the same
-// transaction.
+// RemoveSchema disables a set with all its versions, but keeps the versions. It returns ErrNotFound
+// if no set with that name is in use. The same transaction lists the letters that the set decoded.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
@@ -115,8 +116,8 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 	return list, err
 }
 
-// TypeCounts returns, for each of the types, the number of letters that still have a body and that
-// a schema decodes as that type. If types is nil, it covers all types.
+// TypeCounts returns, for each of the types, how many letters a schema decodes as that type. It
+// counts only letters that still have a body. If types is nil, it returns all types.
 func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int, error) {
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// A request with a scope reads the tables through common table expressions of the same names, which
-// contain only what the scope includes. No query can forget the scope, and queries that are added
-// later have it too. A table that is in hiddenTables is empty for such a request.
+// A request with a scope reads the tables through common table expressions of the same names. These
+// contain only what is in the scope. Therefore no query can forget the scope, not even a query that
+// is added later. Tables in hiddenTables are empty for such a request.
 
 // These are conditions on the tables of the same names. "IN seen" restricts a column to the origins
-// of the scope. The unary plus keeps SQLite from choosing an index by origin instead of the index
-// that suits the query.
+// in the scope. The unary plus keeps SQLite from using an index by origin instead of the index that
+// suits the query.
 const (
 	seenLetter = `EXISTS (SELECT 1 FROM main.letters x WHERE x.id = letter AND +x.origin IN seen)`
 	seenGroup  = `EXISTS (SELECT 1 FROM main.groups x WHERE x.id = grp AND +x.origin IN seen)`
@@ -27,7 +27,7 @@ const (
 	allWork    = `NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = operations.id AND x.n > 0 AND x.origin NOT IN seen)`
 
 	// An act belongs to its operation. An act without an operation belongs to its groups and
-	// queues. The act is hidden if one of them is hidden, because the words of the act can name it.
+	// queues. The act is hidden if one of them is hidden, because the text of the act can name it.
 	seenAct = `CASE WHEN operation IS NOT NULL THEN EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.origin IN seen)
 			AND NOT EXISTS (SELECT 1 FROM main.operation_counts x WHERE x.operation = events.operation AND x.n > 0 AND x.origin NOT IN seen)
 		ELSE EXISTS (SELECT 1 FROM main.event_targets t WHERE t.event = events.id AND t.kind IN ('group', 'queue', 'redirect'))
@@ -38,8 +38,8 @@ const (
 	seenEvent   = `CASE WHEN letter IS NOT NULL THEN ` + seenLetter + ` ELSE ` + seenAct + ` END`
 )
 
-// seenTables are the tables of a request with a scope. An empty text means that the request reads
-// the whole table.
+// seenTables are the tables as a request with a scope sees them. An empty text means that the
+// request reads the whole table.
 var seenTables = map[string]string{
 	"letters":           `SELECT * FROM main.letters WHERE +origin IN seen`,
 	"bodies":            `SELECT * FROM main.bodies WHERE ` + seenLetter,
@@ -72,14 +72,14 @@ var seenTables = map[string]string{
 	"operation_letters": `SELECT * FROM main.operation_letters WHERE +origin IN seen`,
 	"operation_counts":  `SELECT * FROM main.operation_counts WHERE origin IN seen`,
 
-	// The members of a merged group that the scope includes form a group of their own. If the head
-	// of the merged group is hidden, the oldest of these members is the head.
+	// The members of a merged group that are in the scope form a group of their own. If the head of
+	// the merged group is hidden, the oldest of these members is the head.
 	"groups": `SELECT CASE WHEN g.head IS NULL OR EXISTS (SELECT 1 FROM main.groups x WHERE x.id = g.head AND x.origin IN seen) THEN g.head
 		ELSE (SELECT nullif(min(x.id), g.id) FROM main.groups x WHERE x.head = g.head AND x.origin IN seen) END AS head, g.* FROM main.groups g WHERE +g.origin IN seen`,
 
 	// An operation may also act on letters outside the scope. The request then sees only the part
-	// of the operation inside the scope, without the fields that can name the rest. The reason of
-	// the operation is in the histories of all its letters anyway.
+	// of the operation that is in the scope, without the fields that can name the rest. It does see
+	// the operation's reason, because the histories of all its letters contain that reason anyway.
 	"operations": `SELECT (SELECT sum(x.n) FROM main.operation_counts x WHERE x.operation = operations.id AND x.origin IN seen) AS total, iif(` + allWork + `, query, '') AS query,
 		iif(` + allWork + `, why, '') AS why, iif(` + allWork + `, target, '') AS target, iif(` + allWork + `, patch, NULL) AS patch,
 		iif(` + allWork + `, excepted, 0) AS excepted, iif(` + allWork + `, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
@@ -89,7 +89,7 @@ var seenTables = map[string]string{
 	"schema_versions": "", "views": "",
 }
 
-// hiddenTables are empty for a request with a scope, because they belong to all queues.
+// hiddenTables are empty for a request with a scope, because they contain data about all queues.
 var hiddenTables = []string{
 	"inboxes", "windows", "unexplained", "deliveries", "deploys", "digests", "rereads", "unread", "progress", "marks", "restores", "declared", "operation_selections",
 	"words_vocab",
@@ -120,7 +120,7 @@ func (s *Store) scoped(ctx context.Context, query string) string {
 			with = append(with, word+` AS (SELECT * FROM main.`+word+` WHERE 0)`)
 		}
 	}
-	query = indexed.ReplaceAllString(query, "") // a common table expression has no index of that name
+	query = indexed.ReplaceAllString(query, "") // the index does not exist for a common table expression
 	separator := " "
 	for _, own := range []string{"WITH RECURSIVE ", "WITH "} {
 		if rest, ok := strings.CutPrefix(query, own); ok {
@@ -146,9 +146,8 @@ type scopes struct {
 
 const maxScopes = 200 // in the cache
 
-// seen returns the origins of a scope. Letters of unknown origin belong to the scopes that include
-// their inbox. Before dlo has decided on a letter, the letter belongs to the scopes that include
-// all inboxes.
+// seen returns the origins in a scope. A letter of unknown origin is in a scope if its inbox is.
+// Until dlo has decided on the letter, it is only in the scopes that include all inboxes.
 func (s *Store) seen(scope deadletter.Scope) seen {
 	key, names := scope.Key(), s.names.size()
 	s.scopes.mu.Lock()
@@ -170,12 +169,12 @@ func (s *Store) seen(scope deadletter.Scope) seen {
 	return s.scopes.known[key]
 }
 
-// tellsContent lists the fields of a query that find letters by content that only readers may see.
+// tellsContent lists the fields of a query that search content which only readers may see.
 var tellsContent = []query.Field{query.Words, query.Header, query.Body, query.App, query.MessageID, query.CorrelationID}
 
-// readable applies to a query that finds letters by their content, if the request is not allowed to
-// read all letters. It returns the condition that the request may read the letter. The error wraps
-// ErrDenied if the request may read no letters.
+// readable is for a query that finds letters by their content, made by a request that may not read
+// all letters. It returns the condition that the request may read the letter. The error wraps
+// ErrDenied if the request may not read any letters.
 func (s *Store) readable(ctx context.Context, q query.Query) (c clause, limited bool, err error) {
 	scope := deadletter.ScopeOf(ctx)
 	i := slices.IndexFunc(q.Terms, func(t query.Term) bool { return slices.Contains(tellsContent, t.Field) })

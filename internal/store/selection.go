@@ -94,8 +94,8 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 	return list, nil
 }
 
-// each selects columns from the chosen letters and calls fn for every row. tail is appended after
-// the WHERE clause.
+// each selects columns of the chosen letters and calls fn for every row. The argument tail is
+// appended after the WHERE clause.
 func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
 	for _, src := range c.sources {
 		where := every(c.plan.filter(src), and)
@@ -112,9 +112,9 @@ func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail strin
 
 const maxExamples = 5
 
-// Survey divides the letters of a selection into shares; a plan treats all letters of one share
-// alike. The result changed is the number of letters left out because they changed after sel.Until.
-// Letters with more than maxBody bytes cannot be published.
+// Survey divides the letters of a selection into shares. A plan treats all letters of a share
+// alike. The result changed is the number of letters that were left out because they changed after
+// sel.Until. Letters whose body is larger than maxBody bytes cannot be published.
 func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
@@ -207,8 +207,8 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 	return shares, changed, nil
 }
 
-// MaxSelection is the maximum number of letters in one operation. Their ids are in memory while the
-// selection is frozen.
+// MaxSelection is the maximum number of letters in one operation. It is limited because their ids
+// are in memory while the selection is frozen.
 const MaxSelection = 2_000_000
 
 // picked is a letter of a frozen selection. inbox is set only if the letter's origin is 0.

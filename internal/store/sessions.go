@@ -8,12 +8,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// sessionUse is the minimum time between two uses of a session that the store records.
+// sessionUse is the minimum time between two uses of a session for the store to record both.
 const sessionUse = time.Minute
 
-// A session has ended if it was not used since idle, or if it began before oldest. It has also
-// ended if it began in the future, because the clock was then set back, and nobody knows how old it
-// is.
+// A session has ended if it was not used since the time "idle", or if it began before the time
+// "oldest". It has also ended if it began in the future. In that case the clock was set back, and
+// nobody knows how old the session is.
 const (
 	sessionLasts = `s.used_at >= $2 AND s.created_at BETWEEN $3 AND $4` // arguments: lasting
 	sessionStep  = time.Minute                                          // a clock may be set back by less than this
@@ -103,8 +103,8 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 	return list, nil
 }
 
-// RenewSession records that a user gave the password again. The session gets a new secret. A secret
-// that leaked before therefore does not gain rights.
+// RenewSession records that a user gave the password again. The session gets a new secret. If the
+// old secret has leaked, it therefore does not gain rights.
 func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64

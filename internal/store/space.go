@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Space watches the free space on the store's disk. Below its limits, nothing is received, so that
-// letters wait in the broker. A write may find the disk full anyway. Space then deletes a reserve
-// file, so that changes to letters can still be committed.
+// Space watches the free space on the store's disk. If the free space is below a limit, dlo
+// receives nothing, so that letters wait in the broker. A write may find the disk full in spite of
+// this. Space then deletes a reserve file, so that changes to letters can still be committed.
 type Space struct {
 	dir, reserve string
 	bytes        int64 // free space below which nothing is received
@@ -89,7 +89,7 @@ func (s *Space) keep(free int64) {
 	}
 	f, err := os.OpenFile(s.reserve, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return // without a reserve, a full disk also stops changes, but nothing is lost
+		return // a full disk then stops changes too, but nothing is lost
 	}
 	defer f.Close()
 	zeros := make([]byte, 1<<20)
@@ -101,13 +101,13 @@ func (s *Space) keep(free int64) {
 	}
 }
 
-// refusedFor is how long a failed write is remembered. Letters that could not be stored are retried
-// within a minute.
+// refusedFor is how long Space remembers a failed write. Letters that could not be stored are
+// retried within a minute.
 const refusedFor = 90 * time.Second
 
-// Refused returns the error with which the file system recently rejected a write, or nil if it
-// rejected none. A disk can also be full if no limits are set, or if something fills it faster than
-// the free space is checked.
+// Refused returns the error of a recent write that the file system rejected, or nil if there was
+// none. The disk can be full although Room reports no problem. This happens if no limits are set,
+// or if something fills the disk faster than the free space is checked.
 func (s *Space) Refused() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

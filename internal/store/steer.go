@@ -10,10 +10,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// EnterPhase moves a running operation from one phase to another. The parameter until is the end of
-// the new phase, and the parameter why is the reason for an automatic wait. EnterPhase changes
-// nothing if the operation no longer runs in phase from. A canary starts its own count of letters
-// sent and letters that came back.
+// EnterPhase moves a running operation from one phase to another. The argument until is the end of
+// the new phase, and why is the reason for an automatic wait. EnterPhase changes nothing if the
+// operation is no longer running in the phase "from". A canary starts its own count of letters that
+// were sent and of letters that came back.
 func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,

@@ -1,7 +1,7 @@
 // Package store keeps letters, their attempts, groups, operations and history in one SQLite file.
-// It contains all SQL of dlo. Every method that changes a letter writes its event, its counters and
-// its notice, if any, in the same transaction. The package makes no decisions about letters. The
-// rooms that call it decide what happens to a letter.
+// It contains all SQL of dlo. A method that changes a letter writes the event, the counters and the
+// notice, if there is one, in the same transaction. The package makes no decisions about letters.
+// The rooms that call it decide what happens to a letter.
 package store
 
 import (
@@ -27,8 +27,9 @@ import (
 // ErrLocked means that another dlo has the file open.
 var ErrLocked = errors.New("another dlo holds the store")
 
-// ErrDamaged means that the file is not a database, or that it is a damaged one. Once this is
-// known, nothing more is written to the file. Usually it is known before the file is opened.
+// ErrDamaged means that the file is not a database, or that the database is damaged. Once dlo knows
+// this, it writes nothing more to the file. Usually dlo finds out before it opens the file for
+// writing.
 var ErrDamaged = errors.New("the store is damaged")
 
 // Store is an open store. Its methods are safe for concurrent use. Writes run one at a time, the
@@ -54,8 +55,8 @@ type Store struct {
 
 	epoch     int64  // epoch of this process; claims of earlier epochs are in doubt
 	tokenKey  []byte // key from which attempt tokens are derived
-	restored  bool   // the file was once found to be a copy; only used while writing
-	serial    int64  // serial of the newest letter; only used while writing
+	restored  bool   // the file was once found to be a copy; used only while writing
+	serial    int64  // serial of the newest letter; used only while writing
 	opened    opened
 	course    course
 	stmts     map[string]*sql.Stmt // prepared statements of the write connection
@@ -73,14 +74,14 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	Log    *slog.Logger     // default: discard
 	Space  *Space           // frees space when the disk is full; may be nil
-	Broken func(error)      // called after a failed fsync: the process must end, because nothing written since can be trusted
+	Broken func(error)      // called after a failed fsync; the process must then end, because nothing that was written since can be trusted
 
 	Brokers []Broker // the configured brokers
 }
 
 // pragmas are set on the write connection. They are read back at the start, because SQLite silently
 // accepts a misspelt pragma. synchronous=FULL is essential. With NORMAL, 640 letters took 6 fsyncs
-// instead of 60, and a power failure can lose acknowledged letters whose fsync is missing
+// instead of 60. A power failure can then lose letters that were acknowledged but not fsynced yet
 // (docs/reliability.md).
 var pragmas = []struct{ name, value, reads string }{
 	{"busy_timeout", "10000", "10000"},
@@ -95,8 +96,8 @@ const readers = 4
 
 // Open opens or creates the store at path, migrates its schema, and takes its lock. Errors wrap
 // ErrLocked, ErrDamaged, ErrNames or migrations.ErrNewer. In these cases the file is unchanged,
-// with two exceptions: ErrNames, and damage that is found late, are detected after the schema is
-// migrated.
+// with two exceptions. ErrNames, and damage that is found late, are detected only after the schema
+// was migrated.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
 	if s.now == nil {
@@ -207,8 +208,8 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	defer db.Close()
 	var things, ours int
-	// A full quick_check would read every page. It is not needed, because a wrong file already
-	// fails at the schema and the free list, and because every read verifies its own page.
+	// A full quick_check would read every page. It is not needed: a file of another kind already
+	// fails at the schema and the free list, and every read verifies its own page.
 	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -284,8 +285,8 @@ func isRefused(err error) bool {
 func (s *Store) Close() error {
 	var errs []error
 	if s.Damaged() != nil {
-		// Closing the last connection would run a checkpoint, which writes to the file. Committed
-		// data stays in the -wal file for recovery.
+		// Closing the last connection would run a checkpoint, which writes to the file. Without a
+		// checkpoint, committed data stays in the -wal file, from which it can be recovered.
 		return s.abandon()
 	}
 	if s.read != nil {
@@ -296,7 +297,7 @@ func (s *Store) Close() error {
 			if s.course.noted > 0 && !s.dead.Load() {
 				errs = append(errs, s.Note(s.Progress()))
 			}
-			for _, stmt := range s.stmts { // database/sql does not close statements prepared on one connection, and SQLite keeps the connection open while they exist
+			for _, stmt := range s.stmts { // database/sql does not close statements that were prepared on one connection; SQLite keeps the connection open as long as they exist
 				errs = append(errs, stmt.Close())
 			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -322,8 +323,8 @@ func (s *Store) abandon() error {
 // Path returns the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Changes returns the number of transactions committed by this process. If the number differs from
-// an earlier one, something may have changed.
+// Changes returns how many transactions this process has committed. If it returns another number
+// later, something may have changed in between.
 func (s *Store) Changes() int64 { return s.change.Load() }
 
 // Ping writes one row to check that the store works.

@@ -9,8 +9,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Strays returns the unfinished letters of brokers and vhosts that are not configured, by name. If
-// every known queue belongs to a configured vhost, Strays does not query the file.
+// Strays returns the unfinished letters of brokers and vhosts that are not configured, sorted by
+// name. If every known queue belongs to a configured vhost, Strays does not query the file.
 func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error) {
 	ids := s.names.originsWhere(func(p place) bool { return p.Queue != "" && !configured(p.Broker, p.VHost) })
 	if len(ids) == 0 {

@@ -10,18 +10,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// ErrNames means that a configured broker has a name under which the store holds another broker's
-// letters.
+// ErrNames means that a broker is configured under a name that the store uses for the letters of
+// another broker.
 var ErrNames = errors.New("two brokers claim the same letters")
 
-// calledKey returns the key in meta under which the name of a broker at the last start is stored,
-// if that name was not the broker's first name. The parameter first is the broker's first name.
+// calledKey returns a key in meta. It stores the name that a broker had at the last start, if that
+// was not the broker's first name. The argument first is the broker's first name.
 func calledKey(first string) string { return "broker " + first }
 
-// takeOver gives configured brokers the data stored under their earlier names. In the file, each
-// broker is called by the earliest of its names in the file. Data received under another name moves
-// to that first name. Such data exists if a broker is renamed but takes over its letters only
-// later.
+// takeOver gives configured brokers the data that was stored under their earlier names. In the
+// file, a broker has the earliest of its names that the file contains. takeOver moves data that was
+// received under another name to that first name. Such data exists if a broker was renamed and took
+// over its letters only later.
 func (s *Store) takeOver(ctx context.Context) error {
 	var moved int64
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -46,9 +46,9 @@ func (s *Store) takeOver(ctx context.Context) error {
 	return err
 }
 
-// identify finds the name of a broker in the file and records its present name. If another
-// configured broker used that name in the file at the last start, identify returns an error,
-// because the letters belong to the other broker.
+// identify finds out which name a broker has in the file, and records its present name. If another
+// configured broker had that name in the file at the last start, the letters belong to that broker,
+// and identify returns an error.
 func (t *tx) identify(b *Broker) error {
 	known := &t.s.known
 	first := b.Name
@@ -89,8 +89,8 @@ func (t *tx) identify(b *Broker) error {
 	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
 }
 
-// called returns the name that the broker with the given first name had at the last start. "" means
-// that the broker had its first name, or that no broker has that first name.
+// called returns the name that the broker with the given first name had at the last start. It
+// returns "" if the broker had its first name then, or if no broker has that first name.
 func (t *tx) called(first string) (called string, err error) {
 	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{calledKey(first)}, &called)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -108,8 +108,9 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err := t.uniteInboxes(alias, first); err != nil {
 		return 0, err
 	}
-	// became maps each origin of the alias that has data to its new origin. If the first name has
-	// no origin for the same queue, the alias's origin keeps its row and moves to the first name.
+	// The table became maps each origin of the alias that has data to its new origin. If the first
+	// name has no origin for the same queue, the alias's origin keeps its row and moves to the
+	// first name.
 	for _, text := range []string{
 		`CREATE TEMP TABLE IF NOT EXISTS became (was INTEGER PRIMARY KEY, is_now INTEGER NOT NULL)`,
 		`DELETE FROM became`,
@@ -145,8 +146,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	return letters, t.uniteSelections()
 }
 
-// regroup lists the letters of the origins in became to be read again and indexed again. The new
-// reading assigns them to the groups under the first name.
+// regroup takes the letters of the origins in the table became, and lists them to be read again and
+// indexed again. When they are read again, they get groups under the first name.
 func (t *tx) regroup(present, alias string) (int64, error) {
 	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
@@ -161,7 +162,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 		return 0, err
 	}
 	// The key of a group contains its broker's name, so the letters get new groups. Version 1 marks
-	// the old groups as older, so that repick copies their picked types to the new groups.
+	// the old groups as older. repick therefore copies the types that people picked for them to the
+	// new groups.
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}
@@ -170,8 +172,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 }
 
 // uniting moves data to the new origins. Numbers are added up. If both names have a pause or a
-// breaker for a queue, the pause or breaker of the first name stays. If both have a redirect, the
-// later redirect stays.
+// breaker for a queue, that of the first name stays. If both have a redirect, the later redirect
+// stays.
 var uniting = slices.Concat(
 	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
@@ -250,7 +252,7 @@ func (t *tx) uniteSelections() error {
 }
 
 // uniteInboxes moves the inboxes of an alias to the first name. If both names have sessions of one
-// inbox, the state of the newer session applies, and the window that the older session left open is
+// inbox, the state of the newer session is kept. The window that the older session left open is
 // closed.
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }

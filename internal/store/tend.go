@@ -16,10 +16,10 @@ const (
 	escalatesBy   = 4                  // multiple of the usual rate
 )
 
-// Tend updates groups as time passes. Snoozes end, new groups become open, and groups that grow
-// faster than before escalate. People who were notified of a group are notified when the group is
-// quiet and when it no longer needs people. Tend reads only counters and rollups. It returns how
-// many groups changed.
+// Tend updates groups as time passes. It ends snoozes, changes new groups to open, and lets groups
+// escalate that grow faster than before. People who were notified of a group are notified when the
+// group is quiet, and when it no longer needs people. Tend reads only counters and rollups. It
+// returns how many groups changed.
 func (s *Store) Tend(ctx context.Context) (int, error) {
 	changed := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
@@ -39,7 +39,7 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 	return changed, nil
 }
 
-// each runs fn for each group of a query that returns ids, and saves the group.
+// each runs fn for each group whose id a query returns, and saves the group.
 func (t *tx) each(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
@@ -87,9 +87,8 @@ func (t *tx) age() (int, error) {
 	return int(n), err
 }
 
-// usual selects how many letters groups received in the last hour and in the time before that hour,
-// and when each group began. The caller lists the groups, which all received letters in the last
-// hour.
+// usual selects how many letters groups received in the last hour and before it, and when each
+// group began. The caller lists the groups. All of them received letters in the last hour.
 const usual = `SELECT coalesce(g.head, g.id) AS id, sum(CASE WHEN r.bucket >= $1 THEN r.n ELSE 0 END) AS hour, sum(CASE WHEN r.bucket < $1 THEN r.n ELSE 0 END) AS before, min(g.first_at) AS first
 	FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp WHERE r.bucket >= $2 AND r.grp IN `
 
@@ -125,8 +124,9 @@ func (t *tx) escalate() (int, error) {
 	return changed, nil
 }
 
-// escalates returns true if n letters in an hour are far more than usual. The parameter before is
-// the number of letters in the preceding buckets. A group younger than a day has no usual rate.
+// escalates reports whether n letters in an hour are far more than usual. The argument before is
+// the number of letters in the buckets before that hour. A group younger than a day has no usual
+// rate.
 func escalates(n, before, buckets int64) bool {
 	if buckets < int64(newFor/rollupStep) || n < escalatesFrom {
 		return false
@@ -135,7 +135,7 @@ func escalates(n, before, buckets int64) bool {
 	return float64(n) >= escalatesBy*mean && float64(n) >= mean+4*math.Sqrt(mean)
 }
 
-// calm ends escalations whose last hour is no longer a flood.
+// calm ends the escalation of groups that were no longer flooded in the last hour.
 func (t *tx) calm() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.each(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0) FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
@@ -156,9 +156,9 @@ func (t *tx) close() (int, error) {
 }
 
 // quiet notifies people that letters of a group no longer die. It notifies only people who were
-// notified of the group and have had some time to look at it. Pending notices, for example those
-// that wait for the end of quiet hours, are sent first. quiet does not wait for a receiver that
-// does not respond.
+// notified of the group and have had some time to look at it. First, pending notices are sent, for
+// example those that wait for the end of quiet hours. quiet does not wait for a receiver that does
+// not respond.
 func (t *tx) quiet() (int, error) {
 	return t.each(`SELECT g.id FROM groups g INDEXED BY groups_told WHERE g.told > 0 AND g.told_at < $1 - $2 AND NOT `+failingAt("$1")+`
 		AND NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = g.told_key AND (d.state = 'sent' AND d.ended_at > $1 - $2

@@ -36,10 +36,10 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 	return nil
 }
 
-// token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC of
-// the letter, the number of attempts that may have reached a queue, and the target with its
-// broker's first name. If the letter is edited, the HMAC also covers the revision. A copy of the
-// store, such as a restored one, therefore sends an equal attempt with an equal token. If an
+// token returns the token for the next attempt of a letter. It is the first 128 bits of an HMAC.
+// The HMAC covers the letter, the number of attempts that may have reached a queue, and the target
+// with the first name of its broker. If the letter is edited, it also covers the revision. A copy
+// of the store, such as a restored one, therefore sends an equal attempt with an equal token. If an
 // attempt was never sent or was rejected by its queue, the next attempt also has an equal token.
 func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 	arrived, err := t.arrived(r.id)
@@ -61,8 +61,8 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 }
 
 // tokenInDoubt is for a store that was restored from a copy. It returns the token of the attempt
-// that was being sent when the copy was made. A message to the same queue now repeats that attempt.
-// It returns "" if there is no such attempt.
+// that was being sent when the copy was made. If dlo now sends the letter to the same queue, it
+// repeats that attempt. tokenInDoubt returns "" if there is no such attempt.
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
 	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
@@ -78,7 +78,8 @@ func (t *tx) arrived(letter int64) (n int64, err error) {
 	return n, err
 }
 
-// revised returns the parts of a revision that the token covers, or nil for the letter as received.
+// revised returns the parts of a revision that the token covers. It returns nil for a letter that
+// was not edited.
 func (t *tx) revised(letter int64, revision int) ([][]byte, error) {
 	if revision == 0 {
 		return nil, nil

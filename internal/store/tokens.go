@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	// tokenUse is the minimum time between two uses of a token that the store records, and between
-	// two networks of a token that it records.
+	// tokenUse is the minimum time between two uses of a token for the store to record both. It is
+	// also the minimum time between two new networks of a token that are recorded.
 	tokenUse = time.Minute
 
-	// maxNetworks limits the networks that the store remembers for a token. Because there is at most
-	// one new network a minute, a network that was forgotten is new again after an hour at the
-	// earliest.
+	// maxNetworks limits the networks that the store remembers for a token. At most one new network
+	// is recorded per minute. A network therefore stays known for at least an hour.
 	maxNetworks = 64
 )
 
@@ -27,10 +26,10 @@ func (s *Store) Tokens(ctx context.Context) ([]deadletter.APIToken, error) {
 	return s.tokens(ctx, `ORDER BY name`)
 }
 
-// TokenBy returns the token with the given hash, and records that the token is used, and from
-// where. The first use from a network is an act. If the store cannot record the use now, for
-// example because the disk is full, it still accepts the token. The error wraps ErrNotFound if no
-// token has that hash, or if the token has expired.
+// TokenBy returns the token with the given hash. It records that the token is used, and from where.
+// The first use from a network is an act. If the store cannot record the use, for example because
+// the disk is full, it still accepts the token. The error wraps ErrNotFound if no token has that
+// hash, or if the token has expired.
 func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken, error) {
 	list, err := s.tokens(ctx, `WHERE hash = $1`, hash[:])
 	if err != nil {
@@ -63,8 +62,9 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	return t, ctx.Err()
 }
 
-// newNetwork reports whether a use of a token from an address has to be recorded as the first one
-// from its network. A socket of the machine has no address, and is not recorded.
+// newNetwork reports whether the use of a token from an address must be recorded as the first use
+// from its network. A request through a socket of the machine has no address, so it is not
+// recorded.
 func (s *Store) newNetwork(ctx context.Context, token int64, from string, now time.Time) (bool, error) {
 	if from == "" {
 		return false, nil
@@ -134,7 +134,7 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) (list []d
 	return list, nil
 }
 
-// grant fills in the parts of a grant that have their own form in the database.
+// grant fills in the parts of a grant that the database stores in a form of their own.
 func grant(g *deadletter.Grant, role, places string) (err error) {
 	if g.Role, err = deadletter.ParseRole(role); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TrialMark returns the mark for the message of a trial with the given message id. Nobody can
-// compute the mark without the store.
+// TrialMark returns the mark for a trial's message with the given message id. Nobody can compute
+// the mark without the store.
 func (s *Store) TrialMark(messageID string) string {
 	sum := hmac.New(sha256.New, s.tokenKey)
 	io.WriteString(sum, "trial "+messageID) // a token is never derived from such a text

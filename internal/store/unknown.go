@@ -11,19 +11,20 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// maxUnknown is the maximum number of unknown attempts before an attempt that comes back. An
-// attempt is unknown if this copy of the store does not contain it.
+// maxUnknown is the maximum number of unknown attempts that may have been made before an attempt
+// that comes back. An attempt is unknown if this copy of the store does not contain it.
 const maxUnknown = 100
 
-// loadRestores reads whether the file was ever found to be a copy.
+// loadRestores reads whether the file has ever been found to be a copy.
 func (s *Store) loadRestores(ctx context.Context) error {
 	return s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM restores)`).Scan(&s.restored)
 }
 
-// recall finds the attempt of a letter that belongs to a token, if the store was restored from a
-// copy that does not contain the attempt. A token that can be derived again was made by this store,
-// because nobody else has the key. recall records the attempt and those before it. It returns false
-// if the token does not belong to this letter.
+// recall finds the attempt of a letter that a token belongs to, if the store was restored from a
+// copy that does not contain the attempt. recall derives the tokens of further attempts. If one of
+// them equals the token, this store made the token, because nobody else has the key. recall then
+// records the attempt and those before it. It returns false if the token does not belong to this
+// letter.
 func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) (bool, error) {
 	if !t.s.restored || queue == "" {
 		return false, nil
@@ -57,9 +58,9 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	return false, nil
 }
 
-// recalled records the attempts with the given tokens. The last attempt is coming back now. The
-// other attempts came back before. If a copy of the letter is live now, that copy remains the
-// newest attempt.
+// recalled records the attempts with the given tokens. The last attempt is the one that comes back
+// now. The other attempts came back earlier. If a copy of the letter is live now, that copy remains
+// the newest attempt.
 func (t *tx) recalled(r *record, tokens []deadletter.Token, to place, revision int) error {
 	at := r.publishes + 1
 	if r.live() {

@@ -31,8 +31,8 @@ func (s *Store) Unmatched(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Oldest returns the time at which the first of the letters that match q was received. It returns
-// the zero time if no letter matches.
+// Oldest returns when the first of the letters that match q was received. It returns the zero time
+// if no letter matches.
 func (s *Store) Oldest(ctx context.Context, q query.Query) (time.Time, error) {
 	p, err := s.plan(ctx, q)
 	if err != nil {

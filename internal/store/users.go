@@ -110,7 +110,7 @@ func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 		if err := t.leave(id); err != nil {
 			return err
 		}
-		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // the next user of that name is somebody else
+		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // a later user with that name is somebody else
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActUserRemoved, by, "", userTarget(name)))

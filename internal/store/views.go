@@ -11,7 +11,8 @@ import (
 )
 
 // Views returns the saved queries of a person, by name. It also returns the saved queries for
-// everybody, unless the scope of the request has bounds, because these queries can name any queue.
+// everybody. It leaves those out if the scope of the request has limits, because these queries can
+// name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
@@ -46,8 +47,8 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 	return v, err
 }
 
-// RemoveView removes a saved query of a person. If the scope of the request has no bounds, the
-// query may also be one for everybody. It returns ErrNotFound if no such view has that id.
+// RemoveView removes a saved query of a person. If the scope of the request has no limits, it can
+// also remove a query for everybody. It returns ErrNotFound if there is no such view.
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string

@@ -11,7 +11,8 @@ import (
 )
 
 // linedUp returns the time at which a letter leaves its wait queue, in Unix milliseconds. In the
-// queue with per-message expiration, a letter does not leave before the letters in front of it.
+// queue whose messages have their own expiration, a letter cannot leave before the letters in front
+// of it.
 func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	due := m.DueAt.UnixMilli()
 	if m.WaitsIn != deadletter.WaitTTL {
@@ -30,7 +31,8 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 	return max(due, front), err
 }
 
-// Waited returns up to n letters of a broker whose time in a wait queue has ended at now.
+// Waited returns up to n letters of a broker whose wait in a wait queue has ended at the time
+// "now".
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
 	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
@@ -50,9 +52,9 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 	return list, err
 }
 
-// RecordWaitEnds records the fate of letters whose time in the broker has ended, in one
-// transaction. The letters are requeued and watched from now on. If a letter is known to be lost,
-// it is held. RecordWaitEnds skips letters that came back in the meantime.
+// RecordWaitEnds records, in one transaction, what became of letters whose time in the broker has
+// ended. From now on the letters are requeued and watched. A letter that is known to be lost is
+// held. RecordWaitEnds skips letters that came back in the meantime.
 func (s *Store) RecordWaitEnds(ctx context.Context, list []deadletter.WaitEnd) error {
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		for i := range list {

@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Watched returns the queues of a broker, as origins, that have requeued letters whose watch has
-// ended at now.
+// Watched returns the queues of a broker, as origins, to which letters were requeued whose watch
+// has ended at the time "now".
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
@@ -29,8 +29,8 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 }
 
 // SettleQuiet settles up to n letters that were requeued to a queue and did not come back before
-// their watch ended. A letter does not settle if the queue is known to be deeper now than when the
-// letter was sent. Letters are unverified if dlo could not observe whether the queue is consumed.
+// their watch ended. It does not settle a letter if the queue is known to be deeper now than when
+// the letter was sent. Letters are unverified if dlo could not see whether the queue is consumed.
 // SettleQuiet returns how many letters it settled.
 func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
@@ -60,10 +60,10 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 }
 
 // EndWatch ends the watch over up to n letters that were in a queue before u.Since and whose watch
-// window has ended. The fate of these letters in the queue can no longer be observed. Depending on
-// u, the letters are either held or settled as unverified. Held letters count in their groups as
-// letters that need people. EndWatch returns the number of letters. The function channels returns
-// the channels of a rule.
+// window has ended. dlo can no longer see what happens to these letters in the queue. Depending on
+// u, they are either held or settled as unverified. Groups count held letters as letters that need
+// people. EndWatch returns the number of letters. The function channels returns the channels of a
+// rule.
 func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
@@ -132,11 +132,11 @@ func (t *tx) watched(r *record, end watchEnd) error {
 }
 
 // watchChunk is the number of letters whose watch is extended in one transaction. A queue without
-// consumers may hold very many letters, and ingest would have to wait for a larger transaction.
+// consumers may hold very many letters. With a larger number, ingest would have to wait too long.
 const watchChunk = 1000
 
-// WatchOn extends the watch of an origin's requeued letters whose watch has ended. The queue of
-// these letters is known to have no consumers.
+// WatchOn extends the watch of an origin's requeued letters whose watch has ended. It is called
+// when the queue of these letters is known to have no consumers.
 func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error {
 	for {
 		var n int64

@@ -22,7 +22,7 @@ type entry struct {
 	verdict       verdict
 }
 
-// verdict is the fate of a delivery.
+// verdict says what became of a delivery.
 type verdict byte
 
 const (
@@ -35,9 +35,9 @@ const (
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
 
-// The journal stores a window's deliveries as one blob. A claim takes a whole window or none of it,
-// so no SQL query ever needs a single delivery. With a row per delivery, the drain would lose a
-// tenth of its speed.
+// encodeEntries encodes the deliveries of a window as one blob of the journal. A claim takes a
+// whole window or none of it, so no SQL query ever needs a single delivery. With a row per
+// delivery, the drain would lose a tenth of its speed.
 func encodeEntries(entries []entry) []byte {
 	b := make([]byte, 0, entrySize*len(entries))
 	for _, e := range entries {
@@ -67,11 +67,11 @@ func decodeEntries(b []byte) []entry {
 }
 
 // maxFruitless is how many sessions in a row may end without a settled window. The next session
-// then starts with a small window again, because the size of the first window may have ended the
-// earlier ones. Letters that came back out of order may then become separate rows.
+// then starts with a small window again, because the earlier ones may have ended because their
+// first window was too large. Letters that came back out of order may then become separate rows.
 const maxFruitless = 20
 
-// BeginSession counts a new session of an inbox and returns its stored state.
+// BeginSession counts a new session of an inbox and returns the state that earlier sessions stored.
 func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error) {
 	var session deadletter.InboxSession
 	err := s.tx(ctx, urgent, func(t *tx) error {
@@ -124,8 +124,8 @@ func (s *Store) AtStake(ctx context.Context, broker, vhost, inbox string, letter
 }
 
 // Restarted records that the broker was restarted, because its marker is gone. It also records the
-// new marker, which was created after that. If the new marker disappears too, the broker was
-// restarted once more. Until Calm, acks may turn out to be undone.
+// new marker, which was created after the restart. If the new marker disappears too, the broker was
+// restarted once more. Until Calm is called, the broker may have undone acks.
 func (s *Store) Restarted(ctx context.Context, broker, vhost, inbox, marker string) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		id, err := t.inboxID(broker, vhost, inbox)
@@ -150,10 +150,10 @@ func (s *Store) Calm(ctx context.Context, broker, vhost, inbox, marker string) e
 }
 
 // Look returns the window of an inbox that was committed but not settled, or nil if there is none.
-// At most one such window exists, because a window is settled before the next window is fetched.
-// Before the session gets a letter, Look records that the session looks for the window. This
-// matters if the session ends without a decision: other letters that equal those of the window may
-// then come back, also flagged as redelivered.
+// There is at most one, because a window is settled before the next one is fetched. Look also
+// records that the session looks for the window, before the session gets a letter. This matters if
+// the session ends without a decision. Other letters that equal those of the window may then come
+// back, and they are also flagged as redelivered.
 func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error) {
 	open := &deadletter.OpenWindow{}
 	var blob []byte
@@ -201,7 +201,7 @@ func (t *tx) settle(window int64) error {
 	return err
 }
 
-// RejoinWindow takes back an open window whose letters were all delivered again, in any order, and
+// RejoinWindow takes back an open window if all its letters were delivered again, in any order. It
 // creates no new rows. If the match is doubtful, the new deliveries become suspects instead, unless
 // w.Uncertain requires otherwise. The receipt names the window to settle.
 func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
@@ -329,7 +329,7 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
 		return err
 	}
-	if restarted.Valid { // the horizon is counted from the detection of the restart, however long the aftermath lasts
+	if restarted.Valid { // the horizon starts when the restart was detected, however long letters still come back because of it
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
 	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
@@ -354,8 +354,8 @@ func (t *tx) journal(w deadletter.Window, fn func(session int64, aftermath bool,
 	})
 }
 
-// twins returns the letters within the horizon that a broker restart may have brought back, by
-// fingerprint, oldest first. Each letter can be claimed once after one restart. A second restart
+// twins returns, by fingerprint, the letters within the horizon that a broker restart may have
+// brought back, oldest first. Each letter can be claimed once after one restart. A second restart
 // may undo the acks of these claims again, and also the acks after the first restart.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
@@ -379,8 +379,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	if err != nil {
 		return nil, err
 	}
-	// A row that was created since this restart and linked to a twin has also claimed that twin.
-	// Serials begin with the time.
+	// A row that was created since this restart and that is linked to a twin has claimed that twin,
+	// too. Serials begin with the time, so the serial shows when the row was created.
 	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err
@@ -401,7 +401,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	return found, nil
 }
 
-// keepJournal is how long settled windows are kept beyond the horizon.
+// keepJournal is how much longer than the horizon settled windows are kept.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {

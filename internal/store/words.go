@@ -46,7 +46,7 @@ func numberToken(prefix byte, id int64) string {
 	return string(prefix) + strconv.FormatInt(id, 10)
 }
 
-// wordTokens returns the tokens of the words in a text, without duplicates.
+// wordTokens returns the tokens of the words in a text, each once.
 func wordTokens(text string) []string {
 	var tokens []string
 	seen := map[string]bool{}
@@ -72,8 +72,8 @@ func wordToken(word string) string {
 	return "w" + word
 }
 
-// wordPrefix returns an expression that matches the tokens of all words with the prefix that token
-// encodes.
+// wordPrefix returns an expression for the words with a given prefix. The argument token is the
+// token of the prefix. The expression matches the tokens of all these words.
 func wordPrefix(token string) string {
 	if token[0] == 'u' {
 		return token + "*"
@@ -90,8 +90,8 @@ func fieldToken(field, value string) string {
 	return fieldPrefix(field, value[:maxValue]) + "zy" + hex.EncodeToString(whole[:8])
 }
 
-// fieldPrefix returns the common prefix of the tokens of a field's values that begin with prefix.
-// prefix has at most maxValue bytes.
+// fieldPrefix returns the common prefix of the tokens of a field's values that begin with "prefix".
+// The argument prefix has at most maxValue bytes.
 func fieldPrefix(field, prefix string) string {
 	h := fnv.New32a()
 	h.Write([]byte(field))
@@ -125,12 +125,12 @@ func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, 
 	return s.lettersBySerial(ctx, s.read, serials)
 }
 
-// maxIndexed is the maximum size in bytes of the text indexed in one transaction, because ingest
-// waits for the transaction.
+// maxIndexed is the maximum size in bytes of the text that is indexed in one transaction. It is
+// limited because ingest waits for the transaction.
 const maxIndexed = 256 << 10
 
-// Index records the text and fields by which search finds letters. A letter that changed since it
-// was claimed stays unindexed.
+// Index records the text and fields by which search finds letters. A letter that has changed since
+// NextUnindexed returned it stays unindexed.
 func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	for len(list) > 0 {
 		n := 1
@@ -145,7 +145,7 @@ func (s *Store) Index(ctx context.Context, list []deadletter.Indexed) error {
 	return nil
 }
 
-// index is like Index, but runs a single transaction.
+// index is like Index, but for the letters of a single transaction.
 func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		for i := range list {
@@ -156,7 +156,7 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 				return err
 			}
 			if r.state == deadletter.StateReceived || !x.AsOf.IsZero() && r.changedAt != x.AsOf.UnixMilli() {
-				continue // the letter came back in the meantime: it stays listed, or is listed with its next verdict
+				continue // the letter came back in the meantime; it stays listed, or its next verdict lists it
 			}
 			if _, err := t.exec(`DELETE FROM unindexed WHERE letter = $1`, serial); err != nil {
 				return err
@@ -203,11 +203,11 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 	return nil
 }
 
-// Reindex lists letters to be indexed again if the indexed data has changed. version describes the
-// indexed data; its part before the first colon describes the masks. If the masks have changed, a
-// search for words finds nothing until everything is indexed again, because search must not confirm
-// masked values. Lists show no body contents until the letters are read again. Reindex returns the
-// number of listed letters.
+// Reindex lists letters to be indexed again if the indexed data has changed. The argument version
+// describes the indexed data. Its part before the first colon describes the masks. If the masks
+// have changed, a search for words finds nothing until everything is indexed again, because a
+// search must not confirm masked values. Lists show no body contents until the letters are read
+// again. Reindex returns the number of listed letters.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
 	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
@@ -216,7 +216,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	was, _, _ := strings.Cut(had, ":")
 	is, _, _ := strings.Cut(version, ":")
 	masked := had != "" && is != was
-	if masked { // done first, because the rest takes a while
+	if masked { // comes first, because the rest takes a while
 		err := s.tx(ctx, bulk, func(t *tx) error {
 			if _, err := t.exec(`INSERT INTO words (words) VALUES ('delete-all')`); err != nil {
 				return err
@@ -238,7 +238,7 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 			}
 			if upper == 0 {
 				if masked {
-					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // to write the summaries again
+					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // so that the summaries are written again
 						return err
 					}
 				}

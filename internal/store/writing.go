@@ -54,7 +54,7 @@ func (l *lanes) enter(ctx context.Context, p priority) error {
 			return ctx.Err()
 		}
 	}
-	l.next() // the turn came at the same moment, so pass it on
+	l.next() // the turn came at the same moment, so it is passed on
 	return ctx.Err()
 }
 
@@ -87,8 +87,8 @@ type tx struct {
 	step  step
 }
 
-// tx runs fn in a transaction, updates the counters and commits with an fsync. After an error,
-// nothing of the transaction remains.
+// tx runs fn in a transaction, updates the counters and commits with an fsync. After an error, the
+// whole transaction is undone.
 func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err error) {
 	if err := s.lanes.enter(ctx, p); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err := s.Damaged(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// A write that has begun is finished even if its caller is cancelled, because stopping the
-	// write midway would save nothing.
+	// A write that has begun is finished even if its caller is cancelled. It would save nothing to
+	// stop it halfway.
 	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.begin(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
 	defer s.end()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
@@ -135,8 +135,8 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	return nil
 }
 
-// begin returns the time of a write. This time is recorded in everything that the write changes.
-// end marks the write as visible or undone.
+// begin returns the time of a write. Everything that the write changes records this time. end marks
+// the write as visible or undone.
 func (s *Store) begin() int64 {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -150,9 +150,9 @@ func (s *Store) end() {
 	s.begun = 0
 }
 
-// AsOf returns the time of a selection whose letters are read after this call. The parameter now is
-// the current time. Every change that a reader cannot see yet has the returned time or a later one.
-// While a write is running, the returned time is slightly before now.
+// AsOf returns the time of a selection whose letters are read after this call. The argument now is
+// the current time. A change that a reader cannot see yet always has the returned time or a later
+// one. While a write is running, the returned time is slightly before now.
 func (s *Store) AsOf(now time.Time) time.Time {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -166,8 +166,8 @@ func (s *Store) AsOf(now time.Time) time.Time {
 var errDead = errors.New("an fsync failed: nothing more is written by this process")
 
 // failed checks whether SQLite was unable to make a commit durable, and reports this as a fatal
-// error. After a failed fsync, the kernel may have dropped the data, so no later fsync proves
-// anything (docs/reliability.md, crash points).
+// error. After a failed fsync, the kernel may have dropped the data, so a later fsync proves
+// nothing (docs/reliability.md, crash points).
 func (s *Store) failed(err error) error {
 	s.pressed(err)
 	if c := code(err); c == sqlite3.SQLITE_IOERR_FSYNC || c == sqlite3.SQLITE_IOERR_DIR_FSYNC {

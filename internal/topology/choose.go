@@ -6,9 +6,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// GlobsFor returns, for each snapshot, the names and globs to choose from in it. A name or glob
-// that selects queues of some snapshots is left out for the others. One that selects nothing
-// anywhere is kept for all, so that each plan refuses it.
+// GlobsFor returns, for each snapshot, the names and globs to choose from in it. If a name or glob
+// selects queues of some snapshots, it is left out for the others. If it selects nothing anywhere,
+// it is kept for all, so that each plan refuses it.
 func GlobsFor(all []*Snapshot, globs []string) [][]string {
 	list := make([][]string, len(all))
 	for _, g := range globs {

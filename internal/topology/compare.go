@@ -16,8 +16,8 @@ func (p *Policy) Words() string {
 	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", named(p.Pattern), named(p.ApplyTo), p.Priority, p.Definition.JSON())
 }
 
-// Differences describes how a freshly made plan, the parameter now, differs from p, in one sentence
-// for each difference. If there are none, the plan can be applied as it was shown.
+// Differences describes how the parameter now, a freshly made plan, differs from p. It returns one
+// sentence for each difference. If there are none, the plan can be applied as it was shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	for i := range p.Policies {

@@ -133,8 +133,9 @@ func (e *Effect) atLeastOnce() (asked, works bool) {
 // atLeastOnceKeys are the keys with which a policy makes a quorum queue dead-letter at least once.
 var atLeastOnceKeys = Definition{"dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 
-// hinders returns the setting because of which no policy can make a queue dead-letter at least
-// once: an argument or an operator policy sets one of the keys to something else.
+// hinders returns the setting that keeps every policy from making a queue dead-letter at least
+// once. Such a setting is an argument or an operator policy that sets one of the keys to something
+// else.
 func (e *Effect) hinders() (key string, s Setting, found bool) {
 	for _, key := range slices.Sorted(maps.Keys(atLeastOnceKeys)) {
 		if s, ok := e.Text(key); ok && s.From != FromPolicy && s.Text != atLeastOnceKeys[key] {

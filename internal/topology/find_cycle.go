@@ -48,9 +48,10 @@ func (v *view) certainQueues() []string {
 	return slices.DeleteFunc(slices.Clone(v.Queues), func(q string) bool { return slices.Contains(v.Guessed, q) })
 }
 
-// roundTrip returns the shortest way of dead letters from a queue back to itself, which begins and
-// ends with its name. It follows only queues that step accepts, and passes from each of them to the
-// queues that leads returns. nil = there is no such way.
+// roundTrip returns the shortest way of dead letters from a queue back to itself. The way begins
+// and ends with the name of the queue. It follows only queues for which the function step returns
+// true. From each of them, it goes on to the queues that the function leads returns. If there is no
+// such way, roundTrip returns nil.
 func (in *inspector) roundTrip(from *view, step func(*view) bool, leads func(*view) []string) []string {
 	if !step(from) {
 		return nil

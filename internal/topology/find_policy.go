@@ -132,7 +132,7 @@ func (in *inspector) policiesTwice() {
 	}
 }
 
-// policiesChanged reports policies that dlo has set and that somebody has changed or deleted since.
+// policiesChanged reports policies that dlo has set and that somebody has since changed or deleted.
 func (in *inspector) policiesChanged() {
 	for i := range in.o.Applied {
 		applied := &in.o.Applied[i]

@@ -82,8 +82,9 @@ func (in *inspector) look() {
 	}
 }
 
-// maxCarried is the number of routing keys of other queues' dead letters that dlo follows for one
-// queue. Many queues may share a queue in which their dead letters wait.
+// maxCarried is the maximum number of routing keys that dlo follows for one queue. These are the
+// keys of dead letters that come from other queues. Many queues may share a queue in which their
+// dead letters wait.
 const maxCarried = 100
 
 // carry follows dead letters that die again in the next queue. They keep their routing key there,

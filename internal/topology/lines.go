@@ -45,7 +45,8 @@ func QueueLines(text []byte) map[QueueAt]int {
 	return lines
 }
 
-// members calls each for every key of an object, until it returns false. each reads the value.
+// members calls the function each for every key of an object, until each returns false. The
+// function each reads the value.
 func members(decoder *json.Decoder, each func(key string) bool) {
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
 		return

@@ -23,7 +23,7 @@ type Path struct {
 	hops []hop
 }
 
-// hop is a queue that dead letters with a routing key reach.
+// hop is a queue that dead letters reach with one routing key.
 type hop struct {
 	publishedKey
 	to string

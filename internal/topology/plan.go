@@ -263,8 +263,8 @@ func (p *planner) add(queues []*view) {
 	}
 }
 
-// above returns the priority with which a policy also applies to its probe queue, because a policy
-// for dlo's own queues may match the probe queue.
+// above returns the priority that a policy needs to apply to its probe queue as well, because a
+// policy for dlo's own queues may match the probe queue.
 func (p *Planned) above(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {

@@ -84,8 +84,8 @@ func (s *Snapshot) AverageRates(earlier *Snapshot) {
 	}
 }
 
-// since replaces a rate by its average since an earlier count, or by the earlier rate if that was
-// too short a time ago.
+// since replaces a rate by its average since an earlier count. If the earlier count is too recent,
+// it uses the earlier rate instead.
 func (r *Rate) since(earlier Rate, between time.Duration) {
 	switch {
 	case !r.Total.Known || !earlier.Total.Known || r.Total.N < earlier.Total.N:
