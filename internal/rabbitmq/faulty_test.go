@@ -1,0 +1,75 @@
+package rabbitmq_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// faulty is a vhost that has a fault.
+type faulty struct {
+	node  *testenv.Node
+	vhost string
+	ch    *amqp.Channel
+}
+
+// declare declares a durable queue.
+func (b *faulty) declare(t *testing.T, queue string, arguments amqp.Table) {
+	t.Helper()
+	if _, err := b.ch.QueueDeclare(queue, true, false, false, false, arguments); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// delete deletes a queue.
+func (b *faulty) delete(t *testing.T, queue string) {
+	t.Helper()
+	if _, err := b.ch.QueueDelete(queue, false, false, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bind binds a queue to an exchange.
+func (b *faulty) bind(t *testing.T, queue, key, exchange string) {
+	t.Helper()
+	if err := b.ch.QueueBind(queue, key, exchange, false, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// without deletes a policy, or an operator policy.
+func (b *faulty) without(t *testing.T, kind, name string) {
+	t.Helper()
+	if err := b.node.API(http.MethodDelete, "/api/"+kind+"/"+url.PathEscape(b.vhost)+"/"+name, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lead replaces the policy of orders.
+func (b *faulty) lead(t *testing.T, pairs ...any) {
+	t.Helper()
+	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
+}
+
+// unlimited deletes the policy limits.
+func unlimited(t *testing.T, b *faulty) {
+	t.Helper()
+	b.without(t, "policies", "limits")
+}
+
+// consumed starts a consumer of orders that rejects everything.
+func consumed(t *testing.T, b *faulty) {
+	t.Helper()
+	deliveries, err := b.ch.Consume("orders", "", false, false, false, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for d := range deliveries {
+			_ = d.Reject(false)
+		}
+	}()
+}
