@@ -33,7 +33,7 @@ func openGuests(t *testing.T) *guests {
 	g.house = open(t, func(o *web.Options) {
 		s := o.Store.(*store.Store)
 		o.Users = identity.NewAccounts(s, func() time.Time { return start.Add(time.Duration(g.house.late.Load())) })
-		o.Actor = identity.New(identity.Options{Users: o.Users, Tokens: s}).Of
+		o.Actor, o.TokensOn = identity.New(identity.Options{Users: o.Users, Tokens: s}).Of, true
 	})
 	for name, role := range map[string]deadletter.Role{"lena": deadletter.RoleOperator, "root": deadletter.RoleAdmin} {
 		u, err := deadletter.NewUser(name, deadletter.Grant{Role: role, Reveal: true, Purge: true}, "test")

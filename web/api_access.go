@@ -32,36 +32,44 @@ func (w *Web) apiTokens(r *http.Request) (any, error) {
 	return api.Tokens{Tokens: each(list, api.NewToken)}, err
 }
 
-// apiAddToken handles POST /tokens. Nobody gives away more than they have.
+// apiAddToken handles POST /tokens.
 func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
+	t, err := w.addToken(r, in)
+	return created{t, "/api/v1/tokens/" + t.Name}, err
+}
+
+// addToken adds a token. A token cannot get a right that the principal of the request lacks.
+func (w *Web) addToken(r *http.Request, in api.TokenRequest) (api.NewSecret, error) {
 	if w.draining() {
-		return nil, errStopping
+		return api.NewSecret{}, errStopping
 	}
 	g, err := in.Grant()
 	if err != nil {
-		return nil, err
+		return api.NewSecret{}, err
 	}
 	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt.Time, w.Now())
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = w.mayGive(principal(r), t.Principal())
 	}
-	if err := w.mayGive(principal(r), t.Principal()); err != nil {
-		return nil, err
+	if err != nil {
+		return api.NewSecret{}, err
 	}
 	t.CreatedBy = principal(r).Name
 	secret := deadletter.NewSecret()
-	if t, err = w.Store.AddToken(r.Context(), t, deadletter.SecretHash(secret)); err != nil {
-		return nil, err
-	}
-	return created{api.NewSecret{Token: api.NewToken(t), Secret: secret}, "/api/v1/tokens/" + t.Name}, nil
+	t, err = w.Store.AddToken(r.Context(), t, deadletter.SecretHash(secret))
+	return api.NewSecret{Token: api.NewToken(t), Secret: secret}, err
 }
 
 // apiRevokeToken handles DELETE /tokens/{name}.
 func (w *Web) apiRevokeToken(r *http.Request) (any, error) {
+	return gone{}, w.revokeToken(r, chi.URLParam(r, "name"))
+}
+
+func (w *Web) revokeToken(r *http.Request, name string) error {
 	if w.draining() {
-		return nil, errStopping
+		return errStopping
 	}
-	return gone{}, w.Store.RevokeToken(r.Context(), chi.URLParam(r, "name"), principal(r).Name)
+	return w.Store.RevokeToken(r.Context(), name, principal(r).Name)
 }
 
 // errNoUsers is the error of calls about users if dlo has no users of its own.
@@ -76,37 +84,47 @@ func (w *Web) apiUsers(r *http.Request) (any, error) {
 	return api.Users{Users: each(list, api.NewUser)}, err
 }
 
-// apiAddUser handles POST /users. Nobody gives away more than they have.
+// apiAddUser handles POST /users.
 func (w *Web) apiAddUser(r *http.Request, in api.UserRequest) (any, error) {
+	i, err := w.addUser(r, in)
+	return created{i, "/api/v1/users/" + url.PathEscape(i.Name)}, err
+}
+
+// addUser invites a user. A user cannot get a right that the principal of the request lacks.
+func (w *Web) addUser(r *http.Request, in api.UserRequest) (api.Invitation, error) {
 	if w.Users == nil {
-		return nil, errNoUsers
+		return api.Invitation{}, errNoUsers
 	}
 	g, err := in.Grant()
 	if err != nil {
-		return nil, err
+		return api.Invitation{}, err
 	}
 	u, err := deadletter.NewUser(in.Name, g, principal(r).Name)
 	if err == nil {
 		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
-		return nil, err
+		return api.Invitation{}, err
 	}
 	code, err := w.Users.Add(r.Context(), u)
-	return created{w.invitation(r, u.Name, code), "/api/v1/users/" + url.PathEscape(u.Name)}, err
+	return w.invitation(r, u.Name, code), err
 }
 
 // apiResetUser handles POST /users/{name}/reset.
-func (w *Web) apiResetUser(r *http.Request) (any, error) {
+func (w *Web) apiResetUser(r *http.Request) (any, error) { return w.resetUser(r, pathName(r)) }
+
+// resetUser takes a user's password away and makes a new link. Whoever has the link gets the rights
+// of the user, so the principal of the request needs these rights too.
+func (w *Web) resetUser(r *http.Request, name string) (api.Invitation, error) {
 	if w.Users == nil {
-		return nil, errNoUsers
+		return api.Invitation{}, errNoUsers
 	}
-	u, err := w.Users.User(r.Context(), pathName(r))
-	if err == nil { // whoever has the link gets the rights of the user
+	u, err := w.Users.User(r.Context(), name)
+	if err == nil {
 		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
-		return nil, err
+		return api.Invitation{}, err
 	}
 	code, err := w.Users.Reset(r.Context(), u.Name, principal(r).Name)
 	return w.invitation(r, u.Name, code), err
@@ -114,10 +132,14 @@ func (w *Web) apiResetUser(r *http.Request) (any, error) {
 
 // apiRemoveUser handles DELETE /users/{name}.
 func (w *Web) apiRemoveUser(r *http.Request) (any, error) {
+	return gone{}, w.removeUser(r, pathName(r))
+}
+
+func (w *Web) removeUser(r *http.Request, name string) error {
 	if w.Users == nil {
-		return nil, errNoUsers
+		return errNoUsers
 	}
-	return gone{}, w.Users.Remove(r.Context(), pathName(r), principal(r).Name)
+	return w.Users.Remove(r.Context(), name, principal(r).Name)
 }
 
 // pathName returns the name in the path.

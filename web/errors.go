@@ -125,11 +125,16 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
 }
 
-// cameFrom returns the path of the page from which a person sent a form. For a GET request, it
-// returns the path of the requested page.
+// cameFrom returns the path of the page from which a person sent a form. A form on a page that is
+// itself the response to a form names a page in its field "return", because browsers cannot open
+// the address of its own page again. For a GET request, cameFrom returns the path of the requested
+// page.
 func cameFrom(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return localPath(r.URL.RequestURI())
+	}
+	if to := r.PostFormValue("return"); to != "" {
+		return localPath(to)
 	}
 	if u, err := url.Parse(r.Referer()); err == nil && u.Host == r.Host && u.Path != "" {
 		return localPath(u.RequestURI())

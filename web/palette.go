@@ -30,6 +30,9 @@ func (w *Web) palette(r *http.Request) (any, error) {
 			out = append(out, view.PaletteEntry{Kind: "Page", Text: place.Name, Link: place.Path, Key: "g " + place.Key})
 		}
 	}
+	if holds("Users and tokens", text) && principal(r).MayEverywhere(deadletter.VerbAccess) {
+		out = append(out, view.PaletteEntry{Kind: "Page", Text: "Users and tokens", Link: "/access"})
+	}
 	views, err := w.Store.Views(ctx, principal(r).Name)
 	if err != nil {
 		return nil, err

@@ -40,11 +40,17 @@ func (w *Web) routes() chi.Router {
 			r.Get(place.Path, w.page(pages[place.Section]))
 		}
 		r.Get("/account", w.page(w.account))
+		r.Get("/access", w.page(w.access))
+		r.Post("/access/tokens", w.page(w.addTokenForm))
+		r.Post("/access/tokens/revoke", w.act(w.revokeTokenForm))
 		r.Post("/view-as", w.viewAs)
 		r.Post("/view-as/stop", w.stopViewAs)
 		if w.Users != nil {
 			r.With(limitPasswordForm).Post("/account/password", w.changePassword)
 			r.Post("/account/sessions/{id}/end", w.act(w.endSession))
+			r.Post("/access/users", w.page(w.addUserForm))
+			r.Post("/access/users/reset", w.page(w.resetUserForm))
+			r.Post("/access/users/remove", w.act(w.removeUserForm))
 			r.Get("/signin/again", w.page(w.againPage))
 			r.With(limitPasswordForm).Post("/signin/again", w.confirmPassword)
 		}

@@ -92,6 +92,7 @@ type Options struct {
 	Log       *slog.Logger                                      // nil: discarded
 	Actor     func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
 	Users     *identity.Accounts                                // dlo's own users; nil: none
+	TokensOn  bool                                              // requests can identify themselves with a token
 	Granted   func(name string) []deadletter.Grant              // grants of the configuration for a user or a token; nil: none
 	PublicURL string                                            // where people reach dlo; "": unknown
 	Secure    bool                                              // people reach dlo by https

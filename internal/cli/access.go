@@ -79,7 +79,7 @@ type tokenAddCmd struct {
 	Name string `arg:"" name:"name" help:"The name, which the audit shows as token:NAME."`
 	grantFlags
 	Expires string `name:"expires" help:"How long the token is valid, for example 90d. Without this, it never expires."`
-	Store   string `name:"store" help:"For the first token of an installation: add it to this store file while the server is stopped. No server is contacted."`
+	Store   string `name:"store" help:"If nobody can sign in as an admin: add the token to this store file while the server is stopped. No server is contacted."`
 }
 
 // Run adds a token. It prints only the secret on standard output, so that scripts can read it.

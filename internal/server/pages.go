@@ -52,7 +52,7 @@ func (s *Server) pages() {
 		asked := &permissions{ask: permissionsOf(s.links), now: time.Now, log: s.log}
 		known := identity.Options{Proxy: s.cfg.Auth.Proxy, Grants: s.cfg.Grants, Permissions: asked.of}
 		if s.cfg.Auth.Tokens {
-			known.Tokens = s.store
+			known.Tokens, o.TokensOn = s.store, true
 		}
 		if s.cfg.Auth.Users {
 			s.accounts = identity.NewAccounts(s.store, nil)

@@ -72,7 +72,7 @@ func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, u
 		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by, places) VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING RETURNING id`,
 			[]any{u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy, placesText(u.Grant.Places)}, &id)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: there is a user %s already; dlo user reset lets that user choose a new password", deadletter.ErrConflict, u.Name)
+			return fmt.Errorf("%w: there is a user %s already; a new link (dlo user reset) lets that user choose a new password", deadletter.ErrConflict, u.Name)
 		}
 		if err == nil {
 			err = t.invite(id, code, until)

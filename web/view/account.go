@@ -25,7 +25,7 @@ type AccountSession struct {
 }
 
 func (s AccountSession) words(now time.Time) string {
-	text := "since " + Stamp(s.CreatedAt) + ", last used " + Ago(now, s.UsedAt)
+	text := "since " + UTC(s.CreatedAt) + ", last used " + Ago(now, s.UsedAt)
 	if s.Address != "" {
 		text += ", from " + line(s.Address, 45)
 	}

@@ -173,6 +173,11 @@ func hostilePages(n int) map[string]templ.Component {
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
 		"sign-in": SignIn(stranger), "sign-in-again": SignInAgain(stranger), "welcome": Welcome(stranger), "account": Account(AccountPage{Shell: shell, Grants: []string{bad}, Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}}, Error: bad}),
+		"access": Access(AccessPage{
+			Shell: shell, Roles: deadletter.RoleNames(), Secret: &NewSecret{Name: bad, Text: bad}, User: AccessForm{Name: bad, Role: bad, Queues: bad[:min(n, 1000)], VHosts: bad[:min(n, 500)], Brokers: bad[:min(n, 500)], Error: bad}, Token: AccessForm{Days: bad},
+			Users:  []deadletter.User{{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad}},
+			Tokens: []deadletter.APIToken{{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad, UsedAt: now, UsedFrom: bad}},
+		}),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),

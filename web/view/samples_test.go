@@ -175,6 +175,10 @@ func pages() map[string]templ.Component {
 		"welcome-late":          Welcome(SignInPage{}),
 		"account":               Account(sampleAccount()),
 		"account-of-a-proxy":    Account(AccountPage{Shell: sampleShell("Your account", "", "/account"), Grants: []string{"reader"}}),
+		"access":                Access(sampleAccess(nil)),
+		"access-link":           Access(sampleAccess(&NewSecret{Link: true, Name: "priya", Text: "https://dlo.example.com/welcome?code=dlo_x"})),
+		"access-token":          Access(sampleAccess(&NewSecret{Name: "ci", Text: "dlo_x"})),
+		"access-off":            Access(AccessPage{Shell: sampleShell("Users and tokens", "", "/access"), UsersOff: true, TokensOff: true}),
 		"error-404":             Error(ErrorPage{Shell: sampleShell("Not found", "", "/groups/G-9999"), Status: 404, Detail: "there is no group G-9999"}),
 		"error-with-details":    Error(ErrorPage{Shell: sampleShell("Something broke on our side", "", "/letters"), Status: 500, Detail: "the store did not answer", Name: "7f3a"}),
 	}
@@ -220,4 +224,26 @@ func sampleAccount() AccountPage {
 		return AccountSession{Session: deadletter.Session{User: "lena", Hash: [32]byte{n}, CreatedAt: now.Add(-26 * time.Hour), UsedAt: now.Add(-time.Minute), Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}, This: this}
 	}
 	return AccountPage{Shell: sampleShell("Your account", "", "/account"), Grants: []string{"operator, reveal", "reader"}, Sessions: []AccountSession{session(1, true), session(2, false)}, Error: "The two passwords differ."}
+}
+
+func sampleAccess(secret *NewSecret) AccessPage {
+	grant := func(role deadletter.Role, queues ...string) deadletter.Grant {
+		return deadletter.Grant{Role: role, Places: deadletter.Places{Queues: queues}}
+	}
+	p := AccessPage{
+		Shell: sampleShell("Users and tokens", "", "/access"), Roles: deadletter.RoleNames(), Secret: secret, Token: NewTokenForm,
+		Users: []deadletter.User{
+			{Name: "admin", Grant: deadletter.Grant{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}, CreatedAt: now.Add(-90 * 24 * time.Hour), CreatedBy: "dlo", SignedInAt: now.Add(-2 * time.Minute)},
+			{Name: "lena", Grant: grant(deadletter.RoleOperator, "webhook-*", "email-queue"), CreatedAt: now.Add(-30 * 24 * time.Hour), CreatedBy: "admin", SignedInAt: now.Add(-26 * time.Hour)},
+			{Name: "priya", Grant: grant(deadletter.RoleViewer), CreatedAt: now.Add(-time.Minute), CreatedBy: "admin", Invited: true},
+		},
+		Tokens: []deadletter.APIToken{
+			{Name: "ci", Grant: grant(deadletter.RoleOperator), CreatedAt: now.Add(-20 * 24 * time.Hour), CreatedBy: "admin", ExpiresAt: now.Add(70 * 24 * time.Hour), UsedAt: now.Add(-3 * time.Minute), UsedFrom: "192.0.2.7"},
+			{Name: "nightly-export", Grant: grant(deadletter.RoleReader, "billing-*"), CreatedAt: now.Add(-100 * 24 * time.Hour), CreatedBy: "token:first", ExpiresAt: now.Add(-10 * 24 * time.Hour)},
+		},
+	}
+	if secret == nil {
+		p.User = AccessForm{Name: "lena", Role: "operator", Purge: true, Queues: "webhook-*", Error: "there is already a user lena"}
+	}
+	return p
 }

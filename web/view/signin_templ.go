@@ -269,7 +269,7 @@ func SignIn(p SignInPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "Sign in</button></form><p class=\"tiny faint\">Signing in is recorded. Lost access? An admin can run <code>dlo user reset</code>.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "Sign in</button></form><p class=\"tiny faint\">Signing in is recorded. Lost access? An admin can make a new link for you.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -429,7 +429,7 @@ func Welcome(p SignInPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</span> <span>This link is not valid. It works once, for 72 hours. An admin can make another one with <code>dlo user reset</code>.</span></div><a class=\"btn\" href=\"/signin\">Sign in</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</span> <span>This link is not valid. It works once, for 72 hours. An admin can make another one.</span></div><a class=\"btn\" href=\"/signin\">Sign in</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
