@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // TestALookOutlastsASlowOverview reads a vhost although /api/overview takes longer than the 5 s
@@ -39,5 +42,46 @@ func TestALookOutlastsASlowOverview(t *testing.T) {
 	}
 	if f := l.Facts(t.Context(), "orders"); f.Ready != 7 {
 		t.Errorf("after the look: %+v", f)
+	}
+}
+
+// TestALookAtAnAPIThatHangs reads a vhost whose bindings never arrive. The bindings and the parts
+// after them become gaps, and no finding results from what is not known.
+func TestALookAtAnAPIThatHangs(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch {
+		case r.URL.Path == "/api/overview":
+			io.WriteString(w, `{"rabbitmq_version": "4.3.6"}`)
+		case strings.HasPrefix(r.URL.Path, "/api/queues/"):
+			io.WriteString(w, `{"items": [{"name": "orders", "type": "classic", "arguments": {"x-dead-letter-exchange": "dlx"}}], "page_count": 1}`)
+		case strings.HasPrefix(r.URL.Path, "/api/exchanges/"):
+			io.WriteString(w, `[{"name": "dlx", "type": "fanout"}]`)
+		default:
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	l, err := Connect(Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:1/", Management: server.URL}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.looks.client.Timeout = 300 * time.Millisecond
+	s, err := l.Snapshot(t.Context())
+	if err != nil || len(s.Queues) != 1 || len(s.Exchanges) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for _, part := range []string{topology.PartBindings, topology.PartPolicies, topology.PartOperators, topology.PartShovels} {
+		if why := s.Unread(part); !strings.Contains(why, "Client.Timeout exceeded") {
+			t.Errorf("%s: %q", part, why)
+		}
+	}
+	if found := topology.Inspect(&s, topology.Options{}); len(found) > 0 {
+		t.Errorf("findings from what is not known: %+v", found)
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("%d requests: an API that does not answer is asked again", n)
 	}
 }

@@ -149,34 +149,41 @@ func (s *Survey) Reports() []topology.Report {
 // at each vhost. The error wraps ErrNotFound if dlo does not look at any such vhost. It wraps
 // ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var chosen []int
-	var read []*topology.Snapshot
-	for i, p := range s.places {
-		if w.Broker != "" && w.Broker != p.Broker || w.VHost != "" && w.VHost != p.VHost {
-			continue
-		}
-		if s.read[i] == nil {
-			return nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
-		}
-		if s.read[i].Passive {
-			return nil, fmt.Errorf("%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it", deadletter.ErrUnavailable, p.Broker)
-		}
-		chosen, read = append(chosen, i), append(read, s.read[i])
+	places, read, found, err := s.chosen(w)
+	if err != nil {
+		return nil, err
 	}
 	var plans []topology.Plan
-	for n, globs := range topology.GlobsFor(read, w.Queues) {
-		i, queues := chosen[n], []string(nil)
+	for i, globs := range topology.GlobsFor(read, w.Queues) {
+		var queues []string
 		if len(globs) > 0 || len(w.Queues) == 0 {
-			queues = topology.Choose(read[n], s.reports[i].Findings, globs, w.AtLeastOnce)
+			queues = topology.Choose(read[i], found[i], globs, w.AtLeastOnce)
 		}
-		plans = append(plans, topology.MakePlan(read[n], topology.Want{Queues: queues, Exchange: s.places[i].Exchange, AtLeastOnce: w.AtLeastOnce, Intents: s.places[i].Intents}))
+		plans = append(plans, topology.MakePlan(read[i], topology.Want{Queues: queues, Exchange: places[i].Exchange, AtLeastOnce: w.AtLeastOnce, Intents: places[i].Intents}))
 	}
 	if len(plans) == 0 {
 		return nil, fmt.Errorf("%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker))
 	}
 	return plans, nil
+}
+
+// chosen returns the places that a wish names, with the latest snapshot and the findings of each.
+func (s *Survey) chosen(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range s.places {
+		if w.Broker != "" && w.Broker != p.Broker || w.VHost != "" && w.VHost != p.VHost {
+			continue
+		}
+		if s.read[i] == nil {
+			return nil, nil, nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
+		}
+		if s.read[i].Passive {
+			return nil, nil, nil, fmt.Errorf("%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it", deadletter.ErrUnavailable, p.Broker)
+		}
+		places, read, found = append(places, p), append(read, s.read[i]), append(found, s.reports[i].Findings)
+	}
+	return places, read, found, nil
 }
 
 // unread reports whether a part of a vhost could not be read. A passive look reads only queues, so

@@ -44,7 +44,7 @@ func (in *inspector) guarantee(v *view) {
 			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", named(v.Name), v.Stuck.N),
 			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
 			Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
-			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages.",
+			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",
 		})
 	}
 }
