@@ -14,9 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestWhoMayRunEachCommand lists two facts for each command: the lowest role that may make its API
-// calls, and whether the grant has to be for all queues. The roles of the calls are in
-// web/testdata/access.txt, and a test checks them with requests. A new command changes the list.
+// TestWhoMayRunEachCommand compares testdata/access_commands.txt with the roles that the commands
+// need. For each command, the file lists the lowest role that may make its API calls. It also says
+// whether the grant must be for all queues. The role of each API call comes from
+// web/testdata/access.txt, which another test checks with requests.
 func TestWhoMayRunEachCommand(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../web/testdata/access.txt")
@@ -71,17 +72,17 @@ func TestWhoMayRunEachCommand(t *testing.T) {
 	}
 }
 
-// nobodyAsked is written in place of a role for a command that does not send a request to the
-// server.
+// nobodyAsked stands in the list instead of a role if a command sends no request to the server.
 const nobodyAsked = "nobody is asked"
 
-// trial is a command with arguments, and what it needs with these; "" = what
-// testdata/access_commands.txt says.
+// trial is a command with its arguments. The field need is the role that the command needs with
+// these arguments. If need is "", the role in testdata/access_commands.txt applies.
 type trial struct{ command, args, need string }
 
-// trials are arguments for the commands that do not work without any. $LETTER is a letter of the
-// queue own, and $FILE is a file with its export. An object that does not exist is enough where the
-// role decides first.
+// trials contains the arguments for each command that does not run without arguments. $LETTER
+// stands for the id of a letter from the queue named own. $FILE stands for a file with the export
+// of that letter. Some arguments name an object that does not exist, because the server checks the
+// role first.
 var trials = []trial{
 	{"annotations add", "--message-id 1 --queue own --message x", ""},
 	{"brokers connect", "main", ""},
@@ -118,7 +119,7 @@ var trials = []trial{
 	{"letters reveal", "$LETTER number", ""},
 	{"letters show", "$LETTER", ""},
 	{"letters type", "$LETTER a.B", ""},
-	{"man", "", nobodyAsked}, // it is a part of the program
+	{"man", "", nobodyAsked}, // this command is part of the program and asks no server
 	{"operations cancel", "O-1", ""},
 	{"operations pause", "O-1", ""},
 	{"operations rate", "O-1 5", ""},
@@ -135,9 +136,9 @@ var trials = []trial{
 	{"rules test", "$LETTER", ""},
 	{"token add", "another --role viewer", ""},
 	{"token revoke", "none", ""},
-	{"topology apply", "--yes", "viewer, for all queues"}, // without a broker, there is no plan to apply
+	{"topology apply", "--yes", "viewer, for all queues"}, // without a broker, there is no plan, so a viewer may run this command
 	{"topology leave", "own --yes", ""},
-	{"topology undo", "own --yes", "viewer, for all queues"}, // no policy is set that could be deleted
+	{"topology undo", "own --yes", "viewer, for all queues"}, // dlo has set no policy, so there is nothing to delete
 	{"try", "", "operator, for all queues"},
 	{"types add", "$FILE", ""},
 	{"types bind", "own a.B", ""},
@@ -149,25 +150,26 @@ var trials = []trial{
 	{"user add", "lena --role viewer", ""},
 	{"user remove", "none", ""},
 	{"user reset", "none", ""},
-	{"views add", "dead state:dead", "operator"}, // for everybody,
+	{"views add", "dead state:dead", "operator"}, // saves a view for everybody
 	{"views remove", "99", ""},
 }
 
-// runner is the holder of a token who runs commands.
+// runner is somebody who runs commands, with a token or without one.
 type runner struct {
 	name, token    string
-	rank           int // index in ranks; -1 = without a token
+	rank           int // index of the role in ranks; -1 = without a token
 	bounded        bool
 	reveal, purges bool
 }
 
 var ranks = []string{"viewer", "reader", "operator", "editor", "admin"}
 
-// denials are parts of the errors of commands that are denied.
+// denials are the texts by which the test recognises that a command was denied.
 var denials = []string{"send a token", "that needs", "concerns all queues"}
 
-// denial returns what the error of a command has to say to a runner, or "" if the runner may run
-// it.
+// denial returns the text that must be in the error if the runner may not run a command. The
+// parameter need is the role that the command needs. If the runner may run the command, denial
+// returns "".
 func (r runner) denial(t *testing.T, need string) string {
 	t.Helper()
 	role, everywhere := strings.CutSuffix(need, ", for all queues")
@@ -187,10 +189,11 @@ func (r runner) denial(t *testing.T, need string) string {
 	return ""
 }
 
-// commandNeeds returns what each command needs that asks the server.
+// commandNeeds returns the role that each command needs, by command. It leaves out the commands
+// that do not send a request to the server.
 func commandNeeds(t *testing.T) map[string]string {
 	t.Helper()
-	listed, err := os.ReadFile("testdata/access_commands.txt") // TestWhoMayRunEachCommand holds it
+	listed, err := os.ReadFile("testdata/access_commands.txt") // TestWhoMayRunEachCommand checks that this file is current
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,13 +207,14 @@ func commandNeeds(t *testing.T) map[string]string {
 	return needs
 }
 
-// TestEachCommandAsEachRole runs each command that asks the server without a token and as each
-// role, with a grant for all queues and with a grant for one. A command must be denied exactly if
-// the table or the list of commands says so.
+// TestEachCommandAsEachRole runs each command that sends a request to the server. It runs each
+// without a token, and with each role. Each role has one token for all queues and one token for a
+// single queue. A command must be denied exactly if the trials or testdata/access_commands.txt say
+// so.
 func TestEachCommandAsEachRole(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "", away+"auth: {tokens: true}\n")
-	p.Start("") // makes the store
+	p.Start("") // creates the store
 	p.Stop()
 	run := func(token string, args ...string) (code int, out, errs string) {
 		t.Helper()
@@ -261,7 +265,7 @@ func TestEachCommandAsEachRole(t *testing.T) {
 		}
 		for _, who := range runners {
 			want := who.denial(t, need)
-			if who.bounded && want == denials[1] { // as without the bounds
+			if who.bounded && want == denials[1] { // skipped, because the token for all queues is denied with the same text
 				continue
 			}
 			code, _, errs := run(who.token, strings.Fields(c.command+" "+replaced.Replace(c.args))...)
@@ -271,7 +275,7 @@ func TestEachCommandAsEachRole(t *testing.T) {
 					said = part
 				}
 			}
-			if who.rank < 0 && strings.Contains(errs, "more requests than") { // from this address
+			if who.rank < 0 && strings.Contains(errs, "more requests than") { // the server limits requests without a token from one address
 				said = want
 			}
 			if said != want || want != "" && code != 1 || strings.Contains(errs, "usage:") {

@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// adopting is a vhost with queues that lose their dead letters.
+// adopting is a vhost with queues whose rejected messages are lost.
 type adopting struct {
 	t     *testing.T
 	node  *testenv.Node
@@ -21,8 +21,8 @@ type adopting struct {
 	ch    *amqp.Channel
 }
 
-// adoptable declares two queues without a dead-letter exchange: a classic one, and a quorum one
-// that has its own policy.
+// adoptable declares two queues without a dead-letter exchange: a classic queue, and a quorum queue
+// to which a policy already applies.
 func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adopting {
 	t.Helper()
 	a := &adopting{t: t, node: node, vhost: vhost}
@@ -40,7 +40,7 @@ func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adoptin
 	return a
 }
 
-// api changes an object of the vhost.
+// api sends a request to the management API for an object of the vhost.
 func (a *adopting) api(method, kind, name string, body any) {
 	a.t.Helper()
 	if err := a.node.API(method, "/api/"+kind+"/"+url.PathEscape(a.vhost)+"/"+name, body, nil); err != nil {
@@ -48,7 +48,7 @@ func (a *adopting) api(method, kind, name string, body any) {
 	}
 }
 
-// state returns the policies and the queues of the vhost, without the queues of dlo that stay.
+// state returns the policies and the queues of the vhost. It leaves out the queues that dlo keeps.
 func (a *adopting) state() string {
 	a.t.Helper()
 	var all struct {
@@ -89,9 +89,10 @@ func (a *adopting) reject(queue string) {
 	})
 }
 
-// TestAPlanIsAppliedProvedAndUndone applies the plan of two queues. Each policy is proved with a
-// message that people never see as a letter. Rejected messages then arrive. After one queue has
-// left and the policy of the other queue is undone, the vhost is as it was.
+// TestAPlanIsAppliedProvedAndUndone applies the plan for two queues. dlo proves each policy with a
+// message of its own, which people never see as a letter. After that, rejected messages arrive as
+// letters. Then one queue leaves its policy, and the policy of the other queue is undone. After
+// both, the vhost is as it was before.
 func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -117,7 +118,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		t.Errorf("a probe queue is left:\n%s", state)
 	}
 
-	// Somebody changes a policy, so the undo leaves it.
+	// Somebody else changes a policy. The undo must not touch that policy.
 	list, _ := p.dlo(t.Context(), 0, "", "topology", "undo", "-o", "json")
 	var adopted struct {
 		Policies []struct {
@@ -162,8 +163,8 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	}
 }
 
-// TestOneQueueOfAPolicyLeaves applies one policy to two queues, and takes one queue out of the
-// policy.
+// TestOneQueueOfAPolicyLeaves applies one policy to two queues, and then takes one of them out of
+// the policy.
 func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -185,7 +186,8 @@ func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	}
 }
 
-// TestAPlanIsRefusedAfterAChange makes a plan, changes the vhost, and applies the plan.
+// TestAPlanIsRefusedAfterAChange makes a plan, and changes the vhost before it applies the plan.
+// The server must refuse the plan.
 func TestAPlanIsRefusedAfterAChange(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -204,8 +206,9 @@ func TestAPlanIsRefusedAfterAChange(t *testing.T) {
 	}
 }
 
-// plan returns the request body that applies the plan for queues. It waits until there is a policy
-// to set. The server may not have looked yet, or may have looked before dlo's exchange existed.
+// plan returns the body of a request that applies a plan for the given queues. It waits until the
+// server has a plan that sets a policy. Before that, the server may not have looked at the broker,
+// or may have looked before dlo's exchange existed.
 func (p *child) plan(queues ...string) json.RawMessage {
 	p.t.Helper()
 	var plans struct{ Plans []json.RawMessage }
@@ -224,8 +227,8 @@ func (p *child) plan(queues ...string) json.RawMessage {
 	return body
 }
 
-// TestApplyUnderKills kills dlo at every step of applying a plan. After the next start, no policy
-// and no temporary queue is left.
+// TestApplyUnderKills kills dlo at every step of applying a plan, and starts it again. The new
+// process must remove the policies and the temporary queues.
 func TestApplyUnderKills(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -253,7 +256,7 @@ func TestApplyUnderKills(t *testing.T) {
 	}
 	applied := a.state()
 	p.Kill9()
-	p.Start("adopt: deleted=1") // a kill during the undo
+	p.Start("adopt: deleted=1") // the next kill happens during the undo
 	p.tryPost("/api/v1/topology/undo", map[string]any{"id": p.ask(`SELECT min(id) FROM declared WHERE kind = 'policy'`)})
 	p.Crashed("the crash while a policy is undone")
 	p.Start("")

@@ -28,7 +28,8 @@ func alertRules(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// The manual must list each kind of problem, with the alerts that fire for each of its severities.
+// TestEachProblemHasAnAlert checks that the manual lists each kind of problem. For each severity of
+// a problem, the manual must name the alerts that fire.
 func TestEachProblemHasAnAlert(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(monitoring + "README.md")
@@ -48,7 +49,7 @@ func TestEachProblemHasAnAlert(t *testing.T) {
 		}
 		return true
 	}
-	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"} // these alerts use another metric
+	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"} // these two alerts use a metric other than dlo_problems
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([a-z, ]+) \\| ([`\\w, ]+) \\| .* \\|$")
 	told := map[deadletter.ProblemKind]bool{}
 	_, section, _ := strings.Cut(string(text), "\n## Problems\n")

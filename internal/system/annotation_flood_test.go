@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAFloodOfAnnotationsUnderKills publishes 20,000 annotations of a consumer while its letters
-// die, and kills dlo repeatedly during that time. Every letter is stored once, no annotation is
-// lost or stored twice, and each annotation belongs to the right letter.
+// TestAFloodOfAnnotationsUnderKills publishes 20,000 annotations while letters of the same consumer
+// arrive, and kills dlo several times. Every letter must be stored once. No annotation may be lost
+// or stored twice, and each must belong to the right letter.
 func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)

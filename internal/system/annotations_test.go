@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// say publishes annotations to their queue with confirms. A value that is not a map is sent as it
-// is.
+// say publishes annotations to their queue and waits for the confirms. It encodes each value as
+// JSON, except that it sends a []byte unchanged.
 func (a *audit) say(list ...any) {
 	a.t.Helper()
 	ch := a.channel()
@@ -57,7 +57,7 @@ func (a *audit) awaitAnnotationsQueue() {
 	})
 }
 
-// errors returns the error text of each letter, by its body.
+// errors returns the error text of each letter. The key is the body of the letter.
 func (p *child) errors() map[string]string {
 	p.t.Helper()
 	found := map[string]string{}
@@ -77,9 +77,9 @@ const (
 	joinedMore  = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated' GROUP BY letter HAVING count(*) > 1)`
 )
 
-// TestAnAnnotationAndItsLetterMeet covers consumers that give their reason before or after they
-// reject, with dlo stopped in between. The annotations arrive from the queue, through the API and
-// from the command line.
+// TestAnAnnotationAndItsLetterMeet checks that annotations are joined to their letters. The
+// consumer sends the annotation before or after it rejects the message, and dlo is stopped in
+// between. Annotations arrive through the queue, the API and the command line.
 func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -143,7 +143,8 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	}
 }
 
-// reporting returns a worker that rejects everything with a reason, and a dlo without retries.
+// reporting returns a worker that rejects every message and sends a reason for each. It also
+// returns a running dlo without retries.
 func reporting(t *testing.T) (*audit, *child) {
 	t.Helper()
 	testenv.Broker(t)
@@ -157,8 +158,8 @@ func reporting(t *testing.T) (*audit, *child) {
 	return a, p
 }
 
-// TestAFloodOfAnnotations publishes as many annotations as letters, in random order. Each letter
-// gets its own error, whether the annotation or the letter came first.
+// TestAFloodOfAnnotations publishes one annotation for each letter, in random order. Each letter
+// must get its own error, whether the annotation or the letter arrived first.
 func TestAFloodOfAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -202,8 +203,9 @@ func TestAFloodOfAnnotations(t *testing.T) {
 	}
 }
 
-// TestHostileAnnotations fills the queue with invalid annotations. None of their content is logged,
-// none of them blocks the queue, and the valid annotations behind them are joined to their letters.
+// TestHostileAnnotations fills the queue of annotations with invalid ones. dlo must not log any of
+// their content. They must not block the queue, and the valid annotations behind them must be
+// joined to their letters.
 func TestHostileAnnotations(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -248,8 +250,9 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnnotationsSurviveKills kills dlo again and again between the commit of annotations and their
-// acknowledgement, with letters before and after them. No annotation is lost or joined twice.
+// TestAnnotationsSurviveKills kills dlo repeatedly after it has committed annotations and before it
+// acknowledges them. Half of the letters arrive before the kills, and the others after them. No
+// annotation may be lost or joined twice.
 func TestAnnotationsSurviveKills(t *testing.T) {
 	t.Parallel()
 	a, p := reporting(t)
@@ -290,8 +293,9 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRightToAnnotations runs dlo as a user that may not declare or read the queue. dlo
-// reports this once. The test also runs dlo with the queue disabled in the configuration.
+// TestWithoutTheRightToAnnotations runs dlo as a RabbitMQ user that may neither declare nor read
+// the queue of annotations. dlo must report this once. The test also runs dlo with this queue
+// disabled in the configuration.
 func TestWithoutTheRightToAnnotations(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

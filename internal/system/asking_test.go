@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// These queries of tests read a store's file independently of the program. Names of tables are used
-// only here if possible. A condition that a single test needs is in that test.
+// The queries in this file read the store's file without the program. If possible, tests name
+// tables only here. A condition that only one test needs is in that test.
 
 // letters returns the number of letters in the given states. Without states, it returns the number
 // of all letters.
@@ -26,8 +26,8 @@ func (p *child) events(kind string) int {
 	return p.count("events", "kind = $1", kind)
 }
 
-// count returns the number of rows of a table or join that meet a condition. If where is "", it
-// returns the number of all rows.
+// count returns the number of rows in a table or join for which the SQL condition is true. With an
+// empty condition, it counts all rows.
 func (p *child) count(of, where string, args ...any) int {
 	p.t.Helper()
 	if where != "" {
@@ -36,7 +36,7 @@ func (p *child) count(of, where string, args ...any) int {
 	return p.ask(fmt.Sprintf("SELECT count(*) FROM %s%s", of, where), args...)
 }
 
-// leftBehind describes the state of a store's letters and attempts after its test has failed.
+// leftBehind describes the letters and attempts in the store, for the log of a failed test.
 func (p *child) leftBehind() string {
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {

@@ -14,25 +14,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// audit is an independent check on one origin queue. It keeps its own log of published and
-// confirmed letters. Its worker rejects fresh letters, accepts letters that dlo sent back, and
-// records every copy. It never queries dlo.
+// audit checks one origin queue without asking dlo. It keeps its own log of the letters that it
+// published and that the broker confirmed. Its worker rejects new letters, accepts letters that dlo
+// sent back, and records every copy.
 type audit struct {
 	t      testing.TB
 	conn   *amqp.Connection
 	queue  string
-	refuse func(d *amqp.Delivery) bool // nil = reject everything without dlo-attempt
-	to     string                      // queue to publish to instead
-	header amqp.Table                  // of published messages
+	refuse func(d *amqp.Delivery) bool // reports whether to reject a message; nil = reject messages without the header dlo-attempt
+	to     string                      // the queue to which publish sends; "" = the field queue
+	header amqp.Table                  // headers of published messages
 
 	mu        sync.Mutex
 	published int
-	bodies    map[string]int            // sha-256 of a body -> number published
-	accepted  map[string]map[string]int // sha-256 -> token -> copies
+	bodies    map[string]int            // SHA-256 of a body -> how many times it was published
+	accepted  map[string]map[string]int // SHA-256 of a body -> token -> number of copies
 	rejected  int
 }
 
-// newAudit declares a queue that dead-letters to dlo and starts its worker.
+// newAudit declares an origin queue whose dead-letter exchange is dlo.dlx. It does not start the
+// worker.
 func newAudit(t testing.TB, url, queue string, args amqp.Table) *audit {
 	t.Helper()
 	conn, err := amqp.Dial(url)
@@ -64,7 +65,7 @@ func (a *audit) channel() *amqp.Channel {
 	return ch
 }
 
-// work consumes until the test ends.
+// work starts the worker, which consumes the queue until the test ends.
 func (a *audit) work() {
 	a.t.Helper()
 	ch := a.channel()
@@ -108,7 +109,8 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// publish sends letters with confirms and logs them. body returns the i-th letter.
+// publish publishes n letters, waits for their confirms and logs them. The function body returns
+// the body and the message id of the i-th letter.
 func (a *audit) publish(n int, body func(i int) (body string, messageID string)) {
 	a.t.Helper()
 	ch := a.channel()
@@ -138,7 +140,8 @@ func (a *audit) publish(n int, body func(i int) (body string, messageID string))
 	}
 }
 
-// acceptedLetters returns the number of letters that arrived back at least once, by distinct token.
+// acceptedLetters returns how many letters the worker accepted at least once. Letters with the same
+// body are counted by token.
 func (a *audit) acceptedLetters() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +152,7 @@ func (a *audit) acceptedLetters() int {
 	return n
 }
 
-// copies returns the number of copies that arrived back.
+// copies returns how many copies of letters the worker accepted.
 func (a *audit) copies() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +165,7 @@ func (a *audit) copies() int {
 	return n
 }
 
-// reconnect reconnects the worker after a broker restart.
+// reconnect connects to the broker again after the broker was restarted.
 func (a *audit) reconnect(url string) {
 	a.t.Helper()
 	conn, err := amqp.Dial(url)
@@ -173,10 +176,11 @@ func (a *audit) reconnect(url string) {
 	a.conn = conn
 }
 
-// check compares the audit with the store's file. Every published letter has one row and arrived
-// back. Every copy has a token that the store issued. If several letters were published with the
-// same body, it arrived back under as many tokens. check returns the number of rows beyond the
-// published letters (suspects) and the number of duplicate copies.
+// check compares the audit with the store's file. Every published letter must have a row, and must
+// have arrived back. Every copy must carry a token that the store issued. If a body was published n
+// times, it must have arrived back under n tokens. The result surplus is the number of rows beyond
+// the published letters, which are suspects. The result duplicates is the number of duplicate
+// copies.
 func (a *audit) check(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	surplus, duplicates = a.stored(p)
@@ -190,8 +194,8 @@ func (a *audit) check(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// stored does the part of check that also applies if letters wait or are held. It checks that every
-// letter has a row, and that every copy has a token that the store issued.
+// stored does those checks of check that also hold while letters wait or are held. Every letter
+// must have a row, and every copy must carry a token that the store issued.
 func (a *audit) stored(p *child) (surplus, duplicates int) {
 	a.t.Helper()
 	db := p.file()
@@ -243,7 +247,7 @@ func (a *audit) stored(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
-// ready returns the number of ready messages in a queue, using a passive declare.
+// ready returns how many messages in a queue are ready. It asks the broker with a passive declare.
 func ready(t testing.TB, conn *amqp.Connection, queue string) int {
 	t.Helper()
 	ch, err := conn.Channel()

@@ -11,8 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestBenchBurst measures P12, which is dlo's memory at default settings while a burst of letters
-// is received, decided and indexed, and pages are requested.
+// TestBenchBurst measures goal P12 of docs/performance.md: the memory of dlo with default settings.
+// During the measurement, dlo receives, decides and indexes a burst of letters, and answers
+// requests for pages.
 func TestBenchBurst(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -64,7 +65,8 @@ func TestBenchBurst(t *testing.T) {
 		indexed.Round(time.Second), peak>>10, now>>10)
 }
 
-// burst publishes letters in the form in which RabbitMQ dead-letters them, without tracking each.
+// burst publishes letters with the headers that RabbitMQ gives to dead-lettered messages. The audit
+// does not log them.
 func (a *audit) burst(n int) {
 	a.t.Helper()
 	ch := a.channel()

@@ -25,17 +25,17 @@ import (
 
 var benchBacklog = flag.Int("backlog", 100_000, "letters of TestBenchClassify and of each store of TestBenchDisk")
 
-// benchDecoder returns a decoder for the letters of payloadtest.Order, with 200 types.
+// benchDecoder returns a decoder with 200 protobuf types, for letters made by payloadtest.Order.
 func benchDecoder(t *testing.T) *payload.Decoder {
 	t.Helper()
 	r := descriptor.NewRegistry()
 	if _, err := r.AddSet("shop", payloadtest.OrderSet(200)); err != nil {
 		t.Fatal(err)
 	}
-	return &payload.Decoder{Types: r, NoJSON: true} // as dlo serve does
+	return &payload.Decoder{Types: r, NoJSON: true} // NoJSON is set as in dlo serve
 }
 
-// backlog is a store of letters that have only been received.
+// backlog is a store of letters that dlo has received and not yet classified.
 type backlog struct {
 	*store.Store
 	path     string
@@ -62,7 +62,7 @@ func newBacklog(t *testing.T, d *payload.Decoder, letters, lines int, contentTyp
 	return b
 }
 
-// classify classifies every letter as dlo does and returns the time taken.
+// classify runs the classifier of dlo on every letter and returns how long that took.
 func (b *backlog) classify(t *testing.T) time.Duration {
 	t.Helper()
 	targets := &rules.Targets{}
@@ -93,7 +93,8 @@ func (b *backlog) steps(t *testing.T, step func(context.Context) (int, error)) t
 	}
 }
 
-// record records a prepared verdict for every letter, to measure the store alone.
+// record stores the same prepared verdict for every letter, without a classifier. So it measures
+// the store alone.
 func (b *backlog) record(t *testing.T) time.Duration {
 	t.Helper()
 	return b.steps(t, func(ctx context.Context) (int, error) {
@@ -113,8 +114,9 @@ func (b *backlog) record(t *testing.T) time.Duration {
 	})
 }
 
-// TestBenchClassify measures P10: received letters of known types are classified and stored. It
-// also measures how much of the time decoding and the store take.
+// TestBenchClassify measures goal P10 of docs/performance.md: how fast received letters of known
+// types are classified and stored. It also measures the share of the time that decoding and the
+// store take.
 func TestBenchClassify(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -170,8 +172,9 @@ func TestBenchClassify(t *testing.T) {
 	}
 }
 
-// TestBenchDisk measures P13 for protobuf letters. P13 is the disk space of a letter compared with
-// the received bytes. The test also measures the share of search.
+// TestBenchDisk measures goal P13 of docs/performance.md for protobuf letters: the disk space of a
+// letter, compared with the bytes received. It also measures how much of the space the search index
+// takes.
 func TestBenchDisk(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -186,7 +189,7 @@ func TestBenchDisk(t *testing.T) {
 			b := newBacklog(t, d, *benchBacklog, lines, "application/protobuf; proto="+payloadtest.OrderType)
 			b.classify(t)
 			b.index(t, s.text, s.fields)
-			if err := b.Close(); err != nil { // with a checkpoint
+			if err := b.Close(); err != nil { // closing the store also makes a checkpoint
 				t.Fatal(err)
 			}
 			size := int64(0)
@@ -206,14 +209,14 @@ func TestBenchDisk(t *testing.T) {
 	}
 }
 
-// part is the space in the file used by a table or one of its indexes.
+// part is the space that one table or index takes in the store's file.
 type part struct {
 	name          string
-	bytes, unused float64 // a letter
+	bytes, unused float64 // bytes per letter
 }
 
-// parts lists the store's tables and indexes, largest first. The tables of the text index count as
-// one.
+// parts lists the tables and indexes of the store, largest first. It counts the tables of the text
+// index as one.
 func (b *backlog) parts() ([]part, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
 	if err != nil {
@@ -237,7 +240,8 @@ func (b *backlog) parts() ([]part, error) {
 	return list, rows.Err()
 }
 
-// shares describes how much space per letter the largest parts take.
+// shares returns a text with the bytes per letter that each part takes. It leaves out parts below 5
+// bytes.
 func shares(list []part) string {
 	var text []string
 	for _, p := range list {

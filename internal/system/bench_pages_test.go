@@ -21,15 +21,15 @@ const (
 	pagedQueues  = 38
 )
 
-// causes are the errors that produce 18 groups per queue.
+// causes are the error texts of the letters. They give 18 groups for each queue.
 var causes = []string{
 	"timeout", "refused", "missing template", "bad address", "no such user", "over quota", "expired token", "locked row", "full disk",
 	"closed socket", "unknown currency", "empty basket", "wrong tenant", "stale version", "broken image", "short read", "bad checksum", "no route",
 }
 
 // TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups. It
-// measures the server's responses, and the whole page in a browser 390 px wide. No page may be
-// wider than the browser.
+// measures the responses of the server, and then whole pages in a browser that is 390 px wide. No
+// page may be wider than the browser.
 func TestBenchPages(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -65,7 +65,7 @@ func TestBenchPages(t *testing.T) {
 	}
 }
 
-// fillPages creates a store in which all letters are dead.
+// fillPages creates a store with the letters of the measurement. All of them are dead.
 func fillPages(t *testing.T, path string) {
 	t.Helper()
 	s, err := store.Open(t.Context(), path, store.Options{})

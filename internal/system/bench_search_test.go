@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	searchers   = 12 // clients
+	searchers   = 12 // number of clients that search
 	searched    = 6_600
 	searchesFor = 30 * time.Second
 )
 
 // TestBenchSearches measures how long pages take while clients search without a pause. No index
-// supports their queries. Before searches had their own slots, the other pages took 0.34 s (p50)
-// and 1.5 s (p95).
+// helps the searches. Before searches had their own slots, the other pages took 0.34 s (p50) and
+// 1.5 s (p95).
 func TestBenchSearches(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -62,8 +62,8 @@ func TestBenchSearches(t *testing.T) {
 		ms(percentile(alone, 50)), ms(percentile(alone, 95)), searchers, searched, ms(percentile(busy, 50)), ms(percentile(busy, 95)), answers)
 }
 
-// paged requests pages in turn until over is closed. If over is nil, it requests each page ten
-// times. It returns how long each response took.
+// paged requests pages in turn until the channel over is closed. If over is nil, it requests each
+// page ten times. It returns the time that each response took.
 func (p *child) paged(t *testing.T, pages []string, over <-chan time.Time) (took []time.Duration) {
 	t.Helper()
 	for i := 0; ; i++ {

@@ -28,9 +28,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// listFilters are the filters for P6. Each filter is measured on the first page and on a page from
-// the middle. Filters in the second list find few letters or none, and use an index of their own
-// kind.
+// listFilters are the filters for goal P6 of docs/performance.md. Each filter is measured on the
+// first page and on a page from the middle of the list. The filters in the second list match few
+// letters or none, and each of them uses an index of its own kind.
 var listFilters = []string{
 	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
 	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",
@@ -49,8 +49,8 @@ func benchQuery(t *testing.T, text string) query.Query {
 	return q
 }
 
-// TestBenchStore measures P6, P7, P8, P13 and P14 on a large store compared with one of 10,000
-// rows.
+// TestBenchStore measures the goals P6, P7, P8, P13 and P14 of docs/performance.md. For P6, it
+// compares a large store with a store of 10,000 rows.
 func TestBenchStore(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -78,13 +78,13 @@ func percentile(ds []time.Duration, p int) time.Duration {
 	return ds[min(len(ds)-1, len(ds)*p/100)]
 }
 
-// benchStore is a store filled in the way ingest, classifier and indexer would fill it.
+// benchStore is a store that the benchmark fills in the same way as ingest, classifier and indexer.
 type benchStore struct {
 	*store.Store
 	path     string
 	random   *rand.Rand
 	number   int64
-	received int64 // bytes of bodies and properties
+	received int64 // bytes of all bodies and properties
 	letters  int
 }
 
@@ -124,8 +124,8 @@ var vocabulary = []string{
 	"notification", "template", "recipient", "attachment", "schedule", "region", "tenant", "quota", "exceeded", "invalid", "missing", "field", "schema", "version", "service", "upstream", "connection", "reset", "peer",
 }
 
-// receive stores a window of letters of some 500 bytes: JSON of words and numbers, with a
-// framework's headers.
+// receive stores one window of n letters. Each letter has about 500 bytes of JSON, with words and
+// numbers, and the headers of a framework.
 func (b *benchStore) receive(t *testing.T, n int) {
 	b.number++
 	w := deadletter.Window{Session: 1, Number: b.number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
@@ -165,8 +165,8 @@ func (b *benchStore) receive(t *testing.T, n int) {
 	}
 }
 
-// classify distributes letters over 40 queues, 10 types, 3 reasons and 3,000 groups. Some states,
-// reasons and groups are rare.
+// classify gives the received letters their verdicts. It distributes the letters over 40 queues, 10
+// types, 3 reasons and 3,000 groups. Some states, reasons and groups are rare.
 func (b *benchStore) classify(t *testing.T) {
 	t.Helper()
 	for {
@@ -181,7 +181,7 @@ func (b *benchStore) classify(t *testing.T) {
 		for i, l := range letters {
 			group := b.random.IntN(3000)
 			if b.random.IntN(2) == 0 {
-				group = 17 // half of all letters have one cause
+				group = 17 // half of all letters have this cause
 			}
 			reason := "rejected"
 			switch {
@@ -209,7 +209,7 @@ func (b *benchStore) classify(t *testing.T) {
 	}
 }
 
-// disk measures P13.
+// disk measures goal P13 of docs/performance.md, which is the disk space of a letter.
 func (b *benchStore) disk(t *testing.T) {
 	t.Helper()
 	var size int64
@@ -226,7 +226,7 @@ func (b *benchStore) disk(t *testing.T) {
 	t.Logf("P13 of that, bytes a letter: %s", parts)
 }
 
-// sizes describes how many bytes per letter each table and index takes.
+// sizes returns a text with the bytes per letter that each table and index takes.
 func (b *benchStore) sizes(t *testing.T) (string, error) {
 	db, err := sql.Open("sqlite", "file:"+b.path+"?mode=ro")
 	if err != nil {
@@ -250,7 +250,8 @@ func (b *benchStore) sizes(t *testing.T) (string, error) {
 	return text, rows.Err()
 }
 
-// whileReceiving runs fn while windows of n letters arrive.
+// whileReceiving runs fn while windows of n letters are stored. It waits for the given pause after
+// each window, and passes to each the time that the commit took.
 func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, each func(commit time.Duration), fn func()) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -273,11 +274,11 @@ func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, ea
 	fn()
 }
 
-// lists measures the pages of P6.
+// lists measures goal P6 of docs/performance.md: the time of a page with each filter.
 func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 	t.Helper()
 	into := map[string][]time.Duration{}
-	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // few letters, so that the small store stays small
+	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // the windows are small, so that the small store stays small
 		for _, f := range listFilters {
 			q := benchQuery(t, f)
 			middle, all := "", time.Now()
@@ -292,7 +293,7 @@ func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if i%2 == 0 || i < 20 { // move further into the list
+				if i%2 == 0 || i < 20 { // the next page from the middle is further down the list
 					middle = older
 				}
 				if time.Since(all) > time.Second && i > 5 {
@@ -304,7 +305,7 @@ func (b *benchStore) lists(t *testing.T) map[string][]time.Duration {
 	return into
 }
 
-// numbers measures P7.
+// numbers measures goal P7 of docs/performance.md: counts, facets, histograms and the Triage page.
 func (b *benchStore) numbers(t *testing.T) {
 	t.Helper()
 	measure := func(name string, fn func() error) {
@@ -349,7 +350,8 @@ func (b *benchStore) numbers(t *testing.T) {
 	}
 }
 
-// changes measures P8: transactions of ingest while an operation discards half a million letters.
+// changes measures goal P8 of docs/performance.md: how long ingest commits take while an operation
+// discards 500,000 letters.
 func (b *benchStore) changes(t *testing.T) {
 	t.Helper()
 	targets := &rules.Targets{}
@@ -399,7 +401,8 @@ func (b *benchStore) changes(t *testing.T) {
 		ms(percentile(during, 50)), ms(percentile(during, 99)), len(during))
 }
 
-// coldStart measures P14 on a copy of the store with its log, as kill -9 would leave it.
+// coldStart measures goal P14 of docs/performance.md: the time of a start after kill -9. It starts
+// dlo on a copy of the store and its write-ahead log.
 func (b *benchStore) coldStart(t *testing.T) {
 	t.Helper()
 	var took []time.Duration

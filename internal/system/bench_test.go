@@ -24,7 +24,7 @@ var (
 	benchOnly    = flag.String("only", "", "measure only lines whose name contains this")
 )
 
-// bench is one broker and the measurements on it.
+// bench contains a broker and the results that were measured with it.
 type bench struct {
 	t     *testing.T
 	node  *testenv.Node
@@ -36,16 +36,17 @@ type bench struct {
 	order []string
 }
 
-// measure is one row of one round.
+// measure is the result of one measurement in one round.
 type measure struct {
 	perSecond float64
-	cpu       float64 // microseconds per letter, client and broker together
+	cpu       float64 // microseconds of processor time per letter, of client and broker together
 }
 
 const bodyBytes = 500
 
-// TestBench measures P1 to P6 as ratios between adjacent runs (A, B, A, B ...) and reports medians
-// with minimum and maximum. `make bench` runs it; docs/performance.md contains the tables.
+// TestBench measures the goals P1 to P5 of docs/performance.md. It alternates the two runs that it
+// compares (A, B, A, B ...) and reports the median of the ratios, with minimum and maximum. `make
+// bench` runs the test, and docs/performance.md contains the results.
 func TestBench(t *testing.T) {
 	if os.Getenv("DLO_BENCH") != "1" {
 		t.Skip("a measurement, not a test: make bench")
@@ -109,7 +110,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ratio compares adjacent runs, round by round.
+// ratio divides the results of two runs, round by round, and logs the median of these ratios.
 func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) {
 	var ratios []float64
 	for i := range min(len(b.lines[over]), len(b.lines[under])) {
@@ -120,8 +121,9 @@ func (b *bench) ratio(name, over, under, goal string, of func(measure) float64) 
 	}
 }
 
-// timed runs fn and returns the rate and the processor time per letter. The time includes this
-// process, its ended children, extra (a running child) and the broker.
+// timed runs fn, which handles n letters. It returns the letters per second and the processor time
+// per letter. That time includes this process, the broker, and a child process whose time the
+// function extra returns.
 func (b *bench) timed(n int, extra func() time.Duration, fn func()) measure {
 	b.t.Helper()
 	before := b.cpu() + extra()
@@ -147,7 +149,7 @@ func (b *bench) cpu() time.Duration {
 
 func none() time.Duration { return 0 }
 
-// queue declares a new quorum queue.
+// queue declares an empty quorum queue. It first deletes an existing queue with that name.
 func (b *bench) queue(name string, args amqp.Table) {
 	b.t.Helper()
 	ch, err := b.conn.Channel()
@@ -170,10 +172,10 @@ func (b *bench) queue(name string, args amqp.Table) {
 	}
 }
 
-// fill publishes n letters that look as if they had died in the queue named work.
+// fill publishes n letters to a queue, with headers as if they had died in the queue named work.
 func (b *bench) fill(queue string, n int) { b.publish(queue, n, 1000) }
 
-// publish publishes n letters with at most window of them unconfirmed.
+// publish publishes n letters to a queue. At any time, at most window letters are unconfirmed.
 func (b *bench) publish(queue string, n, window int) {
 	b.t.Helper()
 	ch, err := b.conn.Channel()
@@ -231,7 +233,7 @@ func (b *bench) rawConsumer() measure {
 	})
 }
 
-// later keeps letters in the store. They die immediately and dlo publishes nothing.
+// later is a configuration without retries. Letters die immediately, and dlo publishes nothing.
 const later = "default: {retry: {delays: []}}\nrequeue: {watch: 1h}\n"
 
 func (b *bench) drain() measure {
@@ -248,7 +250,8 @@ func (b *bench) drain() measure {
 	return m
 }
 
-// stored drains n letters, waits until they are classified, and stops dlo.
+// stored drains n letters with the given configuration and waits until they are classified. Then it
+// stops dlo.
 func (b *bench) stored(config string) *child {
 	b.queue("dlo.letters", nil)
 	b.queue("work", nil)
@@ -264,15 +267,15 @@ func (b *bench) stored(config string) *child {
 	return p
 }
 
-// requeued waits until every letter is confirmed and marked.
+// requeued waits until the store has marked every letter as requeued.
 func (b *bench) requeued(p *child) {
 	for p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'requeued'`) < b.n {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// retry makes n scheduled letters due at the same time. It measures from dlo's start until every
-// letter has passed all steps: intent, publish, confirm, mark.
+// retry measures n retries that become due at the same time. The time begins with the start of dlo.
+// It ends when every letter has passed the four steps: intent, publish, confirm and mark.
 func (b *bench) retry() measure {
 	p := b.stored("default: {retry: {delays: [1h]}}\nrequeue: {watch: 1h, rate: 0}\n")
 	db, err := sql.Open("sqlite", "file:"+p.store)
@@ -292,8 +295,8 @@ func (b *bench) retry() measure {
 	return m
 }
 
-// operate requeues n dead letters by operations. It measures from the first request, so the time
-// includes freezing the selection and recording the results.
+// operate measures operations that requeue n dead letters. The time begins with the first request,
+// so it includes freezing the selection and recording the results.
 func (b *bench) operate() measure {
 	p := b.stored(later)
 	p.Start("")
@@ -313,8 +316,8 @@ func (b *bench) rawPublisher(window, n int) measure {
 	return b.timed(n, none, func() { b.publish("target", n, window) })
 }
 
-// shovel moves the letters from one quorum queue to another with a shovel that acknowledges on
-// confirm.
+// shovel measures a shovel that moves n letters from one quorum queue to another. The shovel
+// acknowledges a letter after its confirm.
 func (b *bench) shovel() measure {
 	b.queue("from", nil)
 	b.queue("to", nil)
@@ -330,6 +333,6 @@ func (b *bench) shovel() measure {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	b.node.API("DELETE", path, nil, nil) // the shovel disappears automatically once the queue is empty
+	b.node.API("DELETE", path, nil, nil) // removes the shovel if it is still there; RabbitMQ deletes it once the queue is empty
 	return m
 }

@@ -20,11 +20,12 @@ import (
 )
 
 // TestBrokerKilledUnderLoad kills the broker repeatedly while publishers, intake, requeue and
-// workers run. None of them may stop without being asked. Nothing is lost. Each letter has one row,
-// except letters that the broker brings back and that cannot be told apart from others. Only these
-// letters are held. No letter is accepted under two tokens.
+// workers run. None of them may stop by itself, and no letter may be lost. Each letter must have
+// one row. The only exceptions are letters with equal bodies that the broker brings back. Only
+// such letters may be held. No letter may be accepted under two tokens.
 //
-// The kills follow so fast that dlo waits longer and longer for the broker, up to a minute.
+// The kills follow each other so fast that dlo waits longer and longer before it connects again, up
+// to a minute.
 func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	kills := 2
@@ -73,10 +74,11 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	t.Logf("%s: %d kills, %s", node.Version(), kills, w.judge(p))
 }
 
-// traffic publishes letters directly to the inbox, as if they had died in the queue named work, and
-// consumes from that queue. dlo cannot guarantee anything about letters that a dying broker loses
-// or duplicates between a queue and its dead-letter queue. With the default strategy, most of the
-// letters on the way were lost. With at-least-once, 16 to 32 of 1,500 letters arrived twice.
+// traffic publishes letters directly to the inbox, with headers as if they had died in the queue
+// named work. It also consumes the queue work. The letters do not pass through a real death,
+// because a dying broker may lose or duplicate letters between a queue and its dead-letter queue.
+// With the default strategy, it lost most of the letters in between. With at-least-once, 16 to 32
+// of 1,500 letters arrived twice.
 type traffic struct {
 	t                   testing.TB
 	url                 string
@@ -84,14 +86,14 @@ type traffic struct {
 
 	mu        sync.Mutex
 	number    int
-	confirmed map[string]int            // by body
-	unknown   map[string]int            // by body; letters that were sent but not confirmed
+	confirmed map[string]int            // number of confirmed letters, by body
+	unknown   map[string]int            // number of letters that were sent but not confirmed, by body
 	accepted  map[string]map[string]int // body -> token -> copies
-	rejected  map[string]int            // by body
+	rejected  map[string]int            // number of rejected letters, by body
 	handled   int
 }
 
-// runners are goroutines that are stopped and awaited together.
+// runners is a set of goroutines. The method stop ends all of them and waits for them.
 type runners struct {
 	ctx  context.Context
 	end  context.CancelFunc
@@ -109,7 +111,8 @@ func newTraffic(t testing.TB, url string) *traffic {
 	return w
 }
 
-// runs calls session repeatedly, each time on a new connection and channel.
+// runs calls session repeatedly until the runners are stopped. Each call gets a new connection and
+// channel.
 func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {
@@ -125,8 +128,8 @@ func (w *traffic) runs(r *runners, session func(ctx context.Context, ch *amqp.Ch
 	})
 }
 
-// letter returns the n-th letter's body and message id. Each is unique, except that every tenth
-// letter has one of three bodies and no id.
+// letter returns the body and the message id of the n-th letter. Both are unique, except that every
+// tenth letter has one of three bodies and no id.
 func letter(n int) (body, id string) {
 	if n%10 == 9 {
 		return fmt.Sprintf("one of three bodies: %d", n%3), ""
@@ -134,7 +137,7 @@ func letter(n int) (body, id string) {
 	return fmt.Sprintf("letter %d", n), fmt.Sprint(n)
 }
 
-// publish publishes letters with confirms until the channel or ctx ends.
+// publish publishes letters with confirms until the channel is closed or ctx is done.
 func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	if ch.Confirm(false) != nil {
 		return
@@ -147,7 +150,7 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	var waiting []sent
 	settle := func() {
 		for _, s := range waiting {
-			ok := s.answer.Wait() // false if the channel ended first
+			ok := s.answer.Wait() // false if the channel was closed before the confirm
 			w.mu.Lock()
 			if ok {
 				w.confirmed[s.body]++
@@ -179,8 +182,8 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	}
 }
 
-// work accepts the letters that dlo sends until the channel or ctx ends. It rejects the first
-// attempts of every tenth letter.
+// work consumes letters until the channel is closed or ctx is done. It accepts them, except that it
+// rejects the first attempts of every tenth letter.
 func (w *traffic) work(ctx context.Context, ch *amqp.Channel) {
 	if ch.Qos(50, 0, false) != nil {
 		return
@@ -219,14 +222,14 @@ func (w *traffic) work(ctx context.Context, ch *amqp.Channel) {
 	}
 }
 
-// counts returns the numbers of published and accepted letters.
+// counts returns how many letters were published and how many the workers handled.
 func (w *traffic) counts() [2]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return [2]int{w.number, w.handled}
 }
 
-// ready returns the number of ready messages in a queue.
+// ready returns how many messages in a queue are ready.
 func (w *traffic) ready(queue string) int {
 	w.t.Helper()
 	conn, err := amqp.Dial(w.url)
@@ -237,7 +240,8 @@ func (w *traffic) ready(queue string) int {
 	return ready(w.t, conn, queue)
 }
 
-// judge compares the published and accepted letters with the store and describes its findings.
+// judge compares the published and accepted letters with the store. It fails the test for each
+// error, and returns a summary.
 func (w *traffic) judge(p *child) string {
 	w.t.Helper()
 	rows, tokens, held := map[string]int{}, map[string]map[string]bool{}, map[string]int{}
@@ -286,7 +290,7 @@ func (w *traffic) judge(p *child) string {
 			onTheWay++
 		}
 	}
-	for _, n := range []int{9, 19, 29} { // letters with equal bodies
+	for _, n := range []int{9, 19, 29} { // numbers of letters with equal bodies
 		body, _ := letter(n)
 		if rows[body] < w.confirmed[body] || rows[body]-held[body] > w.confirmed[body]+w.unknown[body] {
 			w.t.Errorf("%q was confirmed %d times, perhaps %d times more, and has %d rows, %d of them held", body, w.confirmed[body], w.unknown[body], rows[body], held[body])

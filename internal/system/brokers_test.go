@@ -11,7 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// said is what /readyz reports about each broker.
+// said is the answer of /readyz, with the state of each broker.
 type said struct {
 	Ready   bool           `json:"ready"`
 	Brokers []saidOfBroker `json:"brokers"`
@@ -29,7 +29,7 @@ type saidOfBroker struct {
 	} `json:"inboxes"`
 }
 
-// draining reports whether all inboxes of the broker are drained.
+// draining reports whether the broker is connected and all its inboxes are drained.
 func (b *saidOfBroker) draining() bool {
 	for _, i := range b.Inboxes {
 		if !i.Draining {
@@ -48,7 +48,7 @@ func (p *child) ready() (code int, s said) {
 	return code, s
 }
 
-// drains waits until a broker's inboxes are drained.
+// drains waits until dlo drains all inboxes of a broker.
 func (p *child) drains(broker string) {
 	p.t.Helper()
 	eventually(p.t, "the inboxes of "+broker+" are drained", func() bool {
@@ -58,8 +58,8 @@ func (p *child) drains(broker string) {
 	})
 }
 
-// TestTwoVHosts drains two vhosts of one broker in which queues have equal names. The letters of
-// the two vhosts stay apart and return to where they came from.
+// TestTwoVHosts drains two vhosts of one broker. Both vhosts have queues with the same names. Each
+// letter must return to the vhost from which it came.
 func TestTwoVHosts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -104,18 +104,18 @@ func TestTwoVHosts(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoBrokersIsDead starts with one broker dead and kills the other broker later. The live
-// broker is drained and letters are requeued to it. Letters of the dead broker wait, and dlo
-// reports which broker is down and why.
+// TestOneOfTwoBrokersIsDead starts dlo while the first broker is unreachable, and later kills the
+// second broker. dlo must drain the live broker and requeue letters to it. Letters of the dead
+// broker must wait, and dlo must report which broker is down and why.
 func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	t.Parallel()
 	node, mortal := testenv.Broker(t), testenv.PrivateBroker(t)
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
-	relay.Refuse(true) // the first broker must keep its queues, so it is only unreachable at start
+	relay.Refuse(true) // the first broker is not killed, because it must keep its queues
 	_, other := mortal.VHost(t)
 	first, second := newAudit(t, url, "work", nil), newAudit(t, other, "work", nil)
-	for _, a := range []*audit{first, second} { // letters that die before dlo has declared its inbox are lost, and a new quorum queue does not survive a kill
+	for _, a := range []*audit{first, second} { // declares the inbox first, because letters that die without an inbox are lost; its type is classic, because a new quorum queue does not survive a kill
 		ch := a.channel()
 		if _, err := ch.QueueDeclare("dlo.letters", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
@@ -144,11 +144,11 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	p.drains("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
-	// Letters of the second broker are waiting for their retry when it dies. Letters of the first
-	// continue.
+	// The second broker dies while its letters wait for their retry. Letters of the first broker are
+	// still requeued.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
 	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })
-	time.Sleep(2500 * time.Millisecond) // a killed broker may forget the last two seconds (docs/reliability.md)
+	time.Sleep(2500 * time.Millisecond) // a killed broker may forget its last two seconds (docs/reliability.md)
 	mortal.Kill9()
 	eventually(t, "the second broker is missed", func() bool {
 		code, s := p.ready()

@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestALetterIsPublishedByHand takes the commands that dlo offers for copying a letter, and runs
-// them against a broker. The message that arrives is the letter, with whole numbers as int64 and
+// TestALetterIsPublishedByHand runs the commands that dlo shows for publishing a letter by hand.
+// The message that arrives must equal the letter. Whole numbers in its headers arrive as int64, and
 // fractions as double.
 func TestALetterIsPublishedByHand(t *testing.T) {
 	t.Parallel()

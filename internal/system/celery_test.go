@@ -13,12 +13,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// compressions are kombu's compressions available in Debian packages, each once, and none.
+// compressions are the compressions of kombu that work with Debian packages, and none.
 var compressions = []string{"none", "gzip", "bzip2", "zstd"}
 
-// TestCelery checks that Celery tasks that a worker rejects become letters with the task's name.
-// dlo can decode their arguments whatever their compression. After a requeue the repaired worker
-// runs each task once.
+// TestCelery checks that Celery tasks become letters with the name of the task when a worker
+// rejects them. dlo must decode their arguments with each compression. After a requeue, the
+// repaired worker must run each task once.
 func TestCelery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -90,7 +90,8 @@ func TestCelery(t *testing.T) {
 	}
 }
 
-// celery returns the command that runs testdata/shop.py.
+// celery returns the command that runs testdata/shop.py. It skips the test if Celery is not
+// installed.
 func celery(t *testing.T) []string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {

@@ -30,12 +30,13 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The test binary is also the program under test. If these variables are set, it runs dlo and kills
-// itself with SIGKILL at the n-th hit of a named point.
+// The test binary is also the program under test. If DLO_TEST_RUN is set, it runs dlo. If
+// DLO_TEST_CRASH is set too, dlo kills itself with SIGKILL when it reaches a named point for the
+// n-th time.
 const (
-	runVariable   = "DLO_TEST_RUN"   // JSON list of arguments
-	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path of a file to wait for at the point
-	drainVariable = "DLO_TEST_DRAIN" // JSON of a drain request
+	runVariable   = "DLO_TEST_RUN"   // arguments of dlo, as a JSON list
+	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path; with a path, dlo waits at the point until the file exists
+	drainVariable = "DLO_TEST_DRAIN" // a drain request, as JSON
 )
 
 // commands is the command line of cmd/dlo.
@@ -47,7 +48,8 @@ type commands struct {
 	cli.Commands
 }
 
-// process runs cmd/dlo's main function with crash points.
+// process runs dlo as the main function of cmd/dlo does. It passes crash on as the function that
+// dlo calls at its crash points.
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -71,8 +73,9 @@ func TestMain(m *testing.M) {
 
 func noEnvironment(string) string { return "" }
 
-// crashAt returns a crash function. At the n-th hit of a point it kills the process like kill -9,
-// or it waits at the point until a file exists.
+// crashAt returns the function that dlo calls at its crash points. With point=n, the function kills
+// the process at the n-th call for that point. With point=path, it waits at that point until the
+// file exists.
 func crashAt(spec string) func(string) {
 	point, times, ok := strings.Cut(spec, "=")
 	if !ok {
@@ -101,7 +104,8 @@ func crashAt(spec string) func(string) {
 	}
 }
 
-// child is a separate dlo process with its store and configuration in a folder of the test.
+// child is a dlo that runs as a separate process. Its store and its configuration are in a folder
+// of the test.
 type child struct {
 	t      testing.TB
 	dir    string
@@ -110,19 +114,19 @@ type child struct {
 	store  string
 	url    string // URL of the pages, once dlo is ready
 	env    []string
-	flags  []string // of serve
-	copied bool     // the store is restored or its notes are removed
+	flags  []string // further flags of dlo serve
+	copied bool     // true if the test replaces the store or removes its notes, so that storeDoubts are expected
 	cmd    *exec.Cmd
 	opened sync.Once
-	db     *sql.DB // of file
+	db     *sql.DB // the store's file, opened by the method file
 	mu     sync.Mutex
 	log    strings.Builder
 	ended  chan struct{}
 	code   int
 }
 
-// newChild writes the configuration; Start starts dlo with it. In the text, %AMQP% stands for the
-// broker's URL.
+// newChild writes the configuration of a dlo and does not start it. In the configuration, %AMQP%
+// stands for the broker's URL.
 func newChild(t testing.TB, amqpURL, config string) *child {
 	t.Helper()
 	if testing.Short() {
@@ -148,13 +152,14 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 	return p
 }
 
-// storeDoubts are log messages about a store that is older than its notes, or that cannot be proved
-// current. Killing dlo or a broker, or losing a connection, must never cause them.
+// storeDoubts are messages that dlo logs if its store is older than its notes, or if nothing proves
+// that the store is current. They must not appear after a kill of dlo or the broker, or after a
+// lost connection.
 var storeDoubts = []string{"the store was restored from a copy", "the broker is older than its last confirm", "nothing proves that this store is not an older copy"}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
-// Configure replaces the configuration.
+// Configure writes a new configuration file. dlo reads it at the next start or SIGHUP.
 func (p *child) Configure(config string) {
 	p.t.Helper()
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\nbrokers: [{url: %q}]\n%s", p.store, p.amqp, config)
@@ -169,7 +174,8 @@ func (p *child) Configure(config string) {
 // Hangup sends SIGHUP, which reloads the configuration.
 func (p *child) Hangup() { p.cmd.Process.Signal(syscall.SIGHUP) }
 
-// Start starts dlo and waits until it is ready. crash is point=n, or "".
+// Start starts dlo and waits until it is ready. The parameter crash names a crash point as point=n.
+// If it is "", dlo does not kill itself.
 func (p *child) Start(crash string) {
 	p.t.Helper()
 	defer waited(p.t, "dlo is ready")()
@@ -183,8 +189,8 @@ func (p *child) Start(crash string) {
 	}
 }
 
-// Draining waits until dlo has declared and opened all its inboxes. Letters that die before that
-// are lost.
+// Draining waits until dlo has declared and opened all its inboxes. Messages that were rejected
+// before are lost.
 func (p *child) Draining() {
 	p.t.Helper()
 	eventually(p.t, "all inboxes are open", func() bool {
@@ -193,7 +199,8 @@ func (p *child) Draining() {
 	})
 }
 
-// Waiting waits until letters can wait in the broker. Before that, they wait in the store.
+// Waiting waits until dlo can let letters wait in queues of the broker. Before that, letters wait
+// in the store.
 func (p *child) Waiting() {
 	p.t.Helper()
 	eventually(p.t, "letters can wait in the broker", func() bool { return strings.Contains(p.Log(), `msg="letters can wait in the broker"`) })
@@ -234,7 +241,7 @@ func (p *child) start(crash string) chan string {
 	return ready
 }
 
-// Crashed waits until the process has killed itself.
+// Crashed waits until the process has killed itself. The parameter what describes the crash.
 func (p *child) Crashed(what string) {
 	p.t.Helper()
 	eventually(p.t, what, func() bool {
@@ -247,13 +254,13 @@ func (p *child) Crashed(what string) {
 	})
 }
 
-// Kill9 kills the process as a crash would, and waits until it has ended.
+// Kill9 kills the process with SIGKILL and waits until it has ended.
 func (p *child) Kill9() {
 	p.cmd.Process.Kill()
 	<-p.ended
 }
 
-// Stop stops the process cleanly and returns its exit code.
+// Stop stops dlo with SIGTERM and returns its exit code.
 func (p *child) Stop() int {
 	p.t.Helper()
 	defer waited(p.t, "dlo has stopped")()
@@ -272,7 +279,7 @@ func (p *child) Log() string {
 	return p.log.String()
 }
 
-// get requests a page or another path and returns status and body.
+// get requests a path from dlo and returns the status and the body of the response.
 func (p *child) get(path string) (int, string) {
 	p.t.Helper()
 	answer, err := http.Get(p.url + path)
@@ -287,7 +294,7 @@ func (p *child) get(path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// post sends JSON to the API and returns status and body.
+// post sends a value as JSON to the API and returns the status and the body of the response.
 func (p *child) post(path string, body any) (int, string) {
 	p.t.Helper()
 	encoded, err := json.Marshal(body)
@@ -309,13 +316,14 @@ func (p *child) post(path string, body any) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// requeueAtOnce returns the request for an operation that sends everything immediately: without
-// time to undo it, without a canary, and without stopping automatically.
+// requeueAtOnce returns the request for an operation that requeues all given letters immediately.
+// The operation cannot be undone, has no canary, and does not stop automatically.
 func requeueAtOnce(ids []deadletter.ID) map[string]any {
 	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
 }
 
-// tryPost is like post, for a server that may die during the request.
+// tryPost sends a value as JSON to the API. It ignores errors, because dlo may be killed during the
+// request.
 func (p *child) tryPost(path string, body any) {
 	p.t.Helper()
 	encoded, err := json.Marshal(body)
@@ -327,7 +335,8 @@ func (p *child) tryPost(path string, body any) {
 	}
 }
 
-// ids returns letter ids from a query that selects serials and random bits.
+// ids returns the ids of letters. The query must select the serial and the random bits of each
+// letter.
 func (p *child) ids(query string, args ...any) []deadletter.ID {
 	p.t.Helper()
 	var ids []deadletter.ID
@@ -340,7 +349,7 @@ func (p *child) ids(query string, args ...any) []deadletter.ID {
 	return ids
 }
 
-// rows runs a query on the store's file and calls scan for every row.
+// rows runs a query on the store's file and calls scan for each row.
 func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	p.t.Helper()
 	rows, err := p.file().Query(query, args...)
@@ -358,8 +367,8 @@ func (p *child) rows(query string, args []any, scan func(*sql.Rows) error) {
 	}
 }
 
-// file opens the store's file read-only, independently of the program. A connection that is unused
-// for a second is closed.
+// file returns the store's file, opened read-only and without the program. It closes a connection
+// that is unused for a second.
 func (p *child) file() *sql.DB {
 	p.t.Helper()
 	p.opened.Do(func() {
@@ -374,7 +383,8 @@ func (p *child) file() *sql.DB {
 	return p.db
 }
 
-// cpu returns the running process's processor time, user and system.
+// cpu returns the processor time that dlo has used, user and system together. If dlo was not
+// started, it returns 0.
 func (p *child) cpu() time.Duration {
 	p.t.Helper()
 	if p.cmd == nil {
@@ -387,7 +397,7 @@ func (p *child) cpu() time.Duration {
 	return used
 }
 
-// ask runs a query for one number on the store's file, read-only and independently of the program.
+// ask runs a query on the store's file and returns the one number that it selects.
 func (p *child) ask(query string, args ...any) int {
 	p.t.Helper()
 	var n int
@@ -397,18 +407,20 @@ func (p *child) ask(query string, args ...any) int {
 	return n
 }
 
-// eventually waits until done returns true. what describes the condition.
+// eventually waits until the function done returns true. The text what describes the condition. It
+// fails the test after 4 minutes, or after an hour in a soak test.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	limit := 4 * time.Minute // generous for a busy machine: it only ends hopeless waits
+	limit := 4 * time.Minute // generous for a busy machine, because it only ends waits without hope
 	if soak() {
 		limit = time.Hour
 	}
 	within(t, limit, what, done)
 }
 
-// within waits until done returns true, for at most limit. It calls done less often the longer it
-// waits, because each call costs processor time that the parallel tests need.
+// within waits until the function done returns true, and fails the test after limit. The longer it
+// waits, the less often it calls done, because each call takes processor time from the parallel
+// tests.
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Helper()
 	defer waited(t, what)()
@@ -420,8 +432,8 @@ func within(t testing.TB, limit time.Duration, what string, done func() bool) {
 	t.Fatalf("waited in vain: %s", what)
 }
 
-// waited logs what a test waited for longer than a second, so that go test -v shows where time is
-// spent.
+// waited returns a function that logs how long the test has waited. It logs only waits of more than
+// a second, so that go test -v shows where time is spent.
 func waited(t testing.TB, what string) func() {
 	began := time.Now()
 	return func() {
@@ -432,7 +444,7 @@ func waited(t testing.TB, what string) func() {
 	}
 }
 
-// restart restarts a killed broker.
+// restart restarts a broker that was killed.
 func restart(t testing.TB, node *testenv.Node) {
 	t.Helper()
 	defer waited(t, "the broker is there again")()
@@ -441,7 +453,7 @@ func restart(t testing.TB, node *testenv.Node) {
 	}
 }
 
-// openTokens does the same as openTokens of cmd/dlo.
+// openTokens opens the tokens of a store, as the function openTokens of cmd/dlo does.
 func openTokens(ctx context.Context, store string) (cli.TokenFile, error) {
 	return server.Tokens(ctx, store)
 }

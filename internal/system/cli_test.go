@@ -16,11 +16,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/server"
 )
 
-// away configures a server whose broker is unreachable. Nothing is drained or sent, and everything
-// else works.
+// away is the configuration of a dlo whose broker is unreachable. This dlo drains and sends
+// nothing, but everything else works.
 const away = "brokers: [{url: 'amqp://127.0.0.1:1/', label: production, colour: red}]\ndefault: {retry: {delays: []}}\n"
 
-// dlo runs the command line against a server and returns its output and its errors.
+// dlo runs a command of dlo against the child's server. It returns the output and the error output,
+// and fails the test unless the exit code is code.
 func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder
@@ -40,7 +41,8 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 	return out.String(), errs.String()
 }
 
-// exportLine returns the export line of a letter that died in a queue and was received minutes ago.
+// exportLine returns one line of an export file. The letter of that line died in the given queue
+// and was received the given number of minutes ago.
 func exportLine(number int, queue string, minutes int) string {
 	at := time.Now().Add(-time.Duration(minutes) * time.Minute).UTC().Truncate(time.Millisecond)
 	text, err := json.Marshal(map[string]any{
@@ -54,8 +56,8 @@ func exportLine(number int, queue string, minutes int) string {
 	return string(text) + "\n"
 }
 
-// TestTheWholeCommandLine uses the commands as a person with a shell would, from an import to an
-// export.
+// TestTheWholeCommandLine runs the commands in the order in which a person would use them in a
+// shell, from an import to an export.
 func TestTheWholeCommandLine(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away, nil).child
@@ -74,7 +76,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		return out
 	}
 
-	// A file with a damaged line is imported, and then imported again.
+	// A file with one damaged line is imported twice.
 	var lines strings.Builder
 	for i := range 150 {
 		queue := "sms"
@@ -95,7 +97,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	p.dlo(ctx, 1, "", "letters", "import", file+".nothing")
 	eventually(t, "the letters are classified", func() bool { return p.letters("dead") == 150 })
 
-	// The letters can be found.
+	// The imported letters are found by queries.
 	if out := ok("letters", "count", "-q", "queue:sms"); out != "100\n" {
 		t.Error(out)
 	}
@@ -139,7 +141,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
 	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
 
-	// These commands change letters, and nobody could have confirmed them.
+	// These commands change letters. They fail without --yes, because no person is there to confirm.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
 	has(errs, "needs --yes")
 	_, errs = p.dlo(ctx, 2, strings.Join(append(ids, ids[0]), "\n"), "letters", "purge", "-")
@@ -152,7 +154,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 		t.Fatalf("%d operations", n)
 	}
 
-	// Every verb is run, and its output is checked.
+	// Each command that changes letters is run, and its output is checked.
 	for _, step := range []struct{ verb, state string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
 		args := []string{"letters", step.verb, ids[0], ids[1], "--watch", "--reason", "a test"}
 		if step.verb == "purge" {
@@ -167,7 +169,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	_, errs = p.dlo(ctx, 1, "", "letters", "discard", ids[0], "--watch")
 	has(errs, "no letter was changed")
 
-	// An operation is controlled, and watching it is interrupted.
+	// An operation is paused and resumed, and a command that watches it is interrupted.
 	out = ok("letters", "requeue", "-q", "state:dead queue:sms", "--yes", "--hold", "1h", "--reason", "the fix is out")
 	has(out, "requeue of 97 letters, begins at")
 	id := out[:strings.IndexByte(out, ':')]
@@ -188,7 +190,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("operations", "cancel", id), "97 cancelled")
 	p.dlo(ctx, 1, "", "operations", "watch", id)
 
-	// The commands show what people saved and did.
+	// The commands list the saved views and the actions of people.
 	has(ok("views", "add", "overnight", "state:dead since:12h"), "view 1: overnight")
 	p.dlo(ctx, 2, "", "views", "add", "broken", "state:deaf")
 	has(ok("views", "list"), "overnight", "state:dead since:12h")
@@ -226,7 +228,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("queues", "list"), "G-1")
 	has(ok("groups", "resume", "G-1"), "retries of group G-1: running")
 	has(ok("audit", "list", "--kind", "retries paused"), "group G-1", "queue sms", "new template")
-	p.dlo(ctx, 1, "", "queues", "drain", "old") // the broker is unreachable
+	p.dlo(ctx, 1, "", "queues", "drain", "old") // fails because the broker is unreachable
 	ok("queues", "drains")
 	p.dlo(ctx, 1, "", "queues", "stop", "D-1")
 

@@ -7,8 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestFromAQueueToAQueueByCommandLine drains a queue and sends its letters to another queue, by a
-// saved redirect and by --to, with a canary. It checks the report of the result.
+// TestFromAQueueToAQueueByCommandLine drains a queue with the command line and sends its letters to
+// another queue. It sends them with a saved redirect, with --to, and with a canary, and checks the
+// report of the result.
 func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -28,10 +29,11 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	if out, _ = p.dlo(ctx, 0, "", "queues", "drains"); strings.Count(out, "done") != 2 {
 		t.Error(out)
 	}
-	p.dlo(ctx, 1, "", "queues", "drain", "dlo.letters") // an inbox
+	p.dlo(ctx, 1, "", "queues", "drain", "dlo.letters") // refused, because this queue is an inbox
 	eventually(t, "the letters are dead", func() bool { return p.letters("dead") == 30 })
 
-	// The origin queue of these letters is gone, so the broker returns them, and nothing is lost.
+	// The origin queue of these letters does not exist, so the broker returns them. No letter may be
+	// lost.
 	_, errs := p.dlo(ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s")
 	if !strings.Contains(errs, "2 returned") || !strings.Contains(errs, "no letter was changed") {
 		t.Error(errs)

@@ -9,10 +9,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAClusterNodeIsKilledUnderLoad kills three nodes in turn, and restarts them, while letters go
-// in and out. dlo and the worker connect through a balancer, which moves them to the next node.
-// Nothing is lost. Letters that come again are recognised or held, and each copy carries a token of
-// the store.
+// TestAClusterNodeIsKilledUnderLoad kills each of three cluster nodes in turn and restarts it,
+// while letters arrive and are requeued. dlo and the worker connect through a balancer, which moves
+// them to the next node. No letter may be lost. A letter that comes again must be recognised or
+// held, and each copy must carry a token of the store.
 func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := testenv.StartCluster(t)
@@ -20,7 +20,7 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	balancer := testenv.Relay(t, c.Nodes[0].AMQPAddr())
 	url := c.Nodes[0].AMQPURLVia(balancer.Addr(), vhost)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
-	// Letters are published directly to the inbox, as TestBrokerKilledUnderLoad does.
+	// As in TestBrokerKilledUnderLoad, letters are published directly to the inbox.
 	a.to, a.header = "dlo.letters", amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"work"}, "time": time.Unix(1763625600, 0)}}}
 	p := newChild(t, url, fast)
 	p.Start("")
@@ -49,7 +49,7 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	}
 	total := kills * letters
 	within(t, 10*time.Minute, "each letter has a row", func() bool { return p.letters() >= total && ready(t, a.conn, "dlo.letters") == 0 })
-	for _, node := range []int{1, 2} { // queues now return the letters that they kept for a lost node
+	for _, node := range []int{1, 2} { // the queues return the letters that they kept for a node that was killed
 		if err := c.Lead(t.Context(), vhost, "dlo.letters", node); err != nil {
 			t.Fatal(err)
 		}

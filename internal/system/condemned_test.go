@@ -12,7 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// withLetters returns a dlo that has received letters but decoded none.
+// withLetters returns a dlo whose store contains received letters. None of them is decoded yet.
 func withLetters(t *testing.T, letters int) *child {
 	t.Helper()
 	p := newChild(t, "", away)
@@ -29,8 +29,8 @@ func withLetters(t *testing.T, letters int) *child {
 	return p
 }
 
-// TestKillLoopsCondemnNoLetter kills dlo repeatedly while it classifies ordinary letters. All of
-// them must be decoded in the end, because none of them caused a kill.
+// TestKillLoopsCondemnNoLetter kills dlo repeatedly while it classifies ordinary letters. In the
+// end, all letters must be decoded, because none of them caused a kill.
 func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	t.Parallel()
 	letters, kills := 3000, 20
@@ -68,12 +68,12 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	}
 }
 
-// TestALetterThatKillsDloIsFound checks that a letter that kills dlo three times is kept as bytes,
-// and that no letter claimed together with it is blamed.
+// TestALetterThatKillsDloIsFound checks that dlo shows a letter as bytes after it has killed dlo
+// three times. The letters that were claimed together with it must not be blamed.
 func TestALetterThatKillsDloIsFound(t *testing.T) {
 	t.Parallel()
 	p := withLetters(t, 10)
-	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // the letter is fifth in the batch, then claimed last and alone, then the only one left
+	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // the letter is the fifth of its batch, then the last and claimed alone, then the only one left
 		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}

@@ -17,14 +17,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// language describes how to run the consumer program that docs/consumers.md shows for a language.
+// language describes how to run one of the consumer programs in docs/consumers.md.
 type language struct {
 	file     string
-	required bool   // the test fails without it if DLO_TEST_REQUIRE=1 demands everything that make test installs
-	install  string // command that installs its dependencies
-	stack    bool   // its errors have a stack
-	// command returns the command that runs the file, or an error that names the missing program.
-	// dir is a folder of the test that contains the file.
+	required bool   // with DLO_TEST_REQUIRE=1, the test fails if the language is not installed
+	install  string // command that installs what the program needs
+	stack    bool   // its errors contain a stack
+	// command returns the command that runs the program. If another program is missing, the error
+	// names it. The folder dir belongs to the test and contains the file.
 	command func(t *testing.T, dir string) (*exec.Cmd, error)
 }
 
@@ -56,7 +56,7 @@ var languages = []language{
 	}},
 	{"consumer.py", true, ".ci/install python3-pika", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		var err error
-		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package works only with the system's Python
+		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package of pika works only with the system's Python
 			if err = exec.Command(python, "-c", "import pika").Run(); err == nil {
 				return exec.Command(python, filepath.Join(dir, "consumer.py")), nil
 			}
@@ -98,8 +98,8 @@ func look(program string) error {
 var block = regexp.MustCompile("(?ms)^```\\w+ (\\S+)\n(.*?)^```$")
 
 // TestTheConsumersOfTheDocumentation runs the programs of docs/consumers.md exactly as printed.
-// Messages that they handle are acknowledged. Messages that they reject become letters with the
-// reason of the rejection, also when they come back.
+// Messages that they handle must be acknowledged. Messages that they reject must become letters
+// with the reason of the rejection, even when a letter comes back.
 func TestTheConsumersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -154,7 +154,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop := l.start(t, cmd, a.conn, url, queue)
 
 	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}
-	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last has no id
+	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last message has no id
 	eventually(t, "both letters died twice, and say why", func() bool {
 		return p.count(`letters l JOIN origins o ON o.id = l.origin JOIN annotations n ON n.id = l.annotation`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND n.token <> '' AND l.error <> ''`, queue) == 2
 	})
@@ -194,7 +194,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 		}
 	}
 
-	// A program without the right to publish still rejects messages, and does not end.
+	// A program that may not publish still rejects messages, and does not end.
 	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
@@ -203,9 +203,9 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop()
 }
 
-// start runs the program until stop is called. The program must not end before that. If it ends
-// before it consumes, it is restarted, as a supervisor would do, because php-amqplib waits no
-// longer than 3 s for a connection.
+// start runs the program until the returned function stop is called. If the program ends before it
+// consumes, start runs it again, as a supervisor would do. That is necessary because php-amqplib
+// waits at most 3 s for a connection. The test fails if the program ends after that.
 func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection, url, queue string) (stop func()) {
 	t.Helper()
 	env := program.Env
@@ -255,7 +255,7 @@ func (l *language) start(t *testing.T, program *exec.Cmd, conn *amqp.Connection,
 	}
 }
 
-// consumers returns the number of a queue's consumers, using a passive declare.
+// consumers returns how many consumers a queue has. It asks the broker with a passive declare.
 func consumers(t testing.TB, conn *amqp.Connection, queue string) int {
 	t.Helper()
 	ch, err := conn.Channel()
@@ -270,7 +270,7 @@ func consumers(t testing.TB, conn *amqp.Connection, queue string) int {
 	return q.Consumers
 }
 
-// output keeps a program's output.
+// output collects what a program prints.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

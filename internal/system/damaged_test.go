@@ -10,8 +10,8 @@ import (
 )
 
 // TestADamagedStoreIsNotWritten flips a bit in the table of bodies while dlo is stopped. Letters
-// that arrive then wait in the broker. /readyz, Overview and the pager say how to repair the store.
-// After an earlier copy is restored, all letters are stored.
+// that arrive after that must wait in the broker. /readyz, the Overview page and the pager must say
+// how to repair the store. After an earlier copy is restored, all letters must be stored.
 func TestADamagedStoreIsNotWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -14,18 +14,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// delayRecipe is a published way to retry with RabbitMQ queues that only delay. After three tries a
-// worker gives up on a message and publishes it to the inbox with all its headers.
+// delayRecipe is a published recipe for retries with RabbitMQ queues that delay messages. The
+// worker tries a message three times. After that, it publishes the message to the inbox with all
+// its headers.
 type delayRecipe struct {
 	name, queue, inbox string
 	declare            func(ch *amqp.Channel) error
-	retry              func(ch *amqp.Channel, d *amqp.Delivery, try int64) error // also settles the delivery
-	rejects            bool                                                      // x-death records the rejection, so no other source is needed
-	delay              string                                                    // queue of the newest death
+	retry              func(ch *amqp.Channel, d *amqp.Delivery, try int64) error // publishes the message for its next try and settles the delivery
+	rejects            bool                                                      // the worker rejects the message, so x-death names the queue of the work
+	delay              string                                                    // the queue in which the newest death happened
 }
 
-// delayed returns a message as these recipes publish it: everything that was received, and the
-// number of the try.
+// delayed returns a message with the headers and the body of a delivery, as these recipes publish
+// it. The header "tries" contains the number of the try.
 func delayed(d *amqp.Delivery, try int64, expiration string) amqp.Publishing {
 	headers := amqp.Table{}
 	for k, v := range d.Headers {
@@ -49,8 +50,8 @@ func queueDeclare(ch *amqp.Channel, name, exchange, key string, ttl int32) error
 
 var delayRecipes = []delayRecipe{
 	{
-		// Messages that the worker rejects go to an exchange that feeds the delay queue. The delay
-		// queue leads back to the work queue.
+		// The worker rejects messages to an exchange that feeds the delay queue. The delay queue sends
+		// them back to the work queue.
 		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true, delay: "timeline_retry10",
 		declare: func(ch *amqp.Channel) error {
 			for _, x := range []string{"acme", "acme_back"} {
@@ -72,7 +73,8 @@ var delayRecipes = []delayRecipe{
 		retry: func(_ *amqp.Channel, d *amqp.Delivery, _ int64) error { return d.Reject(false) },
 	},
 	{
-		// The worker publishes to a separate queue for each delay, and acknowledges.
+		// The worker publishes each message to the delay queue for its delay, and acknowledges the
+		// delivery.
 		name: "one queue for each delay", queue: "orders", inbox: "orders_error", delay: "orders.retry.200",
 		declare: func(ch *amqp.Channel) error {
 			if err := ch.ExchangeDeclare("orders_back", "fanout", true, false, false, false, nil); err != nil {
@@ -96,7 +98,7 @@ var delayRecipes = []delayRecipe{
 		},
 	},
 	{
-		// There is one delay queue without a time to live, and each message has its own expiration.
+		// One delay queue without a time to live serves all delays. Each message has its own expiration.
 		name: "an expiration for each message", queue: "mail", inbox: "mail_error", delay: "mail_wait",
 		declare: func(ch *amqp.Channel) error {
 			if _, err := ch.QueueDeclare("mail", true, false, false, false, nil); err != nil {
@@ -113,12 +115,13 @@ var delayRecipes = []delayRecipe{
 	},
 }
 
-// delayWorker is the worker of a recipe. Once repaired, it accepts everything.
+// delayWorker is the worker of a recipe. Its tries fail until it is repaired, and then it accepts
+// every message.
 type delayWorker struct {
 	delayRecipe
 	repaired atomic.Bool
 	mu       sync.Mutex
-	accepted map[string]int // by body
+	accepted map[string]int // number of accepted messages, by body
 }
 
 func (w *delayWorker) work(t *testing.T, ch *amqp.Channel) {
@@ -156,8 +159,8 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 	return d.Ack(false)
 }
 
-// deathsIn returns how often a message has died in a queue. A worker of the first recipe counts its
-// tries by this number.
+// deathsIn returns how often a message has died in a queue, according to x-death. The worker of the
+// first recipe counts its tries with it.
 func deathsIn(d *amqp.Delivery, queue string) int64 {
 	entries, _ := d.Headers["x-death"].([]any)
 	for _, e := range entries {
@@ -175,10 +178,11 @@ func (w *delayWorker) done() int {
 	return len(w.accepted)
 }
 
-// TestRetryRecipesWithDelayQueues runs each recipe with a worker that fails, is repaired, and gets
-// its letters back as a group. Origin, reason and rule must belong to the queue that the worker
-// consumes. This queue is known from x-death, from the broker or from the configuration. If it is
-// unknown, letters are held with a question until people send them to this queue.
+// TestRetryRecipesWithDelayQueues runs each recipe with a worker that fails. The worker is then
+// repaired and gets its letters back as one group. Origin, reason and rule of the letters must
+// belong to the queue that the worker consumes. dlo knows this queue from x-death, from the broker
+// or from its configuration. Otherwise, dlo holds the letters with a question until people send
+// them to the queue.
 func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -196,8 +200,8 @@ func TestRetryRecipesWithDelayQueues(t *testing.T) {
 	}
 }
 
-// awaitFigures waits until the management API reports a queue's number of consumers. The API does
-// so a few seconds after the queue is declared.
+// awaitFigures waits until the management API reports the number of consumers of a queue. The API
+// reports it some seconds after the queue was declared.
 func awaitFigures(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	eventually(t, "the figures of "+queue, func() bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// smallDisk mounts a separate file system for p's store. grow enlarges it.
+// smallDisk moves the store of a dlo to a file system of its own, with the given size. The returned
+// function grow enlarges the file system to 2 GiB.
 func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -47,8 +48,8 @@ func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	}
 }
 
-// TestAFullDisk lets the store fill its disk. No letter is acknowledged before it is stored, and
-// dlo continues automatically once there is room.
+// TestAFullDisk lets the store fill its disk. dlo must not acknowledge a letter before it is
+// stored. Once there is room, dlo must continue automatically.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -85,15 +86,15 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// TestANearlyFullDisk checks what happens below disk.stop_below. No letters are taken in, they wait
-// in the broker, and every page and /readyz say so.
+// TestANearlyFullDisk checks what happens when less than disk.stop_below is free. dlo must take in
+// no letters, so that they wait in the broker. Every page and /readyz must say this.
 func TestANearlyFullDisk(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
 	p := newChild(t, url, "default: {retry: {delays: []}}\n")
-	warm := newChild(t, url, "") // this run declares the inbox, so that dying letters have a destination
+	warm := newChild(t, url, "") // this first run declares the inbox, so that letters do not get lost
 	warm.Start("")
 	warm.Draining()
 	if code := warm.Stop(); code != 0 {
@@ -115,7 +116,7 @@ func TestANearlyFullDisk(t *testing.T) {
 	if n := p.letters(); n != 0 {
 		t.Errorf("%d letters were taken in", n)
 	}
-	// dlo checks each second, but logs this only five times.
+	// dlo checks the disk every second, but logs the message only five times.
 	said := func() int { return strings.Count(p.Log(), `msg="dlo takes in no letters"`) }
 	eventually(t, "the log says it", func() bool { return said() >= 5 })
 	time.Sleep(3 * time.Second)

@@ -14,7 +14,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// doctor runs `dlo doctor` with the text of a configuration.
+// doctor runs `dlo doctor` with the given configuration. It returns the output, and fails the test
+// unless the exit code is code.
 func doctor(t *testing.T, code int, text string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -30,8 +31,8 @@ func doctor(t *testing.T, code int, text string, args ...string) string {
 	return out.String()
 }
 
-// TestTheDoctor examines a healthy dlo while it runs, and one with a fault in each part. Every
-// problem has a cure.
+// TestTheDoctor runs `dlo doctor` for a healthy dlo that runs, and for a dlo with a fault in each
+// part. For every problem, the doctor must name a cure.
 func TestTheDoctor(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

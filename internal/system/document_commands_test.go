@@ -19,7 +19,8 @@ var (
 	makeTarget      = regexp.MustCompile("(?m)(?:^ +|`)make ([a-z-]+)")
 )
 
-// runElsewhere lists commands that other tests run, each with the reason.
+// runElsewhere lists commands of the documents that TestTheCommandsOfTheDocuments does not run. The
+// text says why not, and which test runs them.
 var runElsewhere = map[string]string{
 	"dlo drill --":               "TestADrill runs it",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
@@ -37,10 +38,10 @@ var runElsewhere = map[string]string{
 	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",
 }
 
-// TestTheCommandsOfTheDocuments runs every command of dlo and curl that a document shows in a code
-// block, in the order of the document. The server has letters like those of the examples. Its
-// broker is away, so a command that watches an operation would never end. Such commands run without
-// --watch.
+// TestTheCommandsOfTheDocuments runs every command of dlo and curl in a code block of a document,
+// in the order of the document. The server contains letters like those in the examples. Its broker
+// is unreachable, so a command that watches an operation would never end. The test therefore runs
+// commands without --watch.
 func TestTheCommandsOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -70,7 +71,8 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// TestTheTargetsOfTheDocuments checks that the Makefile has every target that a document names.
+// TestTheTargetsOfTheDocuments checks that each make target named in a document exists in the
+// Makefile.
 func TestTheTargetsOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile("../../Makefile")
@@ -94,7 +96,8 @@ func TestTheTargetsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// shownCommands returns the commands of the code blocks of a document, without their comments.
+// shownCommands returns the commands in the code blocks of a document, without the comments after
+// them.
 func shownCommands(text string) (list []string) {
 	text = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(text, "")
 	fenced := false
@@ -112,13 +115,13 @@ func shownCommands(text string) (list []string) {
 	return list
 }
 
-// document is a server that has the letters and files which the examples of one document need.
+// document is a running server with the letters and files that the examples of a document need.
 type document struct {
 	t       *testing.T
 	p       *child
 	dir     string
 	letters int
-	said    string // output of the last command
+	said    string // what the last command printed
 }
 
 func newDocument(t *testing.T) *document {
@@ -132,8 +135,8 @@ func newDocument(t *testing.T) *document {
 	return d
 }
 
-// take imports two letters for each queue: one that was received now, and one that was received 40
-// days ago. It returns the id and the group of the newest letter.
+// take imports two letters for each queue. One was received now, and the other 40 days ago. It
+// returns the id and the group of the newest letter.
 func (d *document) take(queues ...string) (id, group string) {
 	d.t.Helper()
 	var lines strings.Builder
@@ -150,7 +153,8 @@ func (d *document) take(queues ...string) (id, group string) {
 	return field(out, "id"), field(out, "group")
 }
 
-// field returns the text of a field in a line of JSON.
+// field returns the text of a named field in one line of JSON. If the field is missing, it returns
+// "".
 func field(line, name string) string {
 	m := regexp.MustCompile(`"` + name + `":"([^"]*)"`).FindStringSubmatch(line)
 	if m == nil {
@@ -159,7 +163,8 @@ func field(line, name string) string {
 	return m[1]
 }
 
-// run runs a command of the document. fill first replaces the names of the examples.
+// run runs a command of the document. It skips the commands in runElsewhere, and uses fill to
+// replace the names in the examples.
 func (d *document) run(command string) {
 	d.t.Helper()
 	for part := range runElsewhere {
@@ -193,14 +198,14 @@ func (d *document) run(command string) {
 	}
 	args = slices.DeleteFunc(args, func(a string) bool { return a == "--watch" })
 	if slices.Contains([]string{"requeue", "discard", "release", "edit", "apply"}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
-		args = append(args, "--yes") // no terminal can ask for confirmation
+		args = append(args, "--yes") // the test has no terminal on which dlo could ask for confirmation
 	}
 	code := 0
 	if command == "dlo topology check" {
-		code = 1 // the broker is away
+		code = 1 // fails because the broker is unreachable
 	}
 	if strings.Contains(command, "doubt:") && args[1] != "list" {
-		code = 2 // no letter of this server is in doubt
+		code = 2 // fails because no letter of this server is in doubt
 	}
 	out, errs := d.p.dlo(d.t.Context(), code, input, args...)
 	if d.said = out + errs; code == 2 && !strings.Contains(errs, "no letter is selected") {
@@ -208,8 +213,8 @@ func (d *document) run(command string) {
 	}
 }
 
-// fill replaces the letters, groups, operations and files that a command names by those of this
-// server.
+// fill returns a command of the document with other names. It replaces the letters, groups,
+// operations and files of the examples with those of the test's server.
 func (d *document) fill(command string) string {
 	d.t.Helper()
 	for example, queue := range map[string]string{"G-418": "emails", "G-402": "sms"} {
@@ -228,7 +233,7 @@ func (d *document) fill(command string) string {
 	if offered := regexp.MustCompile(`groups undo \d+`).FindString(d.said); offered != "" {
 		command = strings.Replace(command, "groups undo 12", offered, 1)
 	}
-	if strings.Contains(command, `"expect":12480`) { // the plan that was made before reported the number
+	if strings.Contains(command, `"expect":12480`) { // the number of letters that the plan of the command before reported
 		now := time.Now().UTC()
 		count := regexp.MustCompile(`"letters":(\d+)`).FindStringSubmatch(d.said)
 		command = strings.NewReplacer("12480", count[1], "2026-11-20T12:03:10.482Z", now.Add(-2*time.Hour).Format(time.RFC3339), "2026-11-20T14:03:10.482Z", now.Format(time.RFC3339Nano)).Replace(command)
@@ -237,13 +242,14 @@ func (d *document) fill(command string) string {
 	return exampleFile.ReplaceAllString(command, d.dir+"/$1")
 }
 
-// operation begins an operation in the state that a command needs.
+// operation starts an operation for a command of the document, in the state that this command
+// needs. It returns the id of the operation.
 func (d *document) operation(command string) string {
 	d.t.Helper()
 	id, _ := d.take("emails")
 	verb := "requeue"
 	if strings.Contains(command, "watch") {
-		verb = "hold" // a hold ends although the broker is away
+		verb = "hold" // a hold ends even while the broker is unreachable
 	}
 	out, _ := d.p.dlo(d.t.Context(), 0, "", "letters", verb, id, "--yes", "-o", "json")
 	operation := regexp.MustCompile(`"id": "(O-\d+)"`).FindStringSubmatch(out)[1]

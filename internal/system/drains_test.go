@@ -22,7 +22,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// drainingProcess runs dlo serve and starts a drain as soon as the queue allows it.
+// drainingProcess runs dlo serve and starts the requested drain. It tries again until dlo accepts
+// the drain.
 func drainingProcess(args []string, crash func(string), request string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -51,14 +52,14 @@ func drainingProcess(args []string, crash func(string), request string) int {
 	return cli.ExitCode(s.Run(ctx), os.Stderr)
 }
 
-// serving is a dlo in this process, whose file can be inspected like a child's.
+// serving is a dlo that runs in the test process. The methods of child inspect its store.
 type serving struct {
 	*child
 	drains *drain.Drains
-	stop   func() // cleanly
+	stop   func() // stops dlo cleanly
 }
 
-// serve runs dlo in this process until the test ends.
+// serve runs dlo in the test process until the test ends.
 func serve(t *testing.T, url, text string, crash func(string)) *serving {
 	t.Helper()
 	p := newChild(t, url, text)
@@ -88,7 +89,7 @@ func serve(t *testing.T, url, text string, crash func(string)) *serving {
 	return &serving{p, s.Drains, stop}
 }
 
-// drain starts a drain as the local user.
+// drain starts a drain in the name of the local user.
 func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
 	s.t.Helper()
 	d, err := s.drains.Start(s.t.Context(), deadletter.Local, r)
@@ -101,7 +102,7 @@ func (s *serving) drain(r deadletter.DrainRequest) deadletter.Drain {
 	return d
 }
 
-// of returns the current state of a drain.
+// of returns the current state of the drain with the given id.
 func (s *serving) of(id string) deadletter.Drain {
 	s.t.Helper()
 	for _, d := range s.drains.List() {
@@ -113,14 +114,14 @@ func (s *serving) of(id string) deadletter.Drain {
 	return deadletter.Drain{}
 }
 
-// ended waits until a drain has ended.
+// ended waits until a drain has ended, and returns its last state.
 func (s *serving) ended(id string) deadletter.Drain {
 	s.t.Helper()
 	eventually(s.t, "the drain has ended", func() bool { return s.of(id).State != deadletter.DrainRunning })
 	return s.of(id)
 }
 
-// parked fills a queue with n different letters, with confirms.
+// parked declares a queue, publishes n different letters to it, and waits for their confirms.
 func parked(t *testing.T, url, queue string, n int, args amqp.Table) *amqp.Connection {
 	t.Helper()
 	conn, ch := testenv.Channel(t, url)
@@ -151,16 +152,17 @@ const (
 	slowCommit = 20 * time.Millisecond
 )
 
-// slow makes each window take a while, so that a test can act during a drain.
+// slow is a crash function that waits after each commit of ingest. A test can therefore act while a
+// drain runs.
 func slow(point string) {
 	if point == "ingest: committed" {
 		time.Sleep(slowCommit)
 	}
 }
 
-// TestADrainTakesWhatWasAskedFor checks that a drain from a classic or a quorum queue takes not one
-// letter more than requested, and that another drain takes the rest. Letters of unknown origin are
-// held; the others continue.
+// TestADrainTakesWhatWasAskedFor drains a classic queue and a quorum queue. A drain must take
+// exactly the requested number of letters, and another drain must take the rest. Letters with an
+// unknown origin must be held, and all others must be processed.
 func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -170,7 +172,7 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			_, url := testenv.VHost(t)
 			args := amqp.Table{"x-queue-type": kind}
 			text := patient
-			if kind == "quorum" && node.AtLeast("4.0") { // otherwise the broker may delete letters, and the drain is rejected
+			if kind == "quorum" && node.AtLeast("4.0") { // without these settings, the broker may delete letters and dlo refuses the drain
 				args["x-delivery-limit"] = int32(-1)
 				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
 			}
@@ -217,8 +219,8 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeDrained checks that a drain that cannot work is rejected with instructions, and
-// takes nothing.
+// TestWhatCannotBeDrained checks drains that cannot work. dlo must refuse them with instructions,
+// and must take no letter.
 func TestWhatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -274,14 +276,14 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
 		t.Errorf("%d letters in work, drains %+v", n, list)
 	}
-	if n := s.count("events", `letter IS NULL`); n != 0 { // events of the second inbox name their letter
+	if n := s.count("events", `letter IS NULL`); n != 0 { // no letter is checked, because the events of the second inbox belong to letters
 		t.Errorf("%d events of what did not happen", n)
 	}
 }
 
-// TestADrainIsStopped stops a drain midway. Letters already taken are stored, and the rest stays in
-// the queue. Until the drain has stopped, nobody else can drain the queue. Stopping dlo stops a
-// drain in the same way.
+// TestADrainIsStopped stops a drain before it is complete. The letters that it took must be in the
+// store, and the rest in the queue. Until the drain has stopped, nobody else may drain the queue. A
+// stop of dlo must stop a drain in the same way.
 func TestADrainIsStopped(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -289,7 +291,7 @@ func TestADrainIsStopped(t *testing.T) {
 	const letters = 3000
 	conn := parked(t, url, "parking", letters, nil)
 	s := serve(t, url, "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slow)
-	request := deadletter.DrainRequest{Queue: "parking"} // the only broker
+	request := deadletter.DrainRequest{Queue: "parking"} // names no broker, because there is only one
 	id := s.drain(request).ID
 	eventually(t, "some taken", func() bool { return s.of(id).Taken >= 64 })
 	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
@@ -326,8 +328,8 @@ func TestADrainIsStopped(t *testing.T) {
 	}
 }
 
-// TestADrainOverLostConnections closes the connection repeatedly. The count stays exact, and no
-// letter is stored twice.
+// TestADrainOverLostConnections cuts the connection repeatedly during a drain. The count of letters
+// must stay exact, and no letter may be stored twice.
 func TestADrainOverLostConnections(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -350,8 +352,9 @@ func TestADrainOverLostConnections(t *testing.T) {
 	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-asked })
 }
 
-// TestADrainOverARestartOfTheBroker kills the broker. Letters whose acks the broker forgot are
-// delivered again and merged into their rows, and the drain continues to the end.
+// TestADrainOverARestartOfTheBroker kills the broker during a drain. The broker forgets some
+// acknowledgements and delivers these letters again. dlo must merge them into their rows, and the
+// drain must continue to its end.
 func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
@@ -385,9 +388,9 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	t.Logf("%s: %d letters came out a second time", node.Version(), s.events("merged"))
 }
 
-// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, letters that were
-// stored are removed from the queue, and the rest stays in it for the next drain. Nothing is lost
-// or stored twice.
+// TestADrainIsCutOff kills dlo in the middle of a drain. At the next start, dlo must remove the
+// letters that it stored from the queue. All others must stay in the queue for the next drain. No
+// letter may be lost or stored twice.
 func TestADrainIsCutOff(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -429,8 +432,9 @@ func TestADrainIsCutOff(t *testing.T) {
 	}
 }
 
-// TestTheNextDrainClosesWhatACrashLeftOpen checks that the first drain after a crash begins with
-// the open window. It does so even if the window was acknowledged and nothing is left to come back.
+// TestTheNextDrainClosesWhatACrashLeftOpen checks that the first drain after a crash closes the
+// open window. It must do this even if the window was acknowledged, so that none of its letters can
+// come back.
 func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

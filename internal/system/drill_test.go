@@ -17,14 +17,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// drilling is a run of dlo drill.
+// drilling is a finished run of dlo drill, with its exit code and its output.
 type drilling struct {
 	node      *testenv.Node
 	code      int
 	out, errs string
 }
 
-// saying collects a run's output. It calls end as soon as the output contains once.
+// saying is a writer that collects what a drill prints. Once the output contains the text in the
+// field once, it calls end.
 type saying struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,8 +43,8 @@ func (s *saying) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// drill runs dlo drill as the administrator guest. If until is not empty, drill stops the run once
-// that text is printed.
+// drill runs dlo drill as the administrator guest. If the parameter until is not "", it interrupts
+// the run as soon as this text is printed.
 func drill(t *testing.T, node *testenv.Node, until string, args ...string) drilling {
 	t.Helper()
 	defer waited(t, "dlo drill "+strings.Join(args, " "))()
@@ -59,7 +60,8 @@ func drill(t *testing.T, node *testenv.Node, until string, args ...string) drill
 	return drilling{node, code, out.String(), errs.text.String()}
 }
 
-// place returns a run's vhost, which is also its user, and its folder.
+// place returns the names that a drill printed: its vhost, which is also the name of its user, and
+// its folder.
 func (d *drilling) place(t *testing.T) (name, folder string) {
 	t.Helper()
 	m := regexp.MustCompile(`vhost \S+, user (dlo-drill-\w{10}), folder (\S+)`).FindStringSubmatch(d.errs)
@@ -69,7 +71,7 @@ func (d *drilling) place(t *testing.T) (name, folder string) {
 	return m[1], m[2]
 }
 
-// removed fails the test if a run has left anything behind.
+// removed checks that a drill has left no vhost, no user and no folder.
 func (d *drilling) removed(t *testing.T) {
 	t.Helper()
 	name, folder := d.place(t)
@@ -83,9 +85,9 @@ func (d *drilling) removed(t *testing.T) {
 	}
 }
 
-// TestADrill causes a few failures, the fastest of each kind. The drill removes everything it has
-// created, even if it is interrupted. If a drill was killed, the next one removes the rest on
-// request. TestTheWholeDrill causes all failures.
+// TestADrill causes some failures, the fastest of each kind. The drill must remove everything that
+// it created, even if it is interrupted. What a drill with --keep leaves must be removed by `dlo
+// drill --clean`. TestTheWholeDrill causes all failures.
 func TestADrill(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -122,8 +124,8 @@ func TestADrill(t *testing.T) {
 	})
 }
 
-// TestADrillRefuses covers a vhost that is not empty, a user who is not an administrator, and
-// unknown names. In each case the drill creates nothing.
+// TestADrillRefuses checks that a drill refuses a vhost that is not empty, a user who is not an
+// administrator, and unknown names. Each time, it must create nothing.
 func TestADrillRefuses(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -153,9 +155,9 @@ func TestADrillRefuses(t *testing.T) {
 	}
 }
 
-// TestADrillWithoutAnAdministrator uses what a rejected drill asks for: a vhost and a user that
-// somebody else created. Failures that require an administrator are skipped, and the vhost is empty
-// again afterwards.
+// TestADrillWithoutAnAdministrator runs a drill in a vhost and as a user that somebody else
+// created. The drill must skip the failures that need an administrator, and must leave the vhost
+// empty.
 func TestADrillWithoutAnAdministrator(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -174,11 +176,11 @@ func TestADrillWithoutAnAdministrator(t *testing.T) {
 	if err := node.API(http.MethodGet, "/api/queues/"+vhost, nil, &queues); err != nil || len(queues) > 0 {
 		t.Errorf("%v, left: %v", err, queues)
 	}
-	parked(t, address, "still", 1, nil) // the user and its rights still exist
+	parked(t, address, "still", 1, nil) // works only while the user still exists and still has its rights
 }
 
-// TestTheWholeDrill causes every failure as an operator would, with the shipped defaults. It uses
-// its own node, because TestADrill cleans up after other drills.
+// TestTheWholeDrill causes every failure with the default settings, as an operator would. It uses
+// its own broker, because TestADrill removes what other drills leave.
 func TestTheWholeDrill(t *testing.T) {
 	t.Parallel()
 	if !soak() {

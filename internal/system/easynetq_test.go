@@ -11,9 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnErrorOfEasyNetQGoesBackAsItsMessage covers a consumer that wraps failed messages as
-// EasyNetQ does. The consumer gets back the message as originally published. If the message fails
-// again, its error is merged into the letter's row by the wrapped ids.
+// TestAnErrorOfEasyNetQGoesBackAsItsMessage uses a consumer that wraps each failed message in an
+// error message, as EasyNetQ does. dlo must send the original message back to the consumer. If the
+// message fails again, dlo must find the row of the letter by the wrapped ids and merge the new
+// error into it.
 func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -37,7 +38,7 @@ func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrap := func(exception string, d *amqp.Delivery) { // as EasyNetQ's DefaultConsumerErrorStrategy.cs does
+	wrap := func(exception string, d *amqp.Delivery) { // builds the error message as DefaultConsumerErrorStrategy.cs of EasyNetQ does
 		t.Helper()
 		body, err := json.Marshal(map[string]any{
 			"RoutingKey": "order", "Exchange": "shop", "Queue": "easy.q", "Exception": exception, "Message": string(d.Body), "DateTime": time.Now().UTC(),

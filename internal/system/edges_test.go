@@ -11,15 +11,15 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersAtTheEdges sends letters with 10,000 entries of x-death, without any properties, with
-// names of 255 bytes, and with names that are not UTF-8, in one window with ordinary letters. Each
-// letter is stored and shown, and can be acted on. Letters that cannot be sent are held or dead
-// with an accurate reason, and the others arrive.
+// TestLettersAtTheEdges sends unusual letters in one window with ordinary ones. They have 10,000
+// entries of x-death, no properties, names of 255 bytes, or names that are not UTF-8. Each letter
+// must be stored, must be shown, and must accept actions. Letters that cannot be sent must be held
+// or dead with an accurate reason, and all others must arrive.
 func TestLettersAtTheEdges(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, address := testenv.VHost(t)
-	long := "work-" + strings.Repeat("ü", 125) // 255 bytes
+	long := "work-" + strings.Repeat("ü", 125) // this name has 255 bytes
 	a := newAudit(t, address, long, nil)
 	p := newChild(t, address, fast)
 	p.Start("")
@@ -50,7 +50,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range odd { // directly to the inbox, so that headers stay unchanged
+	for _, o := range odd { // published directly to the inbox, so that RabbitMQ does not change the headers
 		o.p.DeliveryMode = 2
 		c, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, o.p)
 		if err != nil || !c.Wait() {
@@ -60,7 +60,7 @@ func TestLettersAtTheEdges(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	eventually(t, "all letters stored and decided", func() bool { return p.letters() == 10+len(odd) && p.letters("received") == 0 })
-	const sent = 13 // the ordinary letters, and odd ones whose queue is known
+	const sent = 13 // the ordinary letters, and the unusual letters with a known queue
 	eventually(t, "what has a queue arrives there", func() bool { return a.acceptedLetters() == sent && p.letters("settled") == sent })
 	for _, o := range odd {
 		if o.why != "" && p.count("letters", `state IN ('held', 'dead') AND why LIKE '%`+o.why+`%'`) != 1 {
@@ -84,7 +84,8 @@ func TestLettersAtTheEdges(t *testing.T) {
 	if len(left) != 2 {
 		t.Fatalf("%d letters are left", len(left))
 	}
-	// These letters cannot be sent anywhere. The operation reports that for each of them, and ends.
+	// These letters cannot be sent anywhere. The operation must report this for each letter, and must
+	// end.
 	if code, text := p.post("/api/v1/operations", requeueAtOnce(left)); code >= 500 {
 		t.Errorf("requeue: %d %s", code, text)
 	}

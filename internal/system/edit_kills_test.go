@@ -13,16 +13,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnEditSurvivesKills edits 2,000 letters by a patch while dlo is killed five times. Each
-// letter is edited once, arrives as edited, and never arrives in its original form. Copies carry
-// tokens of their attempts.
+// TestAnEditSurvivesKills edits 2,000 letters with a patch while dlo is killed five times. Each
+// letter must be edited once and must arrive as edited. No letter may arrive in its original form.
+// Each copy must carry the token of its attempt.
 func TestAnEditSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	const letters, inFlight = 2_000, 128
 	_, amqpURL := testenv.VHost(t)
 	a := newAudit(t, amqpURL, "orders", nil)
-	originals := 0 // sent by dlo
+	originals := 0 // number of unedited letters that dlo sent
 	a.refuse = func(d *amqp.Delivery) bool {
 		_, ours := d.Headers[deadletter.HeaderAttempt]
 		if gold := bytes.Contains(d.Body, []byte("gold")); ours && gold {
@@ -46,7 +46,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	p.Kill9()
 	for kill, point := range []string{"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7", "operation: advanced=2"} {
 		p.Start(point)
-		if kill == 0 { // dlo is killed during this request
+		if kill == 0 { // dlo is killed while it handles this request
 			p.tryPost("/api/v1/operations", json.RawMessage(`{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
 				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`))
 		}
@@ -63,7 +63,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	if originals > 0 {
 		t.Errorf("%d originals were sent as well", originals)
 	}
-	duplicates, doubled := 0, 0 // surplus copies, and letters that have any; two kills may affect one letter
+	duplicates, doubled := 0, 0 // number of surplus copies, and number of letters with surplus copies; two kills may affect the same letter
 	for i := range letters {
 		tokens := a.accepted[digest([]byte(order("silver", i)))]
 		if len(tokens) != 1 {

@@ -31,22 +31,22 @@ message Text { string to = 1; string text = 2; int64 tenant_id = 3; uint32 numbe
 message Sender { string name = 1; string country = 2; }
 message Voice { string url = 1; bool loud = 2; }
 `
-	smsColumn = 40 // maximum characters that the worker stores
+	smsColumn = 40 // the worker stores at most this number of characters
 	longSMS   = "Your parcel was left with the neighbours across the street, behind the green door"
 	shortSMS  = "Your parcel is with the neighbours"
 )
 
-// smsWorker is a worker that stores texts of at most smsColumn characters and rejects all others.
-// The old publisher sends base64 of protobuf, without any indication that it does. The worker can
-// decode it.
+// smsWorker is a worker that decodes text messages. It stores texts of at most smsColumn characters
+// and rejects longer ones. Its old publisher sends protobuf in base64, and nothing in the message
+// says so.
 type smsWorker struct {
 	t  *testing.T
 	md protoreflect.MessageDescriptor
 
 	mu    sync.Mutex
-	came  map[string]int    // body -> deliveries
-	again map[string]int    // body -> deliveries with a dlo-attempt
-	kept  map[string]string // number -> accepted text
+	came  map[string]int    // body -> number of deliveries
+	again map[string]int    // body -> number of deliveries with the header dlo-attempt
+	kept  map[string]string // number of the message -> accepted text
 }
 
 func newSMSWorker(t *testing.T, dir string) *smsWorker {
@@ -61,7 +61,7 @@ func newSMSWorker(t *testing.T, dir string) *smsWorker {
 	return &smsWorker{t: t, md: files[0].UnwrapFile().Messages().ByName("Text"), came: map[string]int{}, again: map[string]int{}, kept: map[string]string{}}
 }
 
-// body returns a text message as published.
+// body returns the body of a text message, as the publisher sends it.
 func (c *smsWorker) body(number int, text string) string {
 	c.t.Helper()
 	m := dynamicpb.NewMessage(c.md)
@@ -76,7 +76,7 @@ func (c *smsWorker) body(number int, text string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// refuse reports whether the worker cannot store a message.
+// refuse counts a delivery and reports whether the worker must reject it.
 func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,9 +97,9 @@ func (c *smsWorker) refuse(d *amqp.Delivery) bool {
 	return false
 }
 
-// TestALetterIsRepaired shortens the text of a letter that its worker never accepts, as a person
-// would in a browser, from the decoded letter to the verdict. It then makes the same change for the
-// letter's group. It runs with and without scripts. The original is never sent again.
+// TestALetterIsRepaired repairs a letter in a browser, with scripts and without them. It shortens
+// the text of a letter that the worker always rejects, and follows the letter to its verdict. It
+// then makes the same change for all letters of the group. dlo must never send the original again.
 func TestALetterIsRepaired(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -131,7 +131,7 @@ func repair(t *testing.T, script bool) {
 		})
 	}
 	letter := func(n int) (string, string) { return worker.body(n, longSMS), fmt.Sprint(n) }
-	a.publish(1, letter) // number 0
+	a.publish(1, letter) // publishes the message with the number 0
 	dead(1)
 	id := string(p.ids(`SELECT id, random FROM letters`)[0])
 
@@ -152,11 +152,11 @@ func repair(t *testing.T, script bool) {
 		r.fill(`#edit-text`, strings.Replace(text, longSMS, shortSMS, 1))
 	}
 
-	// A mistake is reported on the line that contains it, and nothing is sent.
+	// The page must show a mistake at the line that contains it, and must send nothing.
 	r.fill(`#edit-text`, "{\n  \"text\": 5\n}")
 	r.press(`button[name="do"][value="check"]`)
 	r.says("Line 2, column", "See the error below the payload")
-	r.press(`a.btn[href$="/edit"]`) // Reset
+	r.press(`a.btn[href$="/edit"]`) // follows the link Reset
 	r.on(`document.querySelector('#edit-text').value.includes('` + longSMS + `')`)
 
 	shorten()
@@ -177,7 +177,7 @@ func repair(t *testing.T, script bool) {
 	}
 	worker.mu.Unlock()
 
-	// The history shows what was received, how it was edited, and the result.
+	// The history must show what was received, how it was edited, and the result.
 	r.tab.Open(p.url + "/letters/" + id + "?tab=history")
 	r.says("revision 1 changes text", "the text is too long for the column")
 	r.sound("history")
@@ -199,7 +199,7 @@ func repair(t *testing.T, script bool) {
 		t.Errorf("the record holds %d %q", code, sent)
 	}
 
-	// The same change is made for the five letters of the group.
+	// The same change is made for the other five letters of the group.
 	a.publish(5, func(n int) (string, string) { return letter(n + 1) })
 	dead(5)
 	r.tab.Open(p.url + "/letters/" + string(p.ids(`SELECT id, random FROM letters WHERE state = 'dead' ORDER BY id LIMIT 1`)[0]) + "/edit")
@@ -219,8 +219,8 @@ func repair(t *testing.T, script bool) {
 	eventually(t, "all letters are quiet", func() bool { return p.letters("settled") == 6 })
 	r.sound("operation of an edit")
 
-	// The originals arrived once, from their publisher, and each edited copy arrived once. The
-	// queues are empty, so everything that was ever sent has been delivered.
+	// Each original must have arrived once, from its publisher. Each edited copy must have arrived
+	// once. The queues are empty, so every message that was sent has been delivered.
 	for _, queue := range []string{"sms-queue", "dlo.letters"} {
 		if n := ready(t, a.conn, queue); n != 0 {
 			t.Errorf("%d messages are left in %s", n, queue)

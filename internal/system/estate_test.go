@@ -19,26 +19,25 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// estate is a vhost of another owner. It has 31 queues with traffic, none of which was made for
-// dlo.
+// estate is the vhost of a site that was not built for dlo. It has 31 queues with traffic.
 type estate struct {
 	*adopting
 	conn   *amqp.Connection
-	queues map[string]amqp.Table // with the arguments that their services declare
+	queues map[string]amqp.Table // queue -> arguments with which its service declares it
 	p      *child
-	config string // of dlo
+	config string // configuration of dlo
 
-	failing  atomic.Bool // consumers reject each tenth message, the first time that they see it
-	mended   atomic.Bool // the consumer of naive rejects such a message, and no longer requeues it for ever
-	stopping atomic.Bool // nothing more is published
+	failing  atomic.Bool // if true, consumers reject each tenth message when they see it for the first time
+	mended   atomic.Bool // if true, the consumer of the queue naive no longer requeues each tenth message for ever
+	stopping atomic.Bool // if true, publish ends
 
 	mu       sync.Mutex
-	sent     map[string]bool // ids of messages that the site does not drop by design
+	sent     map[string]bool // ids of the published messages, without those that the site drops by design
 	accepted map[string]int
 	rejected map[string]bool
 }
 
-// openEstate declares the queues, the exchanges and the policies, and starts the consumers.
+// openEstate declares the queues, exchanges and policies of the site, and starts its consumers.
 func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate {
 	t.Helper()
 	conn, err := amqp.Dial(address)
@@ -87,7 +86,8 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 	return s
 }
 
-// declare declares every queue as its service does at its start.
+// declare declares each queue with the arguments of its service, as the service does when it
+// starts.
 func (s *estate) declare() {
 	s.t.Helper()
 	for name, arguments := range s.queues {
@@ -97,9 +97,9 @@ func (s *estate) declare() {
 	}
 }
 
-// consume runs the consumer of a queue. Until it is mended, the consumer of the queue naive
-// requeues each tenth message whenever it gets the message, so these messages stay at the head of
-// the queue.
+// consume runs the consumer of a queue. The consumer of the queue naive requeues each tenth message
+// again and again, so these messages stay at the head of the queue. It stops this once mended is
+// true.
 func (s *estate) consume(queue string) {
 	s.t.Helper()
 	ch, err := s.conn.Channel()
@@ -139,7 +139,8 @@ func (s *estate) consume(queue string) {
 	}()
 }
 
-// publish sends messages to all queues, about 200 a second, until the site is stopping.
+// publish publishes about 200 messages per second to the queues of the site, until stopping is
+// true.
 func (s *estate) publish() {
 	ch, err := s.conn.Channel()
 	if err != nil {
@@ -179,8 +180,8 @@ func (s *estate) publish() {
 	}
 }
 
-// account checks what became of each message, apart from those that the site drops by design. A
-// message is accepted once, or it is in the dead-letter queue that legacy has of its own.
+// account checks the fate of each message in sent. Either one consumer accepted the message exactly
+// once, or the message is in legacy.dlq, the site's own dead-letter queue.
 func (s *estate) account() {
 	s.t.Helper()
 	eventually(s.t, "every message is accepted or in legacy.dlq", func() bool { return len(s.missing()) == 0 })
@@ -194,7 +195,7 @@ func (s *estate) account() {
 	s.t.Logf("%d messages, of which %d were rejected", len(s.sent), len(s.rejected))
 }
 
-// missing returns the messages that no consumer has accepted and that are not in legacy.dlq.
+// missing returns the ids of the messages that no consumer accepted and that are not in legacy.dlq.
 func (s *estate) missing() (list []string) {
 	s.t.Helper()
 	parked := s.read("legacy.dlq")
@@ -209,14 +210,15 @@ func (s *estate) missing() (list []string) {
 	return list
 }
 
-// read returns the bodies of the messages in a queue that has no consumer, and leaves them there.
+// read returns the bodies of the messages in a queue. The messages stay in the queue. No consumer
+// may read the queue at the same time.
 func (s *estate) read(queue string) map[string]bool {
 	s.t.Helper()
 	ch, err := s.conn.Channel()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer ch.Close() // the messages return to the queue
+	defer ch.Close() // returns the messages to the queue
 	bodies := map[string]bool{}
 	for {
 		d, ok, err := ch.Get(queue, false)
@@ -230,7 +232,7 @@ func (s *estate) read(queue string) map[string]bool {
 	}
 }
 
-// definitions returns the definitions that the broker would export for the vhost, sorted.
+// definitions returns the sorted definitions of the vhost, as the management API exports them.
 func (s *estate) definitions() string {
 	s.t.Helper()
 	var all map[string]json.RawMessage
@@ -241,7 +243,7 @@ func (s *estate) definitions() string {
 	for kind, text := range all {
 		var things []json.RawMessage
 		if json.Unmarshal(text, &things) != nil {
-			continue // not a list, for example the version
+			continue // this definition is not a list, for example the version
 		}
 		for _, one := range things {
 			list = append(list, kind+" "+string(one))
@@ -251,12 +253,14 @@ func (s *estate) definitions() string {
 	return strings.Join(list, "\n")
 }
 
-// TestASiteAdoptsDloAndLeavesIt adopts a running site of 31 queues with the commands of
-// docs/adopting.md, and leaves it with those of docs/leaving.md. Consumers reject messages while
-// dlo observes, and afterwards. The consumer that requeues messages for ever is found, and is no
-// longer reported after it was changed. Nobody is paged, what is dropped by design floods nobody,
-// no declaration of a service fails, and no message is lost. After the site has left, its
-// definitions are as before.
+// TestASiteAdoptsDloAndLeavesIt runs the commands of docs/adopting.md and docs/leaving.md on a site
+// with 31 queues and traffic. Consumers reject messages while dlo only observes, and also after
+// that.
+//
+// dlo must find the consumer that requeues messages for ever, and must stop reporting it after its
+// repair. Nobody may be paged. Messages that are dropped by design must not cause a flood of
+// notices. No service may fail to declare its queue, and no message may be lost. After the site has
+// left dlo, its definitions must be as before.
 func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -269,7 +273,7 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	var publishing sync.WaitGroup
 	publishing.Go(s.publish)
 	t.Cleanup(func() { s.stopping.Store(true) })
-	eventually(t, "the broker shows what the site did", func() bool { // its first figures come after some seconds
+	eventually(t, "the broker shows what the site did", func() bool { // the management API shows its first figures after some seconds
 		var stats json.RawMessage
 		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/naive?columns=message_stats.redeliver", nil, &stats)
 		return err == nil && strings.Contains(string(stats), `"redeliver"`)
@@ -285,7 +289,7 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	s.mendNaive(guide)
 	s.endObserving(guide)
 	guide.followed()
-	s.declare() // every service starts again
+	s.declare() // declares the queues as if every service started again
 	s.failing.Store(false)
 	eventually(t, "no rejected letter waits", func() bool {
 		return s.p.count("letters", "reason = 'rejected' AND state IN ('received', 'scheduled', 'publishing')") == 0
@@ -304,9 +308,9 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	s.told(people)
 }
 
-// told checks the notices that people got. Nobody was paged, and each fault that the site had
-// already was told once. On a busy machine, the queues also lack their exchange for long enough
-// that people are told.
+// told checks the notices that people received. Nobody may have been paged. Each fault that the
+// site had before dlo must have been reported exactly once. Notices about a queue without a
+// dead-letter exchange are ignored, because they appear only on a busy machine.
 func (s *estate) told(people *receiver) {
 	s.t.Helper()
 	faults := []string{"Dead-letter queue legacy.dlq deletes letters", "Expired messages go in a circle: recipe", "naive delivers the same messages again"}
@@ -332,15 +336,16 @@ func (s *estate) told(people *receiver) {
 	}
 }
 
-// run runs a command of a document and returns what it prints.
+// run runs a command of a document, with further arguments, and returns what it prints. The test
+// fails unless the exit code is code.
 func (s *estate) run(code int, command string, more ...string) string {
 	s.t.Helper()
 	out, _ := s.p.dlo(s.t.Context(), code, "", append(words(command)[1:], more...)...)
 	return out
 }
 
-// adopt looks at the site, starts dlo to observe, and leads all queues to dlo that a plan can lead
-// there. Then consumers begin to reject messages.
+// adopt checks the site and starts dlo, which only observes. It then applies the plan that sends
+// the rejected messages of the queues to dlo. After that, consumers begin to reject messages.
 func (s *estate) adopt(guide *guide) {
 	s.t.Helper()
 	at := "http://user:password@host:15672"
@@ -357,7 +362,7 @@ func (s *estate) adopt(guide *guide) {
 	})
 	var plans struct{ Plans []struct{ Rule string } }
 	plan := guide.command("dlo topology plan orders", "orders", "*")
-	// dlo may look before the site has filled the queues that keep only the latest messages.
+	// dlo may look before the queues that keep only the latest messages are full.
 	eventually(s.t, "the plan names every queue that drops by design", func() bool {
 		out, _ = s.p.dlo(s.t.Context(), 3, "", append(words(plan)[1:], "-o", "json")...)
 		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
@@ -384,8 +389,8 @@ func (s *estate) adopt(guide *guide) {
 	s.failing.Store(true)
 }
 
-// mendNaive waits until the consumer that requeues messages for ever is found. Then the consumer
-// rejects these messages, and the finding goes away.
+// mendNaive waits until dlo finds the consumer that requeues messages for ever. It then makes the
+// consumer reject these messages, and waits until dlo no longer reports it.
 func (s *estate) mendNaive(guide *guide) {
 	s.t.Helper()
 	storm := func() (found []string) {
@@ -416,8 +421,8 @@ func (s *estate) mendNaive(guide *guide) {
 	}
 }
 
-// endObserving restarts dlo without the mode, decides about the observed letters, and waits until
-// further letters were retried.
+// endObserving restarts dlo without `observe: true` and requeues or discards the observed letters.
+// It then waits until the rule has retried 200 letters.
 func (s *estate) endObserving(guide *guide) {
 	s.t.Helper()
 	if n := s.p.count("attempts", ""); n > 0 {
@@ -438,7 +443,8 @@ func (s *estate) endObserving(guide *guide) {
 	eventually(s.t, "200 letters were retried by the rule", func() bool { return s.p.count("attempts", "operation IS NULL") >= 200 })
 }
 
-// leave takes one queue out, and then removes everything that belongs to dlo.
+// leave takes one queue out of its policy. It then removes everything that belongs to dlo, with the
+// commands of docs/leaving.md.
 func (s *estate) leave() {
 	s.t.Helper()
 	guide := readGuide(s.t, "leaving.md")

@@ -16,8 +16,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestConfirmsWithheld blocks all responses of the broker. Until the broker responds again, dlo
-// sends no more than requeue.in_flight letters. None is lost.
+// TestConfirmsWithheld blocks all responses of the broker. Until the broker responds again, dlo may
+// send at most requeue.in_flight letters. No letter may be lost.
 func TestConfirmsWithheld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -30,7 +30,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	a.work()
 	a.publish(1, func(int) (string, string) { return "the first, so that the publishing channels are open", "" })
 	eventually(t, "the first letter back", func() bool { return a.acceptedLetters() == 1 })
-	retries := func(do string) { // so that no letter is sent before all have arrived
+	retries := func(do string) { // pauses or resumes retries, so that no letter is sent before all letters have arrived
 		t.Helper()
 		if code, body := p.post("/api/v1/queues/"+do, map[string]any{"queue": "work"}); code != http.StatusOK {
 			t.Fatal(code, body)
@@ -43,7 +43,7 @@ func TestConfirmsWithheld(t *testing.T) {
 	retries("resume")
 	eventually(t, "more letters sent", func() bool { return a.acceptedLetters() > 1 })
 	relay.Swallow(testenv.ToClient, true)
-	time.Sleep(4 * time.Second) // longer than any send takes, but shorter than the confirm timeout
+	time.Sleep(4 * time.Second) // longer than any send takes, and shorter than the confirm timeout
 	if n := a.copies() - p.ask(`SELECT count(*) FROM attempts WHERE outcome = 'confirmed'`); n > 32 {
 		t.Errorf("%d letters went out without a confirm, more than in_flight", n)
 	}
@@ -57,8 +57,8 @@ func TestConfirmsWithheld(t *testing.T) {
 	}
 }
 
-// TestCleanStops stops dlo under load. It expects no duplicates, no letter left in the state
-// publishing, and exit code 0.
+// TestCleanStops stops dlo under load. dlo must end with exit code 0, must leave no letter in the
+// state publishing, and must send no letter twice.
 func TestCleanStops(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -91,9 +91,9 @@ func TestCleanStops(t *testing.T) {
 	}
 }
 
-// TestAStopDoesNotWaitForALine stops dlo while it sends large letters over a connection that
-// accepts almost nothing, as with a broker under a memory or disk alarm. Unsent letters are not
-// lost.
+// TestAStopDoesNotWaitForALine stops dlo while it sends large letters over a very slow connection.
+// A broker under a memory or disk alarm causes such a connection. Letters that were not sent must
+// not be lost.
 func TestAStopDoesNotWaitForALine(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -133,8 +133,8 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	}
 }
 
-// TestNoTarget deletes the origin queue of some letters. These letters are returned and held;
-// letters of other queues continue.
+// TestNoTarget deletes the origin queue of some letters. The broker returns these letters, and dlo
+// must hold them. Letters of other queues must still be sent.
 func TestNoTarget(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -157,8 +157,8 @@ func TestNoTarget(t *testing.T) {
 	})
 }
 
-// TestAFullQueueRefuses fills a queue that rejects publishes. The letters wait without using up
-// their attempts, and are sent once there is room.
+// TestAFullQueueRefuses fills a queue that rejects messages when it is full. The letters must wait
+// without using up their attempts, and must be sent once the queue has room.
 func TestAFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -168,7 +168,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
-	for i := range 3 { // one by one, because the queue has room for one message
+	for i := range 3 { // publishes one letter at a time, because the queue has room for only one message
 		a.publish(1, func(int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
 		eventually(t, "a letter to reject", func() bool {
 			d, ok, err := ch.Get("work", false)
@@ -191,8 +191,8 @@ func TestAFullQueueRefuses(t *testing.T) {
 	})
 }
 
-// TestStartsWithoutABroker checks that the server runs and reports the missing broker. It connects
-// automatically later.
+// TestStartsWithoutABroker starts dlo while its broker is unreachable. The server must run and
+// report this, and must later connect automatically.
 func TestStartsWithoutABroker(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -214,13 +214,14 @@ func TestStartsWithoutABroker(t *testing.T) {
 	eventually(t, "ready", func() bool { code, _ := p.get("/readyz"); return code == 200 })
 }
 
-// TestWrongPassword checks that the server runs and reports the reason without the password.
+// TestWrongPassword starts dlo with a wrong password for the broker. The server must run and report
+// the reason, and must not show the password.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)
 	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
-	// The configuration file must not contain a password. The environment may.
+	// The URL comes from the environment, because the configuration file must not contain a password.
 	if err := os.WriteFile(p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -235,8 +236,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestASecondInstanceIsTurnedAway checks that a second instance on the same store ends with exit
-// code 4, whichever name of the store it uses. The first instance continues.
+// TestASecondInstanceIsTurnedAway starts a second dlo on the same store. It must end with exit code
+// 4, even if it names the store by a symbolic or a hard link. The first dlo must continue.
 func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -263,8 +264,8 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsReplacedEndsDlo checks that dlo ends if its store's file is replaced. It would
-// otherwise write to a file that nobody finds again.
+// TestAStoreThatIsReplacedEndsDlo checks that dlo ends if somebody replaces the file of its store.
+// Otherwise dlo would write to a file that nobody can find again.
 func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -280,8 +281,8 @@ func TestAStoreThatIsReplacedEndsDlo(t *testing.T) {
 	}
 }
 
-// TestRefusesToStart checks that dlo refuses to start with the exit code that scripts rely on, and
-// that it writes nothing.
+// TestRefusesToStart checks the exit codes with which dlo refuses to start, because scripts rely on
+// them. dlo must write nothing.
 func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// everyType contains each AMQP field type that the client library supports.
+// everyType is a table of headers with each AMQP field type that the client library supports.
 var everyType = amqp.Table{
 	"bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16000), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4000000000), "int64": int64(-1 << 60),
 	"float32": float32(1.5), "float64": 2.25, "decimal": amqp.Decimal{Scale: 2, Value: -1234}, "string": "grün \x00 binary \xff", "bytes": []byte{0, 1, 255}, "time": time.Unix(1763625600, 0),
@@ -24,8 +24,8 @@ var everyType = amqp.Table{
 	"": "empty key",
 }
 
-// TestHeadersAndBodiesComeBackTypeForType sends letters through dlo. It compares the letters that
-// arrive from the origin queue with those that were published.
+// TestHeadersAndBodiesComeBackTypeForType compares published letters with the copies that dlo sends
+// back to the origin queue. Each header must keep its type.
 func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -99,9 +99,10 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	}
 }
 
-// TestTheSanitiserLetsGoodLettersPass mixes 500 ordinary letters with letters that would close a
-// channel or a connection, or send copies elsewhere. Each ordinary letter is sent once. The others
-// are sanitised before they are sent, or held with the reason.
+// TestTheSanitiserLetsGoodLettersPass mixes 500 ordinary letters with dangerous ones. A dangerous
+// letter, if sent unchanged, would close a channel or a connection, or would put copies into other
+// queues. Each ordinary letter must be sent once. Each dangerous letter must be sanitised before it
+// is sent, or held with the reason.
 func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -116,8 +117,8 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 	bad := []struct {
 		name    string
 		m       amqp.Publishing
-		held    string // the reason; "" = it is sent sanitised
-		missing string // header that must not be sent
+		held    string // reason for which dlo holds the letter; "" = dlo sanitises and sends it
+		missing string // header that dlo must remove
 	}{
 		{"CC to another queue", amqp.Publishing{Headers: amqp.Table{"CC": []any{"elsewhere"}}}, "", "CC"},
 		{"expiration", amqp.Publishing{Expiration: "3600000"}, "", ""},
@@ -171,13 +172,13 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker rejects it
+		if ok, err := c.WaitContext(context.Background()); err != nil || !ok { // the broker rejected the message
 			return false
 		}
 		sent++
 		return true
 	}
-	own := func() *amqp.Connection { // the broker closes a connection that sends one of the bad letters
+	own := func() *amqp.Connection { // each dangerous letter gets its own connection, because the broker may close it
 		conn, err := amqp.Dial(url)
 		if err != nil {
 			t.Fatal(err)
@@ -236,8 +237,8 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 			t.Errorf("%s: a forged token went out", d.MessageId)
 		}
 	}
-	// The CC of the first publish put one copy into this queue. A requeue must not add a second
-	// one.
+	// The header CC put one copy into this queue when the letter was first published. A requeue must
+	// not add another copy.
 	if n := ready(t, elsewhere.conn, "elsewhere"); n != 1 {
 		t.Errorf("%d messages in the queue that CC names, want the publisher's own copy only", n)
 	}

@@ -7,9 +7,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestNeverConnectedIsNotLost covers a broker that cannot be reached at first. Pages and /readyz
-// warn that dying messages are lost, and say what to check. Once dlo has been connected, they say
-// where letters wait, even after a restart of dlo. No password is shown.
+// TestNeverConnectedIsNotLost starts dlo with a broker that is unreachable at first. Pages and
+// /readyz must warn that rejected messages are lost, and must say what to check. After dlo has
+// connected once, they must say where letters wait, even after a restart of dlo. They must not show
+// a password.
 func TestNeverConnectedIsNotLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -62,8 +63,8 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	says("/readyz", []string{"Broker main is not connected.", "new dead letters wait in the broker"}, "dropped")
 }
 
-// TestTheVariableIsNamed checks that dlo names DLO_AMQP_URL as the setting to check if this
-// variable supplies the URL.
+// TestTheVariableIsNamed checks which setting dlo tells people to check. If DLO_AMQP_URL supplies
+// the URL, dlo must name this variable.
 func TestTheVariableIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newChild(t, "amqp://127.0.0.1:1/", "")
@@ -78,8 +79,8 @@ func TestTheVariableIsNamed(t *testing.T) {
 	})
 }
 
-// connects requests a connection to a broker that can be reached again. dlo must connect
-// immediately, not when the back-off ends.
+// connects asks dlo to connect to a broker that is reachable again. dlo must connect immediately
+// and must not wait for the end of its back-off.
 func (p *child) connects(broker string) {
 	p.t.Helper()
 	if out, _ := p.dlo(p.t.Context(), 0, "", "brokers", "connect", broker); out != "broker "+broker+" is connected\n" {

@@ -13,21 +13,22 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// frameworkError is a message as a framework leaves it in its error queue. No client of the
-// framework runs in this test. The message names its source in the framework's headers, which
-// classify's tests contain in full.
+// frameworkError is a message as a framework puts it into its error queue. The framework itself
+// does not run in this test. The framework's headers name the queue in which the message failed.
+// The tests of classify contain these headers in full.
 type frameworkError struct {
 	name  string
-	inbox string // the error queue of the queue named %s
+	inbox string // name of the error queue; %s stands for the queue of the consumer
 	p     amqp.Publishing
-	// reads are the headers that show a consumer of the framework what it received. They must come
-	// back unchanged, as must the content type, the type and the body.
+	// reads names the headers that a consumer of the framework needs to decode the message. They must
+	// come back unchanged. The content type, the type and the body must come back unchanged too.
 	reads []string
 }
 
 func (f *frameworkError) queue() string { return "sms " + f.name }
 
-// frameworkErrors name their queue in their headers as %s.
+// frameworkErrors are messages whose headers name the queue in which they failed. %s stands for the
+// name of that queue.
 var frameworkErrors = []frameworkError{
 	{name: "Spring AMQP", inbox: "parked %s", reads: []string{"__TypeId__"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
 		"x-exception-message": "stock of 17", "x-exception-stacktrace": "java.lang.IllegalStateException: stock of 17\n\tat com.acme.Stock.take(Stock.java:42)\n", "x-original-exchange": "", "x-original-routingKey": "%s", "__TypeId__": "com.acme.orders.Place",
@@ -55,16 +56,16 @@ var frameworkErrors = []frameworkError{
 	}}},
 }
 
-// rejectedOnly are messages of frameworks that record nothing about the failure. Their consumers
-// just reject them.
+// rejectedOnly are messages of frameworks that record nothing about a failure. Their consumers only
+// reject the messages.
 var rejectedOnly = []frameworkError{
 	{name: "Symfony Messenger", reads: []string{"type"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"type": `App\Message\Place`, "Content-Type": "application/json"}}},
 	{name: "Nameko", reads: []string{"nameko.call_id_stack"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"args":[17],"kwargs":{}}`), Headers: amqp.Table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}},
 	{name: "CloudEvents", reads: []string{"cloudEvents_type", "cloudEvents_id"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}},
 }
 
-// TestLettersOfFrameworksGoBack checks that letters of frameworks return to the queue that their
-// framework names, and that a consumer of the framework can read them as before.
+// TestLettersOfFrameworksGoBack checks that dlo sends a letter of a framework back to the right
+// queue. A consumer of the framework must be able to read the letter as before.
 func TestLettersOfFrameworksGoBack(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

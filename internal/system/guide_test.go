@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// guide is a document that a test follows, command by command.
+// guide is a document whose commands a test runs one by one.
 type guide struct {
 	t    *testing.T
 	name string
 	text string
-	todo []string // commands of its code blocks that the test has not run yet
+	todo []string // commands in the code blocks that the test has not run yet
 }
 
 func readGuide(t *testing.T, name string) *guide {
@@ -24,8 +24,9 @@ func readGuide(t *testing.T, name string) *guide {
 	return &guide{t: t, name: name, text: string(text), todo: shownCommands(string(text))}
 }
 
-// command returns a command that the document shows. Pairs of texts replace the examples of the
-// document, as in strings.NewReplacer.
+// command returns a command that the document shows, and fails the test if the document does not
+// show it. The texts in examples are pairs, as in strings.NewReplacer: the first of each pair is
+// replaced by the second.
 func (g *guide) command(shown string, examples ...string) string {
 	g.t.Helper()
 	running := strings.Join(strings.Fields(g.text), " ")
@@ -38,7 +39,8 @@ func (g *guide) command(shown string, examples ...string) string {
 	return replaced(g.t, shown, examples...)
 }
 
-// block returns the nth code block of a language, with the examples of the document replaced.
+// block returns the n-th code block in the given language. The texts in examples are pairs: the
+// first of each pair is replaced by the second.
 func (g *guide) block(language string, n int, examples ...string) string {
 	g.t.Helper()
 	parts := strings.Split(g.text, "```"+language+"\n")
@@ -49,7 +51,7 @@ func (g *guide) block(language string, n int, examples ...string) string {
 	return replaced(g.t, text, examples...)
 }
 
-// followed checks that the test has run every command of the code blocks.
+// followed checks that the test has run every command in the document's code blocks.
 func (g *guide) followed() {
 	g.t.Helper()
 	if len(g.todo) > 0 {
@@ -57,7 +59,8 @@ func (g *guide) followed() {
 	}
 }
 
-// replaced replaces each example, which must be in the text.
+// replaced returns a text in which the first text of each pair in examples is replaced by the
+// second. It fails the test if a text to replace is missing.
 func replaced(t *testing.T, text string, examples ...string) string {
 	t.Helper()
 	for i := 0; i < len(examples); i += 2 {

@@ -11,10 +11,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestErrorQueuesAsInboxes drains queues in which applications park failed messages, without
-// x-death. Letters of an inbox with a configured origin go back to that origin, whatever their
-// headers say. If they are parked again, they are merged into their rows. They are dead when their
-// retries are used up. Without an origin they are held.
+// TestErrorQueuesAsInboxes drains queues into which applications put failed messages without
+// x-death. If the configuration names an origin for the inbox, its letters must go to that origin,
+// whatever their headers say. A letter that comes back must be merged into its row. After its last
+// retry, it must be dead. Letters of an inbox without an origin must be held.
 func TestErrorQueuesAsInboxes(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -31,8 +31,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
 		t.Fatal(err)
 	}
-	// The worker of orders permanently parks all but two messages, as a framework would: with all
-	// headers, and without a death.
+	// The worker of the queue orders puts all messages except two back into the error queue, each
+	// time. It keeps all their headers, and no death is recorded.
 	work, err := ch.Consume("orders", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	}
 }
 
-// TestInboxesThatCannotBeDrained checks that each such inbox shows the reason and the remedy, and
-// that the other inboxes are drained.
+// TestInboxesThatCannotBeDrained uses inboxes that dlo cannot drain. Each of them must show the
+// reason and the remedy. The other inboxes must be drained.
 func TestInboxesThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -12,18 +12,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// fast retries immediately, so that every letter completes its path within a test.
+// fast is a configuration with immediate retries. With it, a letter passes all its states within a
+// test.
 const fast = "default: {retry: {delays: [0s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\ningest: {letters: 64}\n"
 
-// points are the named crash points on a letter's path.
+// points are the crash points through which a letter passes.
 var points = []string{
 	"ingest: fetched", "ingest: committed", "ingest: acked", "ingest: fenced", "ingest: settled",
 	"classify: begun", "classify: decided", "classify: recorded",
 	"requeue: claimed", "requeue: publishing", "requeue: confirmed", "requeue: marked",
 }
 
-// TestKillAtEveryPoint kills dlo at each named point and restarts it. Nothing is lost, every letter
-// has one row, and letters that arrive twice carry a known token.
+// TestKillAtEveryPoint kills dlo at each crash point and restarts it. No letter may be lost, every
+// letter must have one row, and a letter that arrives twice must carry a known token.
 func TestKillAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -66,7 +67,8 @@ func hits() []int {
 
 func soak() bool { return os.Getenv("DLO_SOAK") == "1" }
 
-// TestRandomKills kills dlo repeatedly while letters go in and out, some of them byte-identical.
+// TestRandomKills kills dlo repeatedly at random while letters arrive and are requeued. Some of the
+// letters are equal byte for byte.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -93,7 +95,7 @@ func TestRandomKills(t *testing.T) {
 		for done := 0; done < letters; done += part {
 			a.publish(part, func(i int) (string, string) {
 				if n := done + i; n%3 == 0 {
-					return fmt.Sprintf("one of three bodies: %d", n%9), "" // byte-identical, without a message id
+					return fmt.Sprintf("one of three bodies: %d", n%9), "" // these letters have one of nine bodies and no message id
 				} else {
 					return fmt.Sprintf("letter %d", n), fmt.Sprint(n)
 				}
@@ -136,10 +138,10 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// TestASecondKillInTheFirstWindow kills dlo when it has fetched a window. It kills dlo again when
-// the next session has committed but not acknowledged its first window. A quorum queue returns the
-// second window behind the rest of the first one, unless the session took the whole first window at
-// once.
+// TestASecondKillInTheFirstWindow kills dlo after it has fetched a window. It then kills dlo a
+// second time, after the commit of its first window and before the acknowledgement. A quorum queue
+// returns the second window behind the rest of the first window, unless dlo took the whole first
+// window at once.
 func TestASecondKillInTheFirstWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -153,7 +155,7 @@ func TestASecondKillInTheFirstWindow(t *testing.T) {
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	a.work()
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters })
-	for _, crash := range []string{"ingest: fetched=3", "ingest: committed=1"} { // windows of 16, 32 and 64
+	for _, crash := range []string{"ingest: fetched=3", "ingest: committed=1"} { // dlo fetches windows of 16, 32 and 64 letters
 		p.Start(crash)
 		<-p.ended
 	}

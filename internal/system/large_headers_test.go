@@ -10,11 +10,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestALargeHeaderAmongGoodLetters sends a thousand letters. One of them has a header of 131,000
-// bytes, which is the most that a publisher can send. The death of this letter makes its headers
-// larger than a frame. dlo is killed after the letter is fetched, committed, acknowledged and
-// fenced. All letters are stored once. All others are retried. The letter with the large header is
-// held because of its header, and sent after an edit.
+// TestALargeHeaderAmongGoodLetters publishes a thousand letters. One of them has a header of
+// 131,000 bytes, which is the most that a publisher can send. When this letter dies, its headers
+// become larger than a frame. dlo is killed after it has fetched, committed, decided and
+// acknowledged the letter.
+//
+// All letters must be stored once. The letter with the large header must be held for that reason,
+// and must be sent after an edit. All others must be retried.
 func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -35,7 +37,7 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	a.publish(letters-5, letter(5))
 	a.work()
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters+1 })
-	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} { // points in the first window
+	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} { // crash points in the first window
 		p.Start(crash)
 		p.Crashed(crash)
 	}

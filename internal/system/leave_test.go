@@ -17,7 +17,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// leave runs `dlo leave` with the configuration of a stopped dlo, and returns what it prints.
+// leave runs `dlo leave` with the configuration of a stopped dlo. It returns the output and the
+// error output, and fails the test unless the exit code is code.
 func (p *child) leave(code int, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder
@@ -29,7 +30,8 @@ func (p *child) leave(code int, args ...string) (string, string) {
 	return out.String(), errs.String()
 }
 
-// everything returns the sorted names of all queues, exchanges and policies of the vhost.
+// everything returns the names of all queues, exchanges and policies in the vhost, and the
+// bindings.
 func (a *adopting) everything() string {
 	a.t.Helper()
 	var all struct {
@@ -41,9 +43,9 @@ func (a *adopting) everything() string {
 	return fmt.Sprint(all.Queues, all.Exchanges, all.Policies, all.Bindings)
 }
 
-// TestDloLeaves applies a policy, lets a letter die, stops dlo and lets it leave. dlo does not
-// leave while the letter waits for people, or while the dead letters of another queue would be
-// lost. After it has left, the vhost is as it was before dlo came.
+// TestDloLeaves applies a policy, lets a message die, stops dlo, and runs `dlo leave`. dlo must
+// refuse to leave while the letter waits for people. It must also refuse while the dead letters of
+// another queue would be lost. After it has left, the vhost must be as it was before dlo.
 func TestDloLeaves(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -86,7 +88,7 @@ func TestDloLeaves(t *testing.T) {
 	if _, err := a.ch.QueueDelete("own", false, false, false); err != nil {
 		t.Fatal(err)
 	}
-	// A dead letter of another queue waits in the inbox.
+	// A message from another queue waits in the inbox.
 	if err := a.ch.PublishWithContext(t.Context(), "", "dlo.letters", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +122,8 @@ func TestDloLeaves(t *testing.T) {
 	}
 	p.leave(0, "--keep-letters", "--yes")
 
-	// A leave that is killed can be run again. The marks of the store left with the first leave, so
-	// dlo takes the broker for an older one.
+	// `dlo leave` can be run again after it was killed. The first leave removed the marks of the
+	// store, so dlo reports that the broker is older than its store.
 	p.copied = true
 	p.Start("")
 	p.Draining()
@@ -143,8 +145,9 @@ func TestDloLeaves(t *testing.T) {
 	}
 }
 
-// TestDloNamesWhatItLeaves checks that dlo names the exchange and the queues of its configuration
-// whose names do not begin with dlo. It leaves them, and it leaves nothing that is still in use.
+// TestDloNamesWhatItLeaves uses a configuration in which the exchange and some queues have names
+// that do not begin with dlo. `dlo leave` must name them and must not delete them. It must delete
+// nothing that is still in use.
 func TestDloNamesWhatItLeaves(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

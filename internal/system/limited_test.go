@@ -16,10 +16,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAnInboxThatMayDeleteLettersIsLeftAlone covers a quorum queue of RabbitMQ 4.0 and later, which
-// has a delivery limit unless configured otherwise. Lost connections use up the limit. Such an
-// inbox is not drained until the configuration accepts it. dlo gives the reason and both remedies,
-// and still drains its own inbox. On 3.x there is no such limit.
+// TestAnInboxThatMayDeleteLettersIsLeftAlone uses a quorum queue as an inbox. In RabbitMQ 4.0 and
+// later, such a queue has a delivery limit by default, and lost connections use it up. dlo must not
+// drain the queue until the configuration accepts the limit. dlo must give the reason and both
+// remedies, and must still drain its own inbox. RabbitMQ 3.x has no such limit.
 func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -68,11 +68,11 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDlosOwnInboxWithADeliveryLimitIsLeftAlone covers a policy or operator policy of the site that
-// gives dlo's own inbox a delivery limit. The policy takes precedence over the argument of -1. Lost
-// connections would delete letters from the inbox (RabbitMQ 3.10.8, 4.0.5 and 4.3.6). dlo therefore
-// takes nothing from it, gives the reason, and continues once somebody has applied the remedy that
-// it prints.
+// TestDlosOwnInboxWithADeliveryLimitIsLeftAlone sets a policy or an operator policy that gives
+// dlo's own inbox a delivery limit. The policy has priority over the queue's argument of -1. With
+// the limit, lost connections would delete letters from the inbox (RabbitMQ 3.10.8, 4.0.5 and
+// 4.3.6). dlo must take no letters from the inbox and must give the reason. It must continue once
+// somebody has applied the remedy that it prints.
 func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -104,7 +104,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 				}
 			}
 			says := ""
-			for range 3 { // more kills than the limit allows
+			for range 3 { // kills dlo more often than the limit allows
 				p.Start("")
 				eventually(t, "the reason", func() bool {
 					_, says = p.get("/readyz")
@@ -138,9 +138,9 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatALimitDeletesIsSaid covers an inbox whose delivery limit is accepted by the
-// configuration. It kills dlo until the broker has deleted letters. dlo reports beforehand that few
-// deliveries are left, and afterwards how many letters are missing.
+// TestWhatALimitDeletesIsSaid uses an inbox whose delivery limit the configuration accepts. It
+// kills dlo until the broker has deleted letters. Before that, dlo must report that few deliveries
+// are left. After that, it must report how many letters are missing.
 func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

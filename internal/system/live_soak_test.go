@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	soakRate = 2000 // letters per second
+	soakRate = 2000 // letters that die per second
 	soakStep = 50 * time.Millisecond
 )
 
-// TestPagesThatStayOpen keeps pages open for ten minutes while 2,000 letters die per second. The
-// pages request changes at most once a second. The memory of the pages does not grow. After a
-// forced collection it differs by at most 10 % between the second and the tenth minute.
+// TestPagesThatStayOpen keeps pages open for ten minutes while 2,000 letters die per second. Each
+// page may request changes at most once a second. The memory of a page must not grow. After a
+// forced garbage collection, it may differ by at most 10 % between the second and the tenth minute.
 func TestPagesThatStayOpen(t *testing.T) {
 	if !soak() {
 		t.Skip("ten minutes; DLO_SOAK=1")
@@ -76,15 +76,15 @@ func TestPagesThatStayOpen(t *testing.T) {
 	}
 }
 
-// countFetches counts a page's requests for changes.
+// countFetches is a script that counts how often a page requests changes.
 const countFetches = `window.live = {n: 0, last: 0, soonest: 1e9}; const real = window.fetch;
 window.fetch = (to, options) => {
 	if (options?.headers?.['Dlo-Live']) { const l = window.live, now = Date.now(); if (l.n++) l.soonest = Math.min(l.soonest, now - l.last); l.last = now; }
 	return real(to, options);
 };`
 
-// dieOn publishes letters of 40 queues and 80 causes to the inbox, soakRate per second, until ctx
-// ends.
+// dieOn publishes letters to the inbox until ctx is done, soakRate letters per second. They come
+// from 40 queues and have 80 causes.
 func dieOn(ctx context.Context, ch *amqp.Channel) error {
 	tick := time.NewTicker(soakStep)
 	for n := 0; ; {

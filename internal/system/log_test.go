@@ -12,11 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestTheLogStaysQuiet makes letters die as fast as they can be published. Some have no queue, and
-// some have a queue that rejects them. Some have a worker that rejects them repeatedly, each time
-// with a different error, and each error pages a channel that accepts nothing. At the same time
-// consumers publish invalid annotations, and connections are closed. No log line may concern a
-// single letter, and none may be repeated endlessly.
+// TestTheLogStaysQuiet makes letters die as fast as they can be published. The queues of some
+// letters are missing, and those of others are full. A worker rejects further letters repeatedly,
+// each time with a different error, and each error sends a page to a channel that accepts nothing.
+// At the same time, consumers publish invalid annotations, and connections are cut. No log line may
+// be about a single letter, and no log line may be repeated without an end.
 func TestTheLogStaysQuiet(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

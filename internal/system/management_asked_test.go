@@ -15,11 +15,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// askedAPI is a proxy in front of a management API. It keeps the time of each request.
+// askedAPI is a proxy for the management API. It records the time of each request.
 type askedAPI struct {
 	url string
 	mu  sync.Mutex
-	at  map[string][]time.Time // by method and path with its query
+	at  map[string][]time.Time // method and path with query -> times of the requests
 }
 
 func newAskedAPI(t *testing.T, node *testenv.Node) *askedAPI {
@@ -43,7 +43,7 @@ func newAskedAPI(t *testing.T, node *testenv.Node) *askedAPI {
 	return a
 }
 
-// times returns how often the requests whose path begins with prefix were sent.
+// times returns how many GET requests were sent for paths that begin with prefix.
 func (a *askedAPI) times(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,8 +56,8 @@ func (a *askedAPI) times(prefix string) (n int) {
 }
 
 // TestTheManagementAPIIsAskedEvery30Seconds counts the requests that dlo sends to the management
-// API by itself, with the configuration that it has by default. Letters die meanwhile and are
-// retried. After the start, no request is sent again within 30 s.
+// API on its own, with the default configuration. Letters die and are retried at the same time.
+// After its start, dlo may not send the same request twice within 30 s.
 func TestTheManagementAPIIsAskedEvery30Seconds(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -32,8 +32,8 @@ message Paid { string order_id = 1; Customer customer = 2; string pin = 3 [debug
 message Customer { string name = 1; string email = 2; }
 `
 
-// canaries are the values that must not be visible, one for each kind of mask, with the letters
-// that contain them.
+// canaries are the values that nobody may see, by the kind of mask or letter. Each kind of mask has
+// its own value.
 var canaries = map[string]string{
 	"header": "canaryheader71", "pattern in a body": "canarypattern72", "pattern in an error": "canarypattern73", "pattern in JSON": "canarypattern74", "type and field": "canaryfield75", "json": "canaryjson76",
 	"debug_redact": "canaryredact77",
@@ -51,8 +51,8 @@ func canaryPaid() string {
 	return string(protowire.AppendVarint(protowire.AppendTag(b, 5, protowire.VarintType), 1999))
 }
 
-// watchman inspects everything that dlo emits. It reports a canary in any encoding in which it may
-// appear.
+// watchman searches everything that dlo emits for the canaries. It reports a canary in plain text,
+// in hex and in base64.
 type watchman struct {
 	t *testing.T
 	n int
@@ -69,8 +69,8 @@ func (s *watchman) look(where, text string) {
 	}
 }
 
-// betrayed returns the first canary in a text, whether plain, in hex, or in base64 at any of its
-// three offsets.
+// betrayed returns the first canary in a text and its position. It finds a canary in plain text, in
+// hex, and in base64 at each of the three offsets.
 func betrayed(text string) (name string, at int) {
 	low := strings.ToLower(text)
 	for name, canary := range canaries {
@@ -82,7 +82,7 @@ func betrayed(text string) (name string, at int) {
 		}
 		for skip := range 3 {
 			inner := base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), canary...))
-			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // without the characters that depend on the neighbouring bytes
+			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // cuts off the characters that depend on the bytes before and after the canary
 			if at := strings.Index(text, inner); at >= 0 {
 				return name, at
 			}
@@ -91,10 +91,11 @@ func betrayed(text string) (name string, at int) {
 	return "", 0
 }
 
-// TestNothingMaskedIsSeen sends letters with a canary in each kind of masked value through
-// everything. They die, are read, indexed, edited in other fields, requeued, come back, are
-// requeued again and exported. No canary may appear in anything that dlo emits. In its store,
-// canaries may appear only in received and sent data. The worker gets all of them.
+// TestNothingMaskedIsSeen sends letters that contain a canary in each kind of masked value. The
+// letters die, are decoded and indexed. Other fields are edited, the letters are requeued and come
+// back, and are then requeued again and exported. No canary may appear in anything that dlo emits.
+// In the store, canaries may be only in received, edited and sent data. The worker must receive all
+// of them.
 func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -106,7 +107,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	a := newAudit(t, amqpURL, "payments", nil)
 	a.header = amqp.Table{"authorization": "Bearer " + canaries["header"], "x-error-message": "declined: " + canaries["pattern in an error"], "x-tenant": "tenant-7"}
 	var mu sync.Mutex
-	came := map[string][]string{} // message id -> bodies and headers of what dlo sent, in order
+	came := map[string][]string{} // message id -> bodies and headers that dlo sent, in order
 	a.refuse = func(d *amqp.Delivery) bool {
 		attempt, ours := d.Headers[deadletter.HeaderAttempt]
 		if !ours {
@@ -186,8 +187,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.look(when+", "+strings.Join(args, " "), out)
 		}
-		// Queries cannot find letters by masked values, but find them by the values next to the
-		// masked ones.
+		// A query must not find letters by a masked value. It must find them by the values next to it.
 		for _, q := range []string{
 			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"], canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*", "error:*canary*",
 			"body.note:*canary*", "header.authorization:*canary*",
@@ -205,8 +205,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	everywhere("dead")
 
-	// Fields next to masked values are edited, by patch and by the displayed JSON. The edited
-	// copies come back. The letters are then requeued in that state, and do not come back again.
+	// Fields next to masked values are edited, with a patch and with the displayed JSON. The edited
+	// copies come back. After that, the letters are requeued as they are, and do not come back.
 	revise := func(kind string, request map[string]any) {
 		t.Helper()
 		request["reason"], request["requeue"] = "the order is another one", true
@@ -232,7 +232,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	settle("settled")
 	everywhere("settled")
 
-	// The worker got every letter twice, unchanged except for the edit.
+	// The worker must have received every letter twice, unchanged except for the edit.
 	mu.Lock()
 	for id, list := range came {
 		for _, text := range list {
@@ -255,7 +255,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	}
 	mu.Unlock()
 
-	// An authorised person sees one value. The audit records which one, but not its content.
+	// A person with the permission sees one value. The audit must record which value it was, and must
+	// not contain the value.
 	code, text := p.post("/api/v1/letters/"+string(byBody["protobuf"])+"/reveal", map[string]any{"field": "customer.email"})
 	if code != 200 || !strings.Contains(text, canaries["type and field"]) {
 		t.Errorf("%d %s", code, text)
@@ -270,7 +271,8 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	t.Logf("%d texts were looked at", s.n)
 }
 
-// stream reads a stream of events until the returned function is called, which returns the events.
+// stream reads a stream of events in the background. The returned function stops it and returns the
+// events.
 func (p *child) stream(path string) func() string {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -297,8 +299,8 @@ func (p *child) stream(path string) func() string {
 	}
 }
 
-// noCanary checks every column of every table in the store. Masked values must be in the columns
-// for received data, edits and sent data, and nowhere else.
+// noCanary checks every column of every table in the store. The columns with received data, edits
+// and sent data must contain masked values. All other columns must not.
 func (p *child) noCanary(s *watchman) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+p.store+"?mode=ro")
@@ -310,7 +312,7 @@ func (p *child) noCanary(s *watchman) {
 	tables := 0
 	for _, table := range p.texts(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`) {
 		if table == "words" {
-			continue // the shadow tables and the vocabulary of this table are read instead
+			continue // skips this table, because the test reads its shadow tables and its vocabulary
 		}
 		rows, err := db.Query(`SELECT * FROM "` + table + `"`)
 		if err != nil {

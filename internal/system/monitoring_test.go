@@ -28,16 +28,16 @@ import (
 
 const monitoring = "../../docs/monitoring/"
 
-// documented are dlo's metrics with their sorted labels. Other people's dashboards and alerts rely
-// on them.
+// documented lists dlo's metrics, each with its labels in alphabetical order. Dashboards and alerts
+// of other people rely on them.
 var documented = map[string]string{
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_findings": "broker kind severity vhost", "dlo_findings_age_seconds": "broker vhost", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
-// closed lists the possible values of labels whose values never come from outside dlo, by metric
-// and label.
+// closed lists all possible values of a label, by metric and label. It contains only labels whose
+// values never come from outside dlo.
 var closed = map[string][]string{
 	"dlo_letters state":               stringsOf(deadletter.States),
 	"dlo_readings_total reading":      stringsOf(deadletter.Readings),
@@ -67,8 +67,8 @@ func sorted(list []string) string {
 	return strings.Join(list, " ")
 }
 
-// described returns the labels and the help text of every metric, including metrics without any
-// values.
+// described returns the labels and the help text of each metric, by its name. It includes metrics
+// that have no value yet.
 func described(t *testing.T) (labels, help map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -98,7 +98,7 @@ func described(t *testing.T) (labels, help map[string]string) {
 	return labels, help
 }
 
-// TestMetricsAreDocumented checks that the program, its documentation and this test list the same
+// TestMetricsAreDocumented checks that the program, its documentation and this test name the same
 // metrics with the same labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// question is a PromQL expression and the place where it is written.
+// question is a PromQL expression, with the place in which it is written.
 type question struct{ where, text string }
 
 var (
@@ -148,7 +148,7 @@ var (
 	promVariable = regexp.MustCompile(`^label_values\(([^{,]+(?:\{[^}]*\})?), *(\w+)\)$`)
 )
 
-// dashboardQuestions returns the expressions of the panels and variables of the dashboard.
+// dashboardQuestions returns the PromQL expressions in the panels and variables of the dashboard.
 func dashboardQuestions(t *testing.T) []question {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "dashboard.json")
@@ -178,7 +178,7 @@ func dashboardQuestions(t *testing.T) []question {
 	if err := json.Unmarshal(text, &board); err != nil {
 		t.Fatal(err)
 	}
-	if board.SchemaVersion < 42 { // the last one of dashboards in this form, of Grafana 12
+	if board.SchemaVersion < 42 { // 42 is the last schema version of this format, used by Grafana 12
 		t.Errorf("schema version %d", board.SchemaVersion)
 	}
 	ours := source{"prometheus", "${datasource}"}
@@ -227,7 +227,7 @@ func dashboardQuestions(t *testing.T) []question {
 	return list
 }
 
-// manualQuestions returns the PromQL expressions in README.md.
+// manualQuestions returns the PromQL expressions in README.md of the monitoring documents.
 func manualQuestions(t *testing.T) []question {
 	t.Helper()
 	text, err := os.ReadFile(monitoring + "README.md")
@@ -252,7 +252,7 @@ var (
 	labelClause = regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) *\(([^)]*)\)`)
 )
 
-// mistakes lists the metrics, labels and values in a question that the program does not have.
+// mistakes returns the metrics, labels and label values of a question that dlo does not have.
 func (q question) mistakes(labels map[string]string) (list []string) {
 	wrong := func(format string, args ...any) {
 		list = append(list, q.where+": "+fmt.Sprintf(format, args...)+" in "+q.text)
@@ -292,8 +292,8 @@ func (q question) mistakes(labels map[string]string) (list []string) {
 	return list
 }
 
-// TestMonitoringAsksForWhatThereIs checks that dashboard, alerts and manual use only metrics,
-// labels and values that the program has.
+// TestMonitoringAsksForWhatThereIs checks the dashboard, the alerts and the manual. They may use
+// only metrics, labels and label values that dlo has.
 func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	labels, _ := described(t)
@@ -355,8 +355,8 @@ func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestPromtool runs promtool on the alerts, on their tests, and on every question as a recording
-// rule.
+// TestPromtool checks the alerts and their tests with promtool. It also checks each question,
+// written as a recording rule.
 func TestPromtool(t *testing.T) {
 	t.Parallel()
 	promtool := testenv.Promtool(t)
@@ -381,9 +381,9 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestMetricsOfARunningDlo runs a dlo that takes letters in, sends one back, gets it back and
-// notifies people. This dlo must report every metric, with exactly the documented labels and with
-// known values.
+// TestMetricsOfARunningDlo runs a dlo that stores letters, sends one back, receives it again and
+// notifies people. This dlo must report every metric, with the documented labels and with known
+// values.
 func TestMetricsOfARunningDlo(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -447,7 +447,7 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 		got[m[1]] = labels
 	}
 	there := maps.Clone(documented)
-	for _, name := range []string{"dlo_letters_overdue", "dlo_problems"} { // there while there is one
+	for _, name := range []string{"dlo_letters_overdue", "dlo_problems"} { // dlo reports these metrics only while they have a value
 		if got[name] == "" {
 			delete(there, name)
 		}

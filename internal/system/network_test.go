@@ -24,7 +24,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// configured loads a configuration from a file of the test.
+// configured writes a configuration to a file of the test and loads it.
 func configured(t *testing.T, text string) config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
@@ -36,8 +36,8 @@ func configured(t *testing.T, text string) config.Config {
 	return cfg
 }
 
-// TestANetworkAddressNeedsMore checks the errors for configurations that would let other machines
-// reach dlo without enough protection.
+// TestANetworkAddressNeedsMore checks the errors for configurations that would expose dlo to other
+// machines without enough protection.
 func TestANetworkAddressNeedsMore(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "none")
@@ -64,8 +64,8 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 	}
 }
 
-// TestANetworkAddress serves an address that other machines can reach, over TLS and with tokens. It
-// replaces the certificate while dlo runs.
+// TestANetworkAddress serves dlo at an address that other machines can reach, with TLS and tokens.
+// It replaces the certificate while dlo runs.
 func TestANetworkAddress(t *testing.T) {
 	t.Parallel()
 	certificate, key, pool := certified(t)
@@ -101,7 +101,7 @@ func TestANetworkAddress(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	_, port, _ := strings.Cut(s.Addr(), "]:") // [::]:PORT, or 0.0.0.0:PORT
+	_, port, _ := strings.Cut(s.Addr(), "]:") // the address is [::]:PORT or 0.0.0.0:PORT
 	if port == "" {
 		_, port, _ = strings.Cut(s.Addr(), "0.0.0.0:")
 	}
@@ -131,7 +131,7 @@ func TestANetworkAddress(t *testing.T) {
 	if answer, err := http.Get("http://127.0.0.1:" + port + "/"); err != nil || answer.StatusCode != 400 {
 		t.Errorf("in the clear: %v %+v", err, answer)
 	}
-	for path, code := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/": 404, "/api/v1/letters": 404} { // its broker is away
+	for path, code := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/": 404, "/api/v1/letters": 404} { // /readyz answers 503, because the broker is unreachable
 		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", ops, path))
 		if err != nil || answer.StatusCode != code {
 			t.Errorf("ops %s: %v %+v", path, err, answer)
@@ -139,10 +139,10 @@ func TestANetworkAddress(t *testing.T) {
 	}
 
 	again, anotherKey, another := certified(t)
-	if err := os.Rename(again, certificate); err != nil { // half of a renewal: dlo keeps the previous certificate
+	if err := os.Rename(again, certificate); err != nil { // the new certificate does not match the old key, so dlo keeps the previous certificate
 		t.Fatal(err)
 	}
-	time.Sleep(1100 * time.Millisecond) // dlo checks the files once a second
+	time.Sleep(1100 * time.Millisecond) // longer than a second, because dlo checks the files once a second
 	if _, err := call(pool); err != nil {
 		t.Errorf("half of a renewal: %v", err)
 	}
@@ -158,8 +158,8 @@ func TestANetworkAddress(t *testing.T) {
 	}
 }
 
-// TestTokensOnTheCommandLine adds the first token to the file of a dlo that is not running. It then
-// works with this token, as docs/security.md says.
+// TestTokensOnTheCommandLine adds the first token to the store of a stopped dlo, as
+// docs/security.md says. It then uses this token.
 func TestTokensOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away, nil)
@@ -187,7 +187,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if !strings.HasPrefix(admin, "dlo_") || !strings.Contains(errs, "only time that it is shown") {
 		t.Fatalf("%s%s", out, errs)
 	}
-	run(1, "", "token", "add", "admin", "--role", "admin", "--store", p.store) // the name is taken
+	run(1, "", "token", "add", "admin", "--role", "admin", "--store", p.store) // fails because the name is already used
 
 	writeFile(t, p.config, fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true, users: true}\n", p.store, away))
 	cfg, err := config.Load(p.config, noEnvironment)
@@ -216,7 +216,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	out, _ = run(0, admin, "token", "add", "ci", "--role", "reader", "--expires", "90d")
 	ci := strings.TrimSpace(out)
 	run(2, admin, "token", "add", "x", "--role", "reader", "--expires", "soon")
-	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // the admin lacks the permission reveal
+	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // fails because this admin lacks the permission reveal
 	run(0, ci, "letters", "list")
 	if _, errs := run(1, ci, "token", "list"); !strings.Contains(errs, "token:ci may not see or change who may do what; that needs the role admin") {
 		t.Error(errs)
@@ -245,8 +245,8 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestTheFirstRun opens the link that a new dlo logs, chooses the password of the first user, and
-// signs in with it after a restart. dlo logs no link at the restart.
+// TestTheFirstRun opens the link that a new dlo logs, and chooses the password of the first user.
+// It restarts dlo and signs in with this password. After the restart, dlo must not log a link.
 func TestTheFirstRun(t *testing.T) {
 	t.Parallel()
 	cfg := configured(t, "listen: 127.0.0.1:0\nauth: {users: true}\n")
@@ -322,7 +322,7 @@ func TestTheFirstRun(t *testing.T) {
 	})
 }
 
-// TestTheAuditIsCopied checks that the file contains every act up to the stop of the server.
+// TestTheAuditIsCopied checks that the audit file contains every act up to the stop of the server.
 func TestTheAuditIsCopied(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -335,8 +335,9 @@ func TestTheAuditIsCopied(t *testing.T) {
 	}
 }
 
-// TestGrantsAreReloaded takes a grant away while dlo runs. The next request is denied. The audit
-// has the change of the grants, and only after a restart the change of another key.
+// TestGrantsAreReloaded removes a grant while dlo runs. The next request must be denied. The audit
+// must record the change of the grants immediately. A change of another key must be recorded only
+// after a restart.
 func TestGrantsAreReloaded(t *testing.T) {
 	t.Parallel()
 	text := func(role, more string) string {
@@ -391,7 +392,7 @@ func TestGrantsAreReloaded(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that nobody can change anything, and that pages can still be read.
+// TestReadOnly sets read_only. Nobody may change anything, and pages must still be shown.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away+"read_only: true\n", nil)

@@ -15,16 +15,17 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// nightRules page when letters of payments die. All other letters go to the digest.
+// nightRules is a configuration that pages when letters of the queue payments die. All other
+// letters go to the digest.
 const nightRules = `default: {retry: {delays: []}, dead: {severity: digest}}
 rules: [{name: payments, match: {queue: payments}, retry: {delays: []}, dead: {severity: page, notify: [pager]}}]
 requeue: {watch: 2s}
 digest: {at: "08:30", days: [mon], zone: Europe/Berlin, notify: [team]}
 `
 
-// TestANightIsSettledFromTheDigest shows the purpose of the digest. Of all the letters that died in
-// a night, only those of payments paged. A person settles all letters by following the digest's
-// links and pressing the buttons on the linked pages.
+// TestANightIsSettledFromTheDigest shows what the digest is for. Many letters die in a night, but
+// only those of the queue payments cause a page. A person follows the links of the digest and
+// settles all letters with the buttons on these pages.
 func TestANightIsSettledFromTheDigest(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -39,7 +40,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	p.Start("")
 	p.Draining()
 
-	press := func(button string) string { // a button of the group, and then one of the plan if the first leads to a plan
+	press := func(button string) string { // presses a button of the group and, if it leads to a plan, the button of the plan
 		return `document.querySelector('[data-peek-source] ` + button + `').click()`
 	}
 	then := map[string]string{
@@ -56,7 +57,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		a.publish(each, func(i int) (string, string) {
 			return fmt.Sprintf(`{"queue": %q, "n": %d}`, queue, i), fmt.Sprint(queue, i)
 		})
-		fixed[queue] = a // its worker accepts requeued letters
+		fixed[queue] = a // the worker of this queue accepts requeued letters
 	}
 	eventually(t, "all are dead", func() bool { return p.letters("dead") == each*len(queues) })
 	eventually(t, "payments paged", func() bool { return len(pager.notices("notice.opened")) == 1 })
@@ -69,7 +70,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	if len(lines) != len(queues) {
 		t.Fatalf("the digest has %+v", lines)
 	}
-	tab.Viewport(390, 900) // a phone, on the way to work
+	tab.Viewport(390, 900) // the size of a phone, because the person is on the way to work
 	for _, line := range lines {
 		i := slices.IndexFunc(queues, func(q string) bool { return strings.Contains(line.Title+line.Text, q+" is down") })
 		if i < 0 {

@@ -18,7 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// receiver is the destination of a channel. It stores what it receives.
+// receiver is an HTTP server that receives the notices of a channel and keeps them.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type receiver struct {
 }
 
 type heard struct {
-	id   string // webhook-id: identifies one notice, however often it is sent
+	id   string // the header webhook-id, which is the same each time that a notice is sent
 	Type string `json:"type"`
 	Data struct {
 		Key      string `json:"key"`
@@ -52,7 +52,7 @@ type heard struct {
 	} `json:"data"`
 }
 
-// groups returns the names of the groups in a message.
+// groups returns the names of the groups in a notice.
 func (h *heard) groups() (names []string) {
 	for _, l := range h.Data.Lines {
 		names = append(names, l.Group)
@@ -87,14 +87,15 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// answer makes the receiver respond with a status; 0 = it accepts everything.
+// answer sets the status of the responses. With 0, the receiver accepts everything.
 func (r *receiver) answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status = status
 }
 
-// rings waits until the receiver has received a problem whose title contains says.
+// rings waits until a notice about a problem has arrived. The title of the notice must contain the
+// text in says.
 func (r *receiver) rings(t *testing.T, says string) {
 	t.Helper()
 	eventually(t, "the pager rings", func() bool {
@@ -107,7 +108,7 @@ func (r *receiver) rings(t *testing.T, says string) {
 	})
 }
 
-// notices returns the distinct notices of a type, by title.
+// notices returns the titles of all notices of a type, by webhook-id.
 func (r *receiver) notices(typ string) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +121,7 @@ func (r *receiver) notices(typ string) map[string]string {
 	return found
 }
 
-// count returns the number of distinct notices, excluding those for machines.
+// count returns how many notices for people arrived. It also counts a notice that was sent again.
 func (r *receiver) count() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +133,7 @@ func (r *receiver) count() (n int) {
 	return n
 }
 
-// keys returns the incidents in which each group was reported.
+// keys returns, for each group, the incidents in which it was reported.
 func (r *receiver) keys() map[string]map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,8 +152,8 @@ func (r *receiver) keys() map[string]map[string]bool {
 	return found
 }
 
-// telling returns a configuration for dlo. With this configuration, letters die immediately, and
-// the receiver is notified with the given severity.
+// telling returns a configuration of dlo. Letters die immediately, and the receiver gets a notice
+// with the given severity.
 func (r *receiver) telling(t *testing.T, severity string) string {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -162,10 +163,10 @@ func (r *receiver) telling(t *testing.T, severity string) string {
 	return fmt.Sprintf("default: {retry: {delays: []}, dead: {severity: %s, notify: [hook]}}\nrequeue: {watch: 2s}\nchannels: {hook: {webhook: {url: %q, secret_file: %s}, allow_private: true}}\n", severity, r.URL, secret)
 }
 
-// TestEachCauseIsToldOnceAcrossKills kills dlo between the commit that causes notices and sending
-// them, and between sending them and recording that they were sent. Each cause is reported in one
-// incident. The incident is opened once, even if messages are sent twice. Each kill causes at most
-// one message to be sent twice.
+// TestEachCauseIsToldOnceAcrossKills kills dlo after the commit that causes notices and before it
+// sends them. It also kills dlo after it has sent a notice and before it has recorded this. Each
+// cause must be reported in one incident, and each incident must be opened once. Each kill may
+// cause at most one notice to be sent twice.
 func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -217,9 +218,9 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	}
 }
 
-// TestOneBadDeployIsOnePage covers a deploy that breaks ten queues at the same time. The pager
-// rings once, the webhook receives all ten causes in one incident, and machines receive the
-// operation that ends the incident.
+// TestOneBadDeployIsOnePage simulates a deploy that breaks ten queues at the same time. The pager
+// must ring once, and the webhook must receive all ten causes in one incident. Machines must
+// receive the operation that ends the incident.
 func TestOneBadDeployIsOnePage(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -232,7 +233,7 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
 		t.Fatal(code, body)
 	}
-	p.Kill9() // so that all letters arrive together
+	p.Kill9() // kills dlo, so that all letters arrive together after the next start
 	for i := range queues {
 		a := newAudit(t, amqpURL, fmt.Sprintf("shop-%d", i), nil)
 		a.header = amqp.Table{"x-error-message": "the price is missing"}
@@ -264,10 +265,10 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatIsDownLosesNothing checks that notices are kept while their receiver rejects
-// them. In this time everything else continues, and every page reports the problem. When the
-// receiver is back, the notices are delivered in order, including those about letters that a person
-// settled.
+// TestAReceiverThatIsDownLosesNothing uses a receiver that rejects all notices. dlo must keep the
+// notices, everything else must continue, and every page must report the problem. Once the receiver
+// accepts notices, dlo must deliver all of them in order. This includes notices about letters that
+// a person has settled since then.
 func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

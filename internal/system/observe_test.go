@@ -12,10 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAQueueThatIsOnlyObserved lets letters of an observed queue die. dlo takes them in, groups
-// them and shows what its rules would have done. It notifies nobody and sends nothing, even if a
-// person asks. After the mode has ended, nothing starts for these letters, a person can requeue
-// them, and new letters are retried.
+// TestAQueueThatIsOnlyObserved lets letters of an observed queue die. dlo must store and group them
+// and show what its rules would have done. It must notify nobody and send nothing, even on request.
+// After dlo stops observing the queue, nothing may start for these letters, but a person can
+// requeue them. New letters must be retried.
 func TestAQueueThatIsOnlyObserved(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -48,7 +48,7 @@ func TestAQueueThatIsOnlyObserved(t *testing.T) {
 		t.Errorf("a requeue by hand: %d %s", status, body)
 	}
 	eventually(t, "the requeue by hand skips the letter", func() bool { return p.operation("O-1").Counts["skipped"] == 1 })
-	time.Sleep(1500 * time.Millisecond) // a retry would come after 1 s
+	time.Sleep(1500 * time.Millisecond) // longer than the 1 s after which a retry would come
 	if n := p.count("attempts", "") + p.count("notices", "grp IS NOT NULL"); n != 0 || p.letters("dead") != 1 {
 		t.Errorf("%d attempts and notices about groups", n)
 	}

@@ -22,15 +22,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// provider is a provider of OpenID Connect for tests. It signs in the person whom the login_hint
-// names. The groups of the person follow a slash.
+// provider is an OpenID Connect provider for tests. It signs in the person that the field next
+// names. In that field, a slash and the groups of the person may follow the name.
 type provider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
 
 	mu    sync.Mutex
-	codes map[string]url.Values // requests for authorization, by code
-	next  string                // who signs in next
+	codes map[string]url.Values // code -> the request for authorization that it answers
+	next  string                // the person who signs in next
 }
 
 func newProvider(t *testing.T) *provider {
@@ -83,10 +83,10 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// signed returns claims as a JSON Web Token.
+// signed returns the given claims as a signed JSON Web Token.
 func (p *provider) signed(claims map[string]any) string {
 	encode := func(v any) string {
-		text, _ := json.Marshal(v) // encoding texts and numbers never fails
+		text, _ := json.Marshal(v) // cannot fail for texts and numbers
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	text := encode(map[string]string{"alg": "RS256", "kid": "1", "typ": "JWT"}) + "." + encode(claims)
@@ -103,14 +103,14 @@ func answerJSON(rw http.ResponseWriter, v any) {
 	json.NewEncoder(rw).Encode(v)
 }
 
-// expect sets who signs in next.
+// expect sets the person who signs in next.
 func (p *provider) expect(who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = who
 }
 
-// signIn signs a person in as a browser does, and returns the session cookies.
+// signIn signs a person in as a browser would, and returns the cookies of the session.
 func (p *provider) signIn(t *testing.T, to *proxied, who string) []*http.Cookie {
 	t.Helper()
 	p.expect(who)
@@ -173,7 +173,7 @@ func TestBehindApacheWithOpenIDConnect(t *testing.T) {
 	})
 }
 
-// startApache starts Apache with modules and with text as a part of its configuration.
+// startApache starts Apache with the given modules. The text becomes a part of its configuration.
 func startApache(p *proxied, text, dir string, modules ...string) {
 	p.t.Helper()
 	load := ""
@@ -185,7 +185,7 @@ func startApache(p *proxied, text, dir string, modules ...string) {
 	}
 	main := filepath.Join(dir, "apache.conf")
 	writeFile(p.t, main, fmt.Sprintf("ServerRoot %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nListen 127.0.0.1:%d\nServerName dlo.example.com\nUser nobody\nGroup nogroup\n%s%s", dir, dir, dir, p.port, load, text))
-	for _, path := range []string{dir, filepath.Dir(dir)} { // Apache's workers run as the user nobody
+	for _, path := range []string{dir, filepath.Dir(dir)} { // Apache's workers run as the user nobody and must be able to read these folders
 		if err := os.Chmod(path, 0o755); err != nil {
 			p.t.Fatal(err)
 		}

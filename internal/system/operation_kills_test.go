@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// answered is an operation as returned by the API.
+// answered is an operation as the API returns it.
 type answered struct {
 	ID, State, Phase, Why string
 	Total, Twice          int
@@ -33,7 +33,8 @@ func (p *child) operation(id string) answered {
 	return op
 }
 
-// order returns a protobuf message of the schema below: a tier and a number.
+// order returns the body of a protobuf message that orderSchema describes. The message has a tier
+// and a number.
 func order(tier string, n int) string {
 	body := []byte{0x0a, byte(len(tier))}
 	body = append(body, tier...)
@@ -46,10 +47,10 @@ func order(tier string, n int) string {
 
 const orderSchema = `syntax = "proto3"; package acme.v1; message Order { string tier = 1; uint64 number = 2; }`
 
-// TestOperationOnAQuery is the story of a bad deploy. A person starts an operation that selects
-// letters by type, time and a decoded field. Its canary stops it because the worker is still
-// broken. After the fix all letters are sent once, through five kills midway. The audit checks the
-// verdict.
+// TestOperationOnAQuery tells the story of a bad deploy. A person starts an operation that selects
+// letters by type, time and a decoded field. The canary must stop the operation, because the worker
+// is still broken. After the fix, all letters must be sent once, although dlo is killed five times.
+// The audit checks the verdict.
 func TestOperationOnAQuery(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -87,7 +88,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d %s", code, plan)
 	}
 
-	// The worker is still broken, so only the canary is sent.
+	// The worker is still broken, so dlo may send only the canary.
 	code, body := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": q, "hold": "0s", "canary": 5, "canary_wait": "10s", "rate": 2000 + letters/60})
 	if code != 202 {
 		t.Fatalf("%d %s", code, body)
@@ -101,7 +102,7 @@ func TestOperationOnAQuery(t *testing.T) {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
-	// After the fix the operation continues while dlo is killed five times.
+	// After the fix, the operation must continue, although dlo is killed five times.
 	a.mu.Lock()
 	broken = false
 	a.mu.Unlock()

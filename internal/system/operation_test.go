@@ -12,8 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAnOperationSurvivesKills requeues chosen letters and kills dlo once the selection is frozen,
-// and again between two chunks. Exactly the chosen letters are sent, and the counts are correct.
+// TestAnOperationSurvivesKills requeues selected letters. It kills dlo after the selection is
+// frozen, between two chunks, and while letters are published. dlo must send exactly the selected
+// letters, and the counts of the operation must be right.
 func TestAnOperationSurvivesKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -26,7 +27,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			p.Start("")
 			p.Draining()
 			a.work()
-			const letters, chosen = 1300, 1100 // more than two chunks
+			const letters, chosen = 1300, 1100 // so many that the operation needs more than two chunks
 			a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 			eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 			if code := p.Stop(); code != 0 {
@@ -55,7 +56,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestTheCommandLine uses the client commands on a running server as a new user would.
+// TestTheCommandLine runs commands against a running server, as a new user would.
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -22,9 +22,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// capability is something that people can do with dlo, and the places where they can do it: routes
-// of pages, routes of the API below /api/v1, and commands. If one place lacks it, there is a
-// reason.
+// capability is something that people can do with dlo. The fields page, api and cli list where they
+// can do it: routes of pages, routes of the API below /api/v1, and commands. If one of these lists
+// is empty, the field why contains the reason.
 type capability struct {
 	what           string
 	page, api, cli []string
@@ -140,7 +140,7 @@ func parseCommand(args ...string) (*kong.Context, error) {
 	return cli.Parse(cli.Program{Ctx: context.Background(), Getenv: noEnvironment, Stdout: io.Discard, Stderr: io.Discard}, &commands{}, args)
 }
 
-// arguments splits a command line as a shell does, and omits the name of the program.
+// arguments splits a command line as a shell does. It leaves out the name of the program.
 func arguments(command string) ([]string, error) {
 	split, err := exec.Command("bash", "-c", "printf '%s\\0' "+command).Output()
 	if err != nil {
@@ -149,9 +149,9 @@ func arguments(command string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(split), "\x00"), "\x00")[1:], nil
 }
 
-// TestWhatOneFaceCanDoTheOthersCan keeps pages, API and command line in step. Every route and
-// command is in the table, and everything in the table exists. If one place lacks a capability, the
-// table gives a reason.
+// TestWhatOneFaceCanDoTheOthersCan compares pages, API and command line with the table of
+// capabilities. Every route and command must be in the table, and everything in the table must
+// exist. If pages, API or command line lack a capability, the table must give a reason.
 func TestWhatOneFaceCanDoTheOthersCan(t *testing.T) {
 	t.Parallel()
 	var pages, api, leaves []string
@@ -220,8 +220,8 @@ var (
 	pageCommand = regexp.MustCompile(`dlo (?:letters|groups|operations|rules|views|audit|queues|types show|types add -) ?[^"<\n]*`)
 )
 
-// TestThePagesOfferWhatIsThere checks the golden pages. Their forms must use every verb and lead to
-// existing routes, and the commands that they offer for copying must exist.
+// TestThePagesOfferWhatIsThere checks the golden pages. Their forms must cover every action and
+// must lead to existing routes. The commands that they show for copying must exist.
 func TestThePagesOfferWhatIsThere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../web/view/testdata/*.html")

@@ -12,15 +12,15 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestFindingsAreTold checks the notices of findings, by severity. A missing exchange pages, a
-// queue without an exchange and a storm of redeliveries notify, and a queue that dead-letters at
-// most once tells nobody. The storm is found with its queue and its rates. When
-// the faults are gone, people are told of the end.
+// TestFindingsAreTold checks the notices about findings. A missing exchange must page people. A
+// queue without an exchange and a storm of redeliveries must send a normal notice. A queue that
+// dead-letters at most once must send no notice. The finding about the storm must contain the queue
+// and the rates. When a fault is repaired, people must get a notice of its end.
 func TestFindingsAreTold(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
-	a := adoptable(t, node, vhost, address) // orders and jobs have no exchange
+	a := adoptable(t, node, vhost, address) // the queues orders and jobs have no dead-letter exchange
 	a.api(http.MethodPut, "queues", "mail", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "nowhere"}})
 	a.api(http.MethodPut, "queues", "safe", map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "dlo.dlx"}})
 	a.api(http.MethodPut, "queues", "loop", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"}})
@@ -38,7 +38,7 @@ func TestFindingsAreTold(t *testing.T) {
 	go func() {
 		for d := range deliveries {
 			time.Sleep(10 * time.Millisecond)
-			_ = d.Reject(!mended.Load()) // requeues for ever
+			_ = d.Reject(!mended.Load()) // requeues the message until mended is true
 		}
 	}()
 	if err := a.ch.PublishWithContext(t.Context(), "", "loop", false, false, amqp.Publishing{Body: []byte("poison"), DeliveryMode: 2}); err != nil {

@@ -16,10 +16,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// rightOf is a regular expression for the smallest user in docs/permissions.md.
+// rightOf is one right of the smallest user in docs/permissions.md: the operation (configure, write
+// or read) and a regular expression for names.
 type rightOf struct{ operation, expression string }
 
-// smallest reads the rights of the smallest user from docs/permissions.md, in order.
+// smallest returns the rights of the smallest user, in the order of the table in
+// docs/permissions.md.
 func smallest(t *testing.T) []rightOf {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/permissions.md")
@@ -46,7 +48,8 @@ func smallest(t *testing.T) []rightOf {
 	return rights
 }
 
-// grant gives a user all rights except the one with the index but.
+// grant gives a user the listed rights, except the right with the index in but. With -1, it gives
+// all of them.
 func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightOf, but int) {
 	t.Helper()
 	of := map[string][]string{}
@@ -59,12 +62,13 @@ func grant(t *testing.T, node *testenv.Node, vhost, user string, rights []rightO
 	node.Grant(t, vhost, user, expression("configure"), expression("write"), expression("read"))
 }
 
-// plain returns an expression as dlo writes it for its queues.
+// plain returns the expression of a right in the form in which dlo prints it.
 func plain(expression string) string {
 	return strings.NewReplacer(`\..*`, ".*", `\.`, ".").Replace(expression)
 }
 
-// checked returns the output of dlo config check --broker.
+// checked returns what `dlo config check --broker` prints, and fails the test unless the exit code
+// is code.
 func (p *child) checked(management string, code int) string {
 	p.t.Helper()
 	var out, errs strings.Builder
@@ -76,10 +80,10 @@ func (p *child) checked(management string, code int) string {
 	return out.String()
 }
 
-// TestTheSmallestUser runs dlo with the user that docs/permissions.md calls the smallest. Somebody
-// else has declared the queues of dlo. Everything works: letters are taken in, wait in the broker
-// and come back, and annotations of consumers are received. If any right is missing, config check
-// names it.
+// TestTheSmallestUser runs dlo as the RabbitMQ user that docs/permissions.md calls the smallest.
+// Somebody else has declared the queues of dlo. dlo must receive letters and annotations, and
+// letters must wait in the broker and come back. If a right is missing, `dlo config check` must
+// name it.
 func TestTheSmallestUser(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -130,7 +134,7 @@ func TestTheSmallestUser(t *testing.T) {
 	for i, r := range rights {
 		name := plain(r.expression)
 		if name == "dlo.wait.*" {
-			continue // nothing asks for it before the first letter waits
+			continue // this right is needed only once a letter waits in the broker
 		}
 		grant(t, node, vhost, user, rights, i)
 		if out := p.checked(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
@@ -139,8 +143,8 @@ func TestTheSmallestUser(t *testing.T) {
 	}
 }
 
-// TestTheSmallestUserOfAPlan applies a plan with the user that docs/permissions.md calls the
-// smallest. If a right to the temporary queue is missing, the policy is taken back.
+// TestTheSmallestUserOfAPlan applies a plan as the RabbitMQ user that docs/permissions.md calls the
+// smallest. If a right to the temporary queue is missing, dlo must remove the policy again.
 func TestTheSmallestUserOfAPlan(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/permissions.md")
@@ -172,7 +176,7 @@ func TestTheSmallestUserOfAPlan(t *testing.T) {
 	for missing := range rights[3:] {
 		missing += 3
 		if rights[missing].operation == "write" {
-			continue // without it, dlo reports that it cannot send
+			continue // without this right, dlo reports that it cannot send letters
 		}
 		grant(t, node, vhost, user, rights, missing)
 		if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") || !strings.Contains(body, "All policies of the plan were taken back") {

@@ -14,10 +14,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestThePolicyOfTheDocuments runs the commands that protect queues, one document after the other.
-// The site also has a policy for all queues, as real sites do. No command undoes the effect of
-// another, and the check at the end of each document confirms that the queues are protected. The
-// policy for dlo's queues exempts them from the policy for all queues.
+// TestThePolicyOfTheDocuments runs the commands that protect queues, from one document after the
+// other. The vhost also has a policy for all queues, as real sites have. No command may undo
+// another one. The check at the end of each document must show that the queues are protected. The
+// policy for dlo's queues must have priority over the policy for all queues.
 func TestThePolicyOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -77,9 +77,9 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 	eventually(t, "what was rejected is in the inbox", func() bool { return ready(t, conn, "dlo.letters") == 2 })
 }
 
-// commandsOf returns the commands for rabbitmqctl, dlo and curl in a section of a document, in
-// order. If section is "", it returns the rabbitmqctl commands that protect queues, from all
-// sections, and no others.
+// commandsOf returns the commands in a section of a document that run rabbitmqctl, dlo or curl, in
+// order. If section is "", it searches the whole document and returns only the rabbitmqctl commands
+// that protect queues.
 func commandsOf(t *testing.T, document, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + document)
@@ -104,7 +104,7 @@ func commandsOf(t *testing.T, document, section string) []string {
 	return list
 }
 
-// words splits a command of a document as a shell would.
+// words splits a command of a document into words, as a shell would.
 func words(command string) []string {
 	var all []string
 	for _, word := range regexp.MustCompile(`'([^']*)'|\S+`).FindAllString(command, -1) {
@@ -113,15 +113,15 @@ func words(command string) []string {
 	return all
 }
 
-// rabbitmqctl runs a command of a document for a vhost, including a grep behind it, and returns its
-// output.
+// rabbitmqctl runs a rabbitmqctl command of a document in a vhost and returns its output. It also
+// applies a grep that follows the command.
 func rabbitmqctl(t *testing.T, node *testenv.Node, vhost, command string) string {
 	t.Helper()
 	command, grep, filtered := strings.Cut(command, " | grep ")
 	args := words(command)[1:]
 	var out string
 	var err error
-	within(t, time.Minute, command, func() bool { // a node serves clients shortly before rabbitmqctl recognises that
+	within(t, time.Minute, command, func() bool { // a restarted node serves clients before rabbitmqctl finds it running
 		out, err = node.Ctl(append([]string{args[0], "-p", vhost}, args[1:]...)...)
 		return !strings.Contains(out, "requires the 'rabbit' app to be running")
 	})

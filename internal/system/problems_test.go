@@ -12,9 +12,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAPolicyOfTheSiteIsPaged sets a policy for all queues, as sites do, that deletes letters from
-// dlo's inbox. /readyz, each page, the metric and the pager report the policy, with the command
-// that cures it.
+// TestAPolicyOfTheSiteIsPaged sets a policy for all queues, as sites do. This policy deletes
+// letters from dlo's inbox. /readyz, each page, the metric and the pager must report the policy and
+// the command that repairs the inbox.
 func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -35,7 +35,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.letters", nil, &queue)
 		return err == nil && queue.Effective["max-length"] != nil
 	})
-	p.Stop() // the restart makes dlo check now and not in a minute
+	p.Stop() // after a restart, dlo checks immediately and not only after a minute
 	p.Start("")
 	const cure = `rabbitmqctl set_policy -p '`
 	eventually(t, "/readyz says it", func() bool {

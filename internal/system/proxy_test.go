@@ -30,26 +30,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// proxied is a dlo behind a proxy of docs/examples/proxies.
+// proxied is a dlo behind a proxy that is configured as in docs/examples/proxies.
 type proxied struct {
 	t      *testing.T
 	dlo    *serving
 	port   int
 	client *http.Client
-	base   string                            // path below which dlo is served; "" = at the root
-	sign   func(r *http.Request, who string) // adds what a browser sends for a person who has signed in
+	base   string                            // the path below which dlo is served; "" = at the root
+	sign   func(r *http.Request, who string) // adds to a request what a browser sends after the person named by who has signed in
 
-	// enter opens an address in a browser as a person who signs in there.
+	// enter opens an address in a browser and signs in there as the person named by who.
 	enter func(tab *testenv.Tab, address, who string)
 
-	groupless bool // the proxy knows no groups
+	groupless bool // true if the proxy does not send groups
 }
 
-// elsewhere is the address from which people and programs reach a proxy. It differs from the
-// address of the proxy.
+// elsewhere is the address from which people and programs connect to the proxy. It differs from the
+// address from which the proxy connects to dlo.
 const elsewhere = "127.0.0.2"
 
-// proxyConfig is the configuration of docs/security.md.
+// proxyConfig is the configuration that docs/security.md shows for a proxy.
 const proxyConfig = `
 public_url: https://dlo.example.com
 auth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Forwarded-User, email: X-Forwarded-Email, groups: X-Forwarded-Groups, secret_file: %s}}
@@ -59,7 +59,8 @@ grants:
   - {role: admin, without_step_up: true, to: ["user:root@example.com"]}
 `
 
-// certified writes a certificate of dlo.example.com and its key, and returns their paths.
+// certified writes a certificate for dlo.example.com and its key to files. It returns the paths of
+// both files, and a pool that trusts the certificate.
 func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,8 +100,9 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// authService stands for oauth2-proxy. A cookie names the person who has signed in, and the groups
-// follow a slash. Without a slash, it sends no header of groups at all.
+// authService starts a service that takes the place of oauth2-proxy, and returns its port. A cookie
+// contains the name of the person who has signed in. Groups follow the name after a slash. Without
+// a slash, the service sends no header for groups.
 func authService(t *testing.T) (port string) {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,8 +126,8 @@ func authService(t *testing.T) (port string) {
 	return u.Port()
 }
 
-// tryProxy uses dlo behind a proxy, at the root and below a path: as programs do, as people who
-// forge headers do, and with a real browser.
+// tryProxy checks dlo behind a proxy, at the root and below a path. It sends requests like programs
+// and like people who forge headers, and it uses a real browser.
 func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string)) {
 	t.Helper()
 	t.Parallel()
@@ -137,8 +139,9 @@ func tryProxy(t *testing.T, file string, start func(p *proxied, text, dir string
 	}
 }
 
-// below starts dlo and a proxy. The proxy uses the file of docs/examples/proxies with its names,
-// ports and files replaced. dlo is served below a path; "" = at the root.
+// below starts dlo and a proxy in front of it. The parameter base is the path below which dlo is
+// served, or "" for the root. The proxy uses a file of docs/examples/proxies, in which names, ports
+// and files are replaced.
 func below(t *testing.T, base, file string, start func(p *proxied, text, dir string)) *proxied {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -182,8 +185,8 @@ func below(t *testing.T, base, file string, start func(p *proxied, text, dir str
 	}
 }
 
-// try sends a request through the proxy. If who is not "", this person has signed in. headers
-// alternates between names and values.
+// try sends a request through the proxy. If who is not "", the request comes from a signed-in
+// person with this name. The list headers alternates between names and values.
 func (p *proxied) try(method, path, who string, headers ...string) (*http.Response, string, error) {
 	p.t.Helper()
 	var body io.Reader
@@ -216,7 +219,8 @@ func (p *proxied) try(method, path, who string, headers ...string) (*http.Respon
 	return answer, string(text), err
 }
 
-// want sends a request and checks the status and parts of the response.
+// want sends a request through the proxy. It checks the status of the response, and that the
+// response contains the given parts.
 func (p *proxied) want(code int, method, path, who string, headers []string, parts ...string) {
 	p.t.Helper()
 	answer, text, err := p.try(method, path, who, headers...)
@@ -233,7 +237,7 @@ func (p *proxied) want(code int, method, path, who string, headers []string, par
 	}
 }
 
-// checkPages checks that a page below a path leads to no path outside of it.
+// checkPages checks that all links of a page lead to paths below the base path of dlo.
 func (p *proxied) checkPages() {
 	p.t.Helper()
 	answer, text, err := p.try("GET", "/letters", "ana/")
@@ -251,7 +255,7 @@ func (p *proxied) checkPages() {
 	}
 }
 
-// check uses the proxy as people and programs do, and as people who forge headers.
+// check sends requests through the proxy, as people, as programs, and as people who forge headers.
 func (p *proxied) check() {
 	p.t.Helper()
 	secret, err := tokenIn(p)
@@ -263,7 +267,7 @@ func (p *proxied) check() {
 	p.want(403, "POST", "/views", "bob/", []string{"Origin", "https://dlo.example.com"}, "bob may not change saved views; that needs the role operator")
 	lies := []string{"X-Forwarded-User", "root@example.com", "X-Forwarded-Email", "root@example.com", "X-Forwarded-Groups", "payments", "X-Dlo-Proxy-Secret", "change-me", "Origin", "https://dlo.example.com"}
 	p.want(403, "POST", "/views", "bob/", lies, "bob may not")
-	p.want(403, "POST", "/views", "eve", lies, "eve may not") // the service sends no groups of hers
+	p.want(403, "POST", "/views", "eve", lies, "eve may not") // the service sends no groups for eve
 	p.want(403, "POST", "/views", "ana/", []string{"Origin", "https://evil.example"})
 	p.want(303, "POST", "/views", "ana/", []string{"Origin", "https://dlo.example.com"})
 	if !p.groupless {
@@ -282,7 +286,7 @@ func (p *proxied) check() {
 	p.want(401, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer dlo_wrong"}, "the token is not valid")
 	p.want(200, "GET", "/api/v1/events", "", []string{"Authorization", "Bearer " + secret})
 
-	// A request that reaches dlo without the proxy needs the secret.
+	// A request that does not come through the proxy needs the secret.
 	r, err := http.NewRequest("GET", p.dlo.url+"/letters", nil)
 	if err != nil {
 		p.t.Fatal(err)
@@ -305,7 +309,7 @@ func (p *proxied) check() {
 	}
 }
 
-// tokenIn adds a token to the store of the running dlo.
+// tokenIn adds a token to the store of the running dlo and returns its secret.
 func tokenIn(p *proxied) (string, error) {
 	text, err := p.asRoot("/api/v1/tokens", "application/json", `{"name":"ci","role":"operator"}`)
 	_, rest, ok := strings.Cut(text, `"secret":"`)
@@ -316,8 +320,8 @@ func tokenIn(p *proxied) (string, error) {
 	return secret, nil
 }
 
-// asRoot posts to dlo without the proxy, as an admin of the configuration, and returns the
-// response.
+// asRoot sends a POST request to dlo without the proxy, as an admin of the configuration. It
+// returns the response.
 func (p *proxied) asRoot(path, kind, body string) (string, error) {
 	r, err := http.NewRequest("POST", p.dlo.url+p.base+path, strings.NewReader(body))
 	if err != nil {
@@ -335,8 +339,8 @@ func (p *proxied) asRoot(path, kind, body string) (string, error) {
 	return string(text), err
 }
 
-// checkBrowser uses the proxy with a real browser, over TLS. It covers the identity, a form, and
-// the stream of events: a letter that arrives shows on a page that is open.
+// checkBrowser uses dlo through the proxy with a real browser and TLS. It checks the identity of
+// the person, a form, and the stream of events. A letter that arrives must appear on an open page.
 func (p *proxied) checkBrowser(t *testing.T) {
 	receive := func(number int) {
 		t.Helper()
@@ -367,7 +371,7 @@ func (p *proxied) checkBrowser(t *testing.T) {
 	sees(`document.querySelectorAll('input[data-pick]').length === 2`)
 	tab.Act(`document.querySelector('[data-theme-form] button').click()`)
 	sees(`document.documentElement.dataset.theme !== undefined`)
-	sees(`document.cookie.indexOf('theme') < 0`) // HttpOnly
+	sees(`document.cookie.indexOf('theme') < 0`) // the cookie is HttpOnly, so scripts cannot read it
 	if broken := append(tab.Console(), tab.CSPReports()...); len(broken) > 0 {
 		t.Errorf("%q", broken)
 	}
@@ -405,7 +409,7 @@ func startApacheWithPasswords(p *proxied, text, dir string) {
 	p.enter = func(tab *testenv.Tab, address, who string) {
 		user, _, _ := strings.Cut(who, "/")
 		tab.Open(strings.Replace(address, "https://", "https://"+user+":secret@", 1))
-		tab.Open(address) // the browser keeps the password
+		tab.Open(address) // this address has no password, because the browser keeps the one from before
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
 	if err != nil {
@@ -413,7 +417,7 @@ func startApacheWithPasswords(p *proxied, text, dir string) {
 	}
 	users := filepath.Join(dir, "htpasswd")
 	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\neve:%s\n", hash, hash, hash))
-	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers run as the user nobody
+	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers run as the user nobody and must be able to read this file
 		p.t.Fatal(err)
 	}
 	startApache(p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic")

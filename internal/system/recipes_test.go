@@ -14,7 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// seen records the deliveries, in order, to a worker that rejects every letter each time.
+// seen records the deliveries to a worker in order. The worker rejects every letter each time.
 type seen struct {
 	mu         sync.Mutex
 	deliveries []amqp.Delivery
@@ -27,7 +27,7 @@ func (s *seen) refuse(d *amqp.Delivery) bool {
 	return true
 }
 
-// of returns the deliveries with a body, in order.
+// of returns the recorded deliveries with the given body, in order.
 func (s *seen) of(body string) []amqp.Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +40,8 @@ func (s *seen) of(body string) []amqp.Delivery {
 	return list
 }
 
-// same returns an error if a delivery differs from the published message. It ignores what dlo and
-// the broker add.
+// same returns an error if a delivery differs from the first delivery of the message. It ignores
+// the headers that dlo and the broker add.
 func same(d, first amqp.Delivery) error {
 	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId || d.CorrelationId != first.CorrelationId || d.Type != first.Type {
 		return fmt.Errorf("body or properties differ: %q %q", d.Body, d.MessageId)
@@ -61,29 +61,29 @@ func same(d, first amqp.Delivery) error {
 	return nil
 }
 
-// recipes are published ways to retry with RabbitMQ, written as rules of dlo (docs/retries.md). The
-// worker always rejects without requeue.
+// recipes are well-known ways to retry with RabbitMQ, written as rules of dlo (docs/retries.md).
+// Their worker always rejects without requeue.
 var recipes = []struct {
 	name    string
 	rule    string
-	delays  []time.Duration // shortest
-	restart bool            // restart dlo between the retries
-	waits   []string        // queue of the broker in which a letter waits before each retry; nil = in the store
+	delays  []time.Duration // the shortest allowed delay before each retry
+	restart bool            // if true, dlo is restarted between the retries
+	waits   []string        // the queue of the broker in which a letter waits before each retry; nil = the letters wait in the store
 }{
 	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
 	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
 	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
 	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
-	// A letter waits in the store if it becomes due before the dispatcher reaches it. On a busy
-	// machine this happens to a few letters.
+	// A letter waits in the store if the dispatcher claims it only when it is already due. On a busy
+	// machine, this happens to a few letters.
 	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
 	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
-	// No broker here has the plugin, so the letters wait in the store.
+	// The test brokers do not have the plugin, so the letters wait in the store.
 	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
 }
 
-// TestEveryWaiterHasARecipe checks every waiter except the store. Recipes that name no waiter use
-// the store.
+// TestEveryWaiterHasARecipe checks that a recipe exists for every waiter. The store needs none,
+// because recipes that name no waiter use it.
 func TestEveryWaiterHasARecipe(t *testing.T) {
 	t.Parallel()
 	all := ""
@@ -97,8 +97,9 @@ func TestEveryWaiterHasARecipe(t *testing.T) {
 	}
 }
 
-// TestEveryRecipeWorksInEffect runs each recipe with classic and quorum queues. Every letter is
-// sent back exactly as often as the recipe says, unchanged and never early. Afterwards it is dead.
+// TestEveryRecipeWorksInEffect runs each recipe with classic and quorum queues. dlo must send every
+// letter back as often as the recipe says, unchanged and never early. After that, the letter must
+// be dead.
 func TestEveryRecipeWorksInEffect(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -146,9 +147,9 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 				if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
 					t.Errorf("%d letters with other attempts, or of another rule", n)
 				}
-				for n, delay := range r.delays { // a retry's delay starts when the letter was received, or when the previous retry came back
+				for n, delay := range r.delays { // the delay of a retry begins when the letter was received or when it came back from the previous retry
 					left := "a.at"
-					if r.waits != nil { // the broker receives it before it is due; only the time of the next death is known
+					if r.waits != nil { // the broker gets the letter before it is due, so only the time of the next death shows when it was delivered
 						left = "a.back_at"
 					}
 					if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
@@ -159,9 +160,9 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 					if r.waits != nil {
 						where = r.waits[n]
 					}
-					// Letters that waited in the store were sent when they were due, and not
-					// earlier. A letter that was claimed earlier was meant to wait in the broker,
-					// but was too late for that.
+					// A letter that waited in the store was sent when it was due, and not earlier. A letter that
+					// was claimed before it was due was meant to wait in the broker, but the claim was too late
+					// for that.
 					if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
 						WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
 						t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
@@ -178,8 +179,8 @@ func TestEveryRecipeWorksInEffect(t *testing.T) {
 	}
 }
 
-// TestARetryGoesToTheTail checks that a retry is delivered after the messages that were published
-// since the letter died.
+// TestARetryGoesToTheTail checks the position of a retry in its queue. The messages that were
+// published after the letter died must be delivered before the retry.
 func TestARetryGoesToTheTail(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -217,8 +218,9 @@ func TestARetryGoesToTheTail(t *testing.T) {
 	}
 }
 
-// fanOut sends an event to four queues of the given types. All queues except log reject it. Each
-// rejected letter must end up dead and must have been delivered as often as times says.
+// fanOut publishes ten events, each to four queues. The map kinds contains the type of each queue.
+// All queues except log reject the events, so each rejected event becomes a letter. All letters
+// must end up dead. The map times contains how often each queue must have received each event.
 func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
 	t.Helper()
 	_, url := testenv.VHost(t)
@@ -266,8 +268,8 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	return p, events
 }
 
-// TestOnlyTheFailingQueueSeesTheRetry sends an event to four queues, three of which reject it.
-// Their rules differ, and they share one dlo.
+// TestOnlyTheFailingQueueSeesTheRetry publishes events to four queues, three of which reject them.
+// Each of the three has its own rule in the same dlo.
 func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -279,8 +281,8 @@ requeue: {rate: 0, watch: 1m}
 `, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
 }
 
-// TestAReloadIsWhole checks that SIGHUP applies all rules of the file to later decisions. A file
-// with a mistake changes nothing.
+// TestAReloadIsWhole checks that SIGHUP applies all rules of the file to later decisions. If the
+// file contains a mistake, no rule may change.
 func TestAReloadIsWhole(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// strays returns the problems about letters of unconfigured brokers, as listed in /readyz.
+// strays returns the problems in /readyz about letters whose broker is not in the configuration.
 func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Broker string }) {
 	p.t.Helper()
 	_, body := p.get("/readyz")
@@ -30,7 +30,7 @@ func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Bro
 	return found
 }
 
-// finds returns the number of letters that match a query.
+// finds returns how many letters match a query.
 func (p *child) finds(query string) int {
 	p.t.Helper()
 	code, body := p.get("/api/v1/letters/count?exact=1&q=" + strings.ReplaceAll(query, " ", "+"))
@@ -42,10 +42,11 @@ func (p *child) finds(query string) int {
 }
 
 // TestABrokerIsRenamed renames a broker in the configuration while letters wait. dlo must report
-// that no broker will send these letters, and no page may show a time at which they are sent. The
-// cure names a line for the configuration. With this line, the letters must belong to the new name.
-// Each letter, including those received under the new name, must then arrive exactly once, and
-// letters with the same cause must be in one group.
+// that no broker will send these letters, and no page may show a time for them. The remedy names a
+// line for the configuration. With this line, the letters must belong to the new name.
+//
+// After that, each letter must arrive exactly once, including letters that were received under the
+// new name. Letters with the same cause must be in one group.
 func TestABrokerIsRenamed(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -131,8 +132,8 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are settled", func() bool { return p.letters("settled") == before+meanwhile })
 }
 
-// TestABrokerIsRenamedAfterAKill checks that an open window belongs to its broker under each of the
-// broker's names, so that nothing is stored twice.
+// TestABrokerIsRenamedAfterAKill checks that an open window still belongs to its broker after the
+// broker is renamed. No letter may be stored twice.
 func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -144,14 +145,14 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	}
 	p := newChild(t, address, as("name: main"))
 	p.Start("")
-	p.Draining() // dead letters are routed to dlo from here on
+	p.Draining() // from here on, RabbitMQ routes rejected messages to dlo
 	p.Stop()
 	p.Start("ingest: committed=2")
 	a.work()
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
 	p.Crashed("the crash")
 	p.Configure(as("name: prod, was: [main]"))
-	p.Start("requeue: publishing=2") // the crash may come before this dlo has decided the window
+	p.Start("requeue: publishing=2") // this crash may come before dlo has decided the window
 	p.Crashed("the second crash")
 	p.Configure(as("name: live, was: [prod, main]"))
 	p.Start("")
@@ -162,8 +163,8 @@ func TestABrokerIsRenamedAfterAKill(t *testing.T) {
 	}
 }
 
-// TestANameIsNotGivenAway checks that dlo does not start if a broker has a name under which another
-// broker's letters are stored.
+// TestANameIsNotGivenAway gives a broker the name of another broker whose letters are in the store.
+// dlo must refuse to start.
 func TestANameIsNotGivenAway(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// placedOrder returns an OrderPlaced of ordersSource.
+// placedOrder returns the body of a message OrderPlaced, as ordersSource defines it.
 func placedOrder(n int) []byte {
 	city := []string{"Berlin", "Bonn"}[n%2]
 	address := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), fmt.Sprintf("Hauptstr. %d", n))
@@ -30,8 +30,8 @@ func placedOrder(n int) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(body, 3, protowire.BytesType), address)
 }
 
-// receiveInto stores letters as ingest would and returns the total bytes of their bodies and
-// properties.
+// receiveInto stores letters in windows, as ingest does. The function arrival makes the n-th
+// letter. receiveInto returns the total bytes of all bodies and properties.
 func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()
 	for n, number := 0, int64(1); n < letters; number++ {
@@ -62,7 +62,7 @@ func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) 
 	return received
 }
 
-// rejectedFrom returns the headers of a letter rejected from a queue.
+// rejectedFrom returns the headers of a letter that was rejected in the given queue.
 func rejectedFrom(queue string) deadletter.Table {
 	return deadletter.Table{
 		"x-death":             []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
@@ -70,8 +70,8 @@ func rejectedFrom(queue string) deadletter.Table {
 	}
 }
 
-// recounts compute again the numbers that the store keeps about its letters. Each query returns the
-// differences.
+// recounts are queries that compute the numbers of the store again. Each query returns how many of
+// them are wrong.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
 			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
@@ -85,9 +85,9 @@ var recounts = map[string]string{
 	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read again' GROUP BY letter HAVING count(*) > 1)`,
 }
 
-// TestReadingAgainSurvivesKills uploads the schema of a previously unknown type, so that many
-// letters are read again. During that time it kills dlo at both named points and at random. In the
-// end each letter has been read, and its reading was recorded once.
+// TestReadingAgainSurvivesKills uploads a schema, so that dlo reads many letters of an unknown type
+// again. It kills dlo at both crash points and at random. In the end, each letter must have been
+// read, and its reading must have been recorded once.
 func TestReadingAgainSurvivesKills(t *testing.T) {
 	t.Parallel()
 	letters, kills := 10_000, 6
@@ -123,8 +123,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// held counts how often each letter was being read when dlo died. After three times dlo leaves
-	// a letter alone, because the letter may be the cause.
+	// The map held counts how often dlo died while it was reading a letter. After three times, dlo no
+	// longer reads that letter, because the letter may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {
@@ -146,7 +146,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	}
 	p.Start("read: begun=3")
 	answer, err := http.Post(p.url+"/api/v1/types?name=orders&filename=orders.proto", "application/octet-stream", strings.NewReader(ordersSource))
-	if err == nil { // otherwise dlo died before it responded
+	if err == nil { // with an error, dlo died before it responded
 		said, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusCreated {
@@ -179,7 +179,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	suspects := 0
 	for _, times := range held {
 		if times >= deadletter.MaxCrashes {
-			suspects++ // by coincidence, because the kills are random
+			suspects++ // a coincidence, because the kills are random
 		}
 	}
 	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
@@ -214,7 +214,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	}
 }
 
-// texts runs a query for texts on the store's file, like ask.
+// texts runs a query on the store's file and returns the texts that it selects.
 func (p *child) texts(query string, args ...any) []string {
 	p.t.Helper()
 	var list []string

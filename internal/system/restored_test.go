@@ -15,13 +15,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// restoring is a dlo whose store is copied and restored, with letters due for a retry.
+// restoring is a dlo whose store is copied and later restored. It has letters that are due for a
+// retry.
 type restoring struct {
 	*child
 	a *audit
 }
 
-// problem waits for a problem of the given kind in /readyz and returns it.
+// problem waits until /readyz reports a problem of the given kind, and returns the problem.
 func (r *restoring) problem(kind deadletter.ProblemKind) (found readyProblem) {
 	r.t.Helper()
 	eventually(r.t, "/readyz says "+string(kind), func() bool {
@@ -50,7 +51,8 @@ func (r *restoring) readyProblems() []readyProblem {
 	return ready.Problems
 }
 
-// retries pauses or resumes the queue's retries.
+// retries pauses or resumes the retries of the audit's queue. The parameter verb is "pause" or
+// "resume".
 func (r *restoring) retries(verb string) {
 	r.t.Helper()
 	if code, body := r.post("/api/v1/queues/"+verb, map[string]any{"queue": r.a.queue}); code != http.StatusOK {
@@ -63,7 +65,8 @@ func (r *restoring) publish(from, n int) {
 	r.a.publish(n, func(i int) (string, string) { return fmt.Sprint("letter ", from+i), fmt.Sprint(from + i) })
 }
 
-// note returns the path of the file beside the store that records its progress.
+// note returns the path of the file next to the store in which dlo records the progress of the
+// store.
 func (r *restoring) note() string {
 	r.t.Helper()
 	found, err := filepath.Glob(r.store + ".progress-????????")
@@ -73,7 +76,7 @@ func (r *restoring) note() string {
 	return found[0]
 }
 
-// expectNothingSent checks that the number of copies does not change for a while.
+// expectNothingSent checks for two seconds that dlo sends no further copies.
 func (r *restoring) expectNothingSent(copies int) {
 	r.t.Helper()
 	defer waited(r.t, "nothing is sent")()
@@ -85,7 +88,7 @@ func (r *restoring) expectNothingSent(copies int) {
 	}
 }
 
-// forget removes the store's mark from the broker.
+// forget deletes the store's mark from the broker.
 func (r *restoring) forget() {
 	r.t.Helper()
 	name := strings.TrimPrefix(filepath.Base(r.note()), filepath.Base(r.store)+".progress-")
@@ -104,11 +107,13 @@ func (r *restoring) forget() {
 	}
 }
 
-// TestARestoredStore copies a store's file, sends 300 letters, and restores the copy. None of the
-// letters is sent again automatically, whether the note beside the store or the mark in the broker
-// proves the restore. dlo reports how much is missing. A letter that people release arrives under
-// the token of its first copy. If both proofs are gone, letters wait until people say that the
-// store is current. If only the mark is gone, the broker has been replaced, and dlo continues.
+// TestARestoredStore copies the file of a store, sends 300 letters, and restores the copy. Both the
+// note next to the store and the mark in the broker can prove the restore. With either proof, dlo
+// must report how many letters are missing, and must not send any of the 300 letters again
+// automatically. A letter that people release must arrive under the token of its first copy.
+//
+// If both proofs are missing, letters must wait until people say that the store is current. If only
+// the mark is missing, the broker was replaced, and dlo must continue.
 func TestARestoredStore(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -185,8 +190,8 @@ func TestARestoredStore(t *testing.T) {
 	if op := r.awaitOver(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
-	// The first letter had already been requeued when the copy of the store was made, so it now
-	// gets another attempt.
+	// The first letter had already been requeued when the store was copied. It therefore gets another
+	// attempt.
 	eventually(t, "they arrive once more", func() bool { return a.copies() == sent+1+before })
 	if n := a.acceptedLetters(); n != tokens+1 {
 		t.Errorf("%d letters went under another token than their first copy", n-tokens-1)
@@ -211,7 +216,7 @@ func TestARestoredStore(t *testing.T) {
 	eventually(t, "more wait", func() bool { return r.finds("state:scheduled") == 5 })
 	r.expectNothingSent(copies)
 	r.Stop()
-	r.Start("") // dlo asks the question again
+	r.Start("") // dlo must ask again after a restart
 	r.problem(deadletter.ProblemStoreUnproved)
 	if code, body := r.post("/api/v1/store/accept", nil); code != http.StatusNoContent {
 		t.Errorf("%d %s", code, body)

@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheReturnWinsOverALateConfirm covers a worker that rejects a letter again before the confirm
-// is recorded. The letter is received and classified again. After it came back, it never shows as
-// requeued or quiet.
+// TestTheReturnWinsOverALateConfirm uses a worker that rejects a letter again before dlo has
+// recorded the confirm. dlo must receive and classify the letter again. After the return, dlo must
+// never show it as requeued or quiet.
 func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -21,7 +21,7 @@ func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	a := newAudit(t, url, "work", nil)
 	a.refuse = func(*amqp.Delivery) bool { return true }
 	p := newChild(t, url, "default: {retry: {delays: [0s]}}\nrequeue: {rate: 0, watch: 1s}\n")
-	retries := func(do string) { // so that all letters are sent together
+	retries := func(do string) { // pauses or resumes retries, so that all letters are sent together
 		t.Helper()
 		if code, body := p.post("/api/v1/queues/"+do, map[string]any{"queue": "work"}); code != http.StatusOK {
 			t.Fatal(code, body)

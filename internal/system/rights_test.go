@@ -13,9 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestAMissingRightIsSaid covers a user with the obvious rights ^dlo\., who may not publish to
-// other queues. Letters to other queues wait and are not held. /readyz, the page and the pager name
-// the right and the command that grants it. After the grant, everything continues automatically.
+// TestAMissingRightIsSaid uses a RabbitMQ user whose rights are ^dlo\., so that dlo may not publish
+// to other queues. Letters for these queues must wait, and must not be held. /readyz, the page and
+// the pager must name the missing right and the command that grants it. After the grant, dlo must
+// continue automatically.
 func TestAMissingRightIsSaid(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -65,7 +66,8 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	}
 }
 
-// amqpOf returns an AMQP URL in the form of a configuration with user and password.
+// amqpOf returns an AMQP URL in the form that the configuration uses for a broker with user and
+// password. It writes the password to a file.
 func amqpOf(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

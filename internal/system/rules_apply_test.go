@@ -8,8 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// TestRulesAreAppliedToLettersThatWait reloads the rules while letters wait on a real broker. A dry
-// run reports exactly the changes that applying the rules then makes. A second run changes nothing.
+// TestRulesAreAppliedToLettersThatWait reloads the rules while letters wait. A dry run must report
+// exactly the changes that the following run makes. Another run must change nothing.
 func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -17,20 +17,21 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// These tests are the product's scenarios about operations, scaled down and run on a real broker.
-// TestOperationOnAQuery is the scenario with a whole flood, a broken worker and five kills.
+// The tests in this file are the scenarios of the product about operations. They use fewer letters
+// and a real broker. TestOperationOnAQuery is the scenario with a whole flood, a broken worker and
+// five kills.
 
-// rejecting is a configuration in which letters are dead immediately.
+// rejecting is a configuration without retries, so that letters are dead immediately.
 const rejecting = "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\n"
 
-// awaitOver waits until an operation is over and returns it.
+// awaitOver waits until an operation is over, and returns it.
 func (p *child) awaitOver(id string) answered {
 	p.t.Helper()
 	eventually(p.t, id+" is over", func() bool { return p.operation(id).Phase == "over" })
 	return p.operation(id)
 }
 
-// startOperation starts an operation and returns its id.
+// startOperation starts an operation through the API and returns its id.
 func (p *child) startOperation(request map[string]any) string {
 	p.t.Helper()
 	code, body := p.post("/api/v1/operations", request)
@@ -41,8 +42,8 @@ func (p *child) startOperation(request map[string]any) string {
 	return op.ID
 }
 
-// TestAFloodIsOneGroup is scenario 1: a flood from one bad deploy is one group and one page, in
-// bounded memory, while pages keep responding.
+// TestAFloodIsOneGroup is scenario 1. The letters of one bad deploy must become one group and one
+// page. dlo must need only a limited amount of memory, and pages must still respond.
 func TestAFloodIsOneGroup(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -74,7 +75,7 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 	<-done
 	stored := 0
-	for stored < letters { // however long the machine needs, as long as there is progress
+	for stored < letters { // waits without a time limit while the number of stored letters grows
 		before := stored
 		eventually(t, "more letters are dead", func() bool { stored = p.letters("dead"); return stored > before })
 	}
@@ -102,8 +103,8 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	}
 }
 
-// TestAFanOutThatDiedInTwoQueues is scenario 4: an event dies in two of three queues. The two
-// letters refer to each other, and a requeue affects the chosen queue only.
+// TestAFanOutThatDiedInTwoQueues is scenario 4. An event dies in two of three queues. Its two
+// letters must refer to each other, and a requeue must affect only the selected queue.
 func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -149,8 +150,9 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	}
 }
 
-// TestAQueueIsDeletedInTheMiddle is scenario 5: the origin queue is deleted midway. The letters
-// that were not sent before are held without a target, and a redirect sends them elsewhere.
+// TestAQueueIsDeletedInTheMiddle is scenario 5. The origin queue is deleted during an operation.
+// Letters that were not sent before must be held without a target. A redirect must send them to
+// another queue.
 func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -195,8 +197,8 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTwoPeopleAndTheScheduler is scenario 9: two people and the scheduler act on the same letters
-// concurrently. Each letter is sent once, and whoever came later learns who was first.
+// TestTwoPeopleAndTheScheduler is scenario 9. Two people and the scheduler act on the same letters
+// at the same time. Each letter must be sent once, and whoever is later must learn who was first.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues with the documented commands,
-// lets it work, and removes it with the commands of docs/operations.md. Everything that belongs to
-// the site stays byte for byte the same before, during and after the use of dlo, except for what
-// the documented commands change. The site's consumers keep working all the time, and the fate of
-// each message is known.
+// TestDloIsAddedToASiteAndRemoved adds dlo to a site of 31 queues with the documented commands. It
+// lets dlo work and removes it with the commands of docs/operations.md. Before, during and after
+// that, everything that belongs to the site must stay the same byte for byte, except for the
+// changes that the documents name. The consumers of the site must keep working, and the test must
+// know the fate of each message.
 func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -57,7 +57,8 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	t.Logf("%s: messages handled a second before, with dlo, and after: %.0f", s.node.Version(), rates)
 }
 
-// configuration returns dlo's configuration.
+// configuration returns the configuration of dlo. The parameter inboxes lists the inboxes,
+// separated by commas.
 func (s *site) configuration(inboxes string) string {
 	return fmt.Sprintf(`
 brokers: [{url: "%%AMQP%%", management: %q, inboxes: [%s]}]
@@ -67,7 +68,7 @@ requeue: {rate: 0, watch: 2s}
 `, s.node.ManagementURLOf("guest:guest"), inboxes)
 }
 
-// workers returns the number of queues that have a consumer.
+// workers returns how many queues of the site have a consumer.
 func (s *site) workers() (n int) {
 	for _, q := range s.queues {
 		if q.work != nil {
@@ -77,7 +78,7 @@ func (s *site) workers() (n int) {
 	return n
 }
 
-// add protects queues with the documented commands.
+// add runs the documented commands that protect queues. It returns the time after that.
 func (s *site) add() time.Time {
 	s.t.Helper()
 	var names []string
@@ -88,14 +89,14 @@ func (s *site) add() time.Time {
 	}
 	own, done := 0, map[string]bool{}
 	for _, command := range append(commandsOf(s.t, "README.md", ""), commandsOf(s.t, "docs/quickstart.md", "")...) {
-		if done[command] { // it is in both documents, and each rabbitmqctl starts its own Erlang VM
+		if done[command] { // skips a command that is in both documents, because each rabbitmqctl starts an Erlang VM
 			continue
 		}
 		done[command] = true
 		switch {
 		case strings.Contains(command, " dlo-own "):
 			own++
-		case strings.Contains(command, "set_policy"): // this policy also gets the keys of the policy for all queues
+		case strings.Contains(command, "set_policy"): // this policy replaces the policy for all queues, so it must repeat the keys of that policy
 			command = strings.NewReplacer("(orders|emails)", "("+strings.Join(names, "|")+")", `{"dead`, "{"+siteLimit+`,"dead`).Replace(command)
 			if !strings.Contains(command, "events") || !strings.Contains(command, siteLimit) {
 				s.t.Fatal(command)
@@ -116,15 +117,15 @@ func (s *site) add() time.Time {
 	return time.Now()
 }
 
-// isAsBefore compares everything that does not belong to dlo with its state before dlo was added.
-// Protected queues differ only by their policy.
+// isAsBefore checks that everything that does not belong to dlo is as it was before dlo was added.
+// Only the policy of protected queues may differ.
 func (s *site) isAsBefore(before map[string][]string) {
 	s.t.Helper()
 	plain := strings.NewReplacer(`"policy":"dlo"`, `"policy":"catch-all"`, `"dead-letter-exchange":"dlo.dlx",`, "")
 	s.becomes(before, "beside dlo the site is as it was", func() map[string][]string {
 		now := s.definitions(true)
 		for i, text := range now["shown queues"] {
-			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // which dlo drains
+			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // dlo drains this queue, so it has a consumer
 				text = strings.Replace(text, `"consumers":1,`, `"consumers":0,`, 1)
 			}
 			now["shown queues"][i] = text
@@ -143,8 +144,8 @@ func (s *site) isAsBefore(before map[string][]string) {
 	})
 }
 
-// becomes waits until the broker shows the site's original state. The figures of the broker lag
-// some seconds behind.
+// becomes waits until the broker shows the given state. The figures of the broker are some seconds
+// late.
 func (s *site) becomes(before map[string][]string, what string, now func() map[string][]string) {
 	s.t.Helper()
 	diff := ""
@@ -156,8 +157,8 @@ func (s *site) becomes(before map[string][]string, what string, now func() map[s
 	s.t.Errorf("%s; not so:\n%s", what, diff)
 }
 
-// remove removes dlo with the commands of its manual, in order. It returns the time when the
-// queues' policy was removed.
+// remove runs the commands of the manual that remove dlo, in order. It returns the time at which
+// the policy of the queues was removed.
 func (s *site) remove(p *child) (removed time.Time) {
 	s.t.Helper()
 	none := func(command string) {
@@ -190,7 +191,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			}
 		case command == "rabbitmqctl list_queues name messages":
 			p.Stop()
-			p.Configure(s.configuration("dlo.letters")) // the site's own inbox is not in this configuration
+			p.Configure(s.configuration("dlo.letters")) // this configuration does not contain the site's own inbox
 			p.Start("")
 			eventually(s.t, "the operator policy is told, which no policy displaces", func() bool {
 				_, body := p.get("/readyz")
@@ -212,7 +213,7 @@ func (s *site) remove(p *child) (removed time.Time) {
 			exchanges = strings.Fields(rabbitmqctl(s.t, s.node, s.vhost, command))
 		case args[1] == "delete_queue":
 			rabbitmqctl(s.t, s.node, s.vhost, strings.Replace(command, "dlo.letters", queues[0], 1))
-			for _, queue := range queues[1:] { // the same without starting an Erlang VM for each queue
+			for _, queue := range queues[1:] { // the API deletes the other queues, because each rabbitmqctl would start an Erlang VM
 				if err := s.node.API(http.MethodDelete, "/api/queues/"+url.PathEscape(s.vhost)+"/"+url.PathEscape(queue), nil, nil); err != nil {
 					s.t.Error(err)
 				}
@@ -237,9 +238,9 @@ func (s *site) remove(p *child) (removed time.Time) {
 	return removed
 }
 
-// accounts checks the fate of each message. Its publisher was notified, a consumer accepted it, it
-// is in a queue, or it is in the store. Otherwise the site's rules must have let the broker drop it
-// while dlo was not asked to catch it.
+// accounts checks the fate of each message. A consumer accepted it once, it is in a queue, it is in
+// the store, or its publisher got a rejection. Any other message must have been dropped by the
+// rules of the site, or must have died while dlo was not yet there or already removed.
 func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Helper()
 	var backlog int
@@ -262,7 +263,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	counts, caught := map[string]int{}, map[string]int{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const asking = 2 * time.Second // how long the broker may take to apply a policy to all queues
+	const asking = 2 * time.Second // the broker may take this long to apply a policy to all queues
 	for body, f := range s.messages {
 		q := f.queue
 		if stored[body] {
@@ -294,7 +295,7 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	}
 	for _, q := range s.queues {
 		switch {
-		case q.name == "orders.full": // the publisher was notified, and nothing died
+		case q.name == "orders.full": // this queue rejects messages at publishing, so nothing dies in it
 		case q.protected && caught[q.name] == 0:
 			s.t.Errorf("no letter of %s is in the store", q.name)
 		case !q.protected && q.name != "pay" && caught[q.name] > 0:
@@ -307,7 +308,8 @@ func (s *site) accounts(p *child, added, removed time.Time) {
 	s.t.Logf("%d messages: %v", len(s.messages), counts)
 }
 
-// unsettled returns the number of messages that are in a queue or that its consumer holds.
+// unsettled returns how many messages are in a queue, including those that its consumer has not
+// settled.
 func (s *site) unsettled(queue string) int {
 	s.t.Helper()
 	var shown struct{ Messages int }

@@ -17,14 +17,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// siteQueue is a queue of a site before dlo is added.
+// siteQueue is a queue that the site had before dlo was added.
 type siteQueue struct {
 	name      string
 	args      amqp.Table
-	protected bool // dlo's policy applies to it
-	drops     bool // the site's own rules drop its messages, with or without dlo
+	protected bool // if true, dlo's policy applies to the queue
+	drops     bool // if true, the site's own rules drop messages of the queue, with dlo or without it
 	published bool
-	work      func(s *site, d *amqp.Delivery) verdict // nil = no consumer
+	work      func(s *site, d *amqp.Delivery) verdict // handles a delivery; nil = the queue has no consumer
 }
 
 type verdict int
@@ -35,8 +35,8 @@ const (
 	again
 )
 
-// faulty rejects every fifth message. When dlo sends these messages again, faulty rejects half of
-// them.
+// faulty rejects every fifth message. When dlo sends such a message again, faulty rejects half of
+// these.
 func faulty(_ *site, d *amqp.Delivery) verdict {
 	if n := numberOf(d); n%5 == 0 && (d.Headers[deadletter.HeaderAttempt] == nil || n%2 == 0) {
 		return rejected
@@ -44,8 +44,8 @@ func faulty(_ *site, d *amqp.Delivery) verdict {
 	return accepted
 }
 
-// crashing returns every fifth message to the queue until the queue's delivery limit removes the
-// message.
+// crashing returns every fifth message to the queue, until the delivery limit of the queue removes
+// the message.
 func crashing(_ *site, d *amqp.Delivery) verdict {
 	if numberOf(d)%5 == 0 && d.Headers[deadletter.HeaderAttempt] == nil {
 		return again
@@ -53,10 +53,12 @@ func crashing(_ *site, d *amqp.Delivery) verdict {
 	return accepted
 }
 
-// reliable accepts everything.
+// reliable accepts every message.
 func reliable(*site, *amqp.Delivery) verdict { return accepted }
 
-// patiently sends every fifth message twice through the site's retry queue and then parks it.
+// patiently returns a consumer with retries of its own. It sends every fifth message twice through
+// the site's retry queue. After that, it puts the message into the queue in failed, if there is
+// one.
 func patiently(retry, failed string) func(s *site, d *amqp.Delivery) verdict {
 	return func(s *site, d *amqp.Delivery) verdict {
 		deaths, _ := d.Headers["x-death"].([]any)
@@ -84,7 +86,7 @@ func numberOf(d *amqp.Delivery) (n int) {
 	return n
 }
 
-// siteQueues returns 31 queues, each of a different kind.
+// siteQueues returns 31 queues of different kinds.
 func siteQueues() []*siteQueue {
 	quorum := func(more amqp.Table) amqp.Table {
 		args := amqp.Table{"x-queue-type": "quorum"}
@@ -111,7 +113,7 @@ func siteQueues() []*siteQueue {
 		{name: "events.b", protected: true, published: true, work: faulty},
 
 		{name: "pay", args: amqp.Table{"x-dead-letter-exchange": "site.dlx", "x-dead-letter-routing-key": "pay.dead"}, published: true, work: faulty},
-		{name: "pay.dead"}, // another inbox of dlo
+		{name: "pay.dead"}, // dlo drains this queue as another inbox
 		{name: "bill", args: quorum(nil), published: true, work: faulty},
 		{name: "bill.dead", args: quorum(nil)},
 		{name: "mail", args: amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail.retry"}, published: true, work: patiently("mail.retry", "mail.failed")},
@@ -119,7 +121,7 @@ func siteQueues() []*siteQueue {
 		{name: "mail.failed", args: amqp.Table{"x-max-length": int32(10_000), "x-overflow": "reject-publish"}},
 		{name: "sms", args: quorum(nil), published: true, work: patiently("sms.retry", "")},
 		{name: "sms.retry", args: quorum(amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "sms"})},
-		{name: "cache", published: true, work: reliable}, // deleted with its last consumer
+		{name: "cache", published: true, work: reliable}, // RabbitMQ deletes this queue with its last consumer
 		{name: "events.a", args: quorum(nil), published: true, work: reliable},
 		{name: "rejects", drops: true, published: true, work: faulty},
 		{name: "notes", args: amqp.Table{"x-dead-letter-exchange": "an.exchange.that.is.gone"}, drops: true, published: true, work: faulty},
@@ -129,11 +131,11 @@ func siteQueues() []*siteQueue {
 	}
 }
 
-// siteLimit is the site's policy for all queues. Messages that nobody takes out of bill.dead and
-// mail.failed stay below it, however slow the machine is.
+// siteLimit is the limit in the site's policy for all queues. The queues bill.dead and mail.failed
+// have no consumer. The limit is so high that they stay below it even on a slow machine.
 const siteLimit = `"max-length":20000`
 
-// site is a vhost with its queues, publishers and consumers, and a record of each message.
+// site is a vhost with queues, publishers and consumers. It keeps a record of each message.
 type site struct {
 	t      *testing.T
 	node   *testenv.Node
@@ -141,23 +143,23 @@ type site struct {
 	conn   *amqp.Connection
 	queues []*siteQueue
 
-	parking sync.Mutex // protects the channel of consumers that park messages
+	parking sync.Mutex // protects the channel on which consumers park messages
 	parked  *amqp.Channel
 
 	mu       sync.Mutex
-	messages map[string]*fate // by body, which consists of queue and number
-	handled  map[string]int   // deliveries by queue
-	ended    []string         // consumers that ended before the test stopped them
+	messages map[string]*fate // body, which consists of queue and number -> fate of the message
+	handled  map[string]int   // queue -> number of deliveries
+	ended    []string         // the consumers that ended before the test stopped them
 	leaving  bool
 }
 
-// fate is what happened to one of the site's messages.
+// fate is what happened to one message of the site.
 type fate struct {
 	queue     *siteQueue
 	published time.Time
-	refused   bool // the publisher was notified
+	refused   bool // true if the broker rejected the message at publishing
 	accepted  int
-	rejected  time.Time // most recently
+	rejected  time.Time // time of the last rejection
 }
 
 func newSite(t *testing.T) *site {
@@ -227,7 +229,7 @@ func (s *site) channel() *amqp.Channel {
 	return ch
 }
 
-// consume works on a queue until the site is stopped.
+// consume runs the consumer of a queue until the site stops.
 func (s *site) consume(q *siteQueue) {
 	s.t.Helper()
 	ch := s.channel()
@@ -267,7 +269,7 @@ func (s *site) consume(q *siteQueue) {
 	}()
 }
 
-// park publishes to the error queue of one of the site's services.
+// park publishes a message to the error queue of one of the site's services.
 func (s *site) park(queue string, d *amqp.Delivery) {
 	s.parking.Lock()
 	defer s.parking.Unlock()
@@ -276,8 +278,8 @@ func (s *site) park(queue string, d *amqp.Delivery) {
 	}
 }
 
-// publish sends 200 messages per second to queues with consumers, and 20 to the others, until ctx
-// ends. The returned function waits for the broker's last response.
+// publish publishes 200 messages per second to queues with consumers and 20 per second to the
+// others, until ctx is done. The returned function waits for the last response of the broker.
 func (s *site) publish(ctx context.Context) (done func()) {
 	ch := s.channel()
 	if err := ch.Confirm(false); err != nil {
@@ -347,8 +349,8 @@ func (s *site) publish(ctx context.Context) (done func()) {
 	return func() { <-waited }
 }
 
-// works waits until every consumer has handled the given number of further messages. It returns the
-// total rate per second during this time.
+// works waits until every consumer has handled the given number of further messages. It returns how
+// many messages per second all consumers together handled in this time.
 func (s *site) works(more int) float64 {
 	s.t.Helper()
 	counts := func() map[string]int {
@@ -380,14 +382,15 @@ func (s *site) works(more int) float64 {
 	return float64(sum(counts())-sum(before)) / time.Since(began).Seconds()
 }
 
-// ofDLO reports whether a name belongs to dlo: a queue, an exchange, or a documented policy.
+// ofDLO reports whether a queue, an exchange or a policy belongs to dlo, by its name.
 func ofDLO(name any) bool {
 	s, _ := name.(string)
 	return s == "dlo" || s == "dlo-own" || strings.HasPrefix(s, "dlo.")
 }
 
-// definitions returns everything that the management API exports for the vhost, and what it shows
-// about queues and consumers. If mine is true, definitions excludes everything that belongs to dlo.
+// definitions returns everything that the management API exports for the vhost, by kind. It adds
+// what the API shows about queues and consumers. If mine is true, it leaves out everything that
+// belongs to dlo.
 func (s *site) definitions(mine bool) map[string][]string {
 	s.t.Helper()
 	var exported map[string]any
@@ -428,12 +431,11 @@ func (s *site) definitions(mine bool) map[string][]string {
 }
 
 const (
-	leaveIdle = 10 * time.Second // a queue that delivers nothing for so long is empty; unacknowledged messages take a while to return
+	leaveIdle = 10 * time.Second // a queue that delivers nothing for this long is empty; unacknowledged messages need a while to return
 	leaveWait = time.Minute
 )
 
-// publishedTo returns the number of messages that were published to a queue and that the queue
-// accepted.
+// publishedTo returns how many published messages a queue has accepted.
 func (s *site) publishedTo(queue string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -445,14 +447,15 @@ func (s *site) publishedTo(queue string) (n int) {
 	return n
 }
 
-// leave stops the consumers and returns the content of each queue, by body.
+// leave stops the consumers and reads all queues. It returns the name of the queue in which each
+// message is, by the body of the message.
 func (s *site) leave() map[string]string {
 	s.t.Helper()
 	s.mu.Lock()
 	s.leaving = true
 	s.mu.Unlock()
 	in := map[string]string{}
-	s.conn.Close() // unacknowledged messages return to their queues
+	s.conn.Close() // returns unacknowledged messages to their queues
 	conn, err := amqp.Dial(s.node.AMQPURL(s.vhost))
 	if err != nil {
 		s.t.Fatal(err)
@@ -461,14 +464,14 @@ func (s *site) leave() map[string]string {
 	var mu sync.Mutex
 	var reading sync.WaitGroup
 	for _, q := range s.queues {
-		if q.name == "cache" { // deleted with its consumer
+		if q.name == "cache" { // RabbitMQ deleted this queue with its consumer
 			continue
 		}
 		ch, err := conn.Channel()
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if err := ch.Qos(60_000, 0, false); err != nil { // more than a slow run publishes: nothing is acknowledged
+		if err := ch.Qos(60_000, 0, false); err != nil { // more than a slow run publishes, because the test acknowledges no message
 			s.t.Fatal(err)
 		}
 		args := amqp.Table(nil)
@@ -480,7 +483,7 @@ func (s *site) leave() map[string]string {
 			s.t.Fatal(err)
 		}
 		least := 0
-		if q.name == "logs" { // a stream keeps its messages, and reading starts late
+		if q.name == "logs" { // a stream keeps its messages, and its deliveries begin late
 			least = s.publishedTo(q.name)
 		}
 		reading.Go(func() {

@@ -15,26 +15,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reader is a person who uses the pages. It records what the person presses and waits for, and
-// whether every page on the way is sound.
+// reader is a person who uses the pages in a browser. Its methods press buttons, wait for texts,
+// and check whether a page has faults.
 type reader struct {
 	t            *testing.T
 	tab          *testenv.Tab
 	script       bool
-	console, csp int // messages already checked
+	console, csp int // number of messages that are already checked
 	phone        bool
 	checked      map[string]bool
 }
 
-// on waits until an expression is true on the page. The expression can refer to the page, or to an
-// open dialog, as `here`.
+// on waits until a JavaScript expression is true. In the expression, `here` stands for the open
+// dialog, or for the page if no dialog is open.
 func (r *reader) on(expression string) {
 	r.t.Helper()
 	shows(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
 }
 
-// comes is like on for a page that changes automatically. Without its script, a person would reload
-// the page.
+// comes waits until a JavaScript expression is true on a page that updates itself. If scripts are
+// disabled, it reloads the page repeatedly, as a person would.
 func (r *reader) comes(expression string) {
 	r.t.Helper()
 	if r.script {
@@ -45,7 +45,7 @@ func (r *reader) comes(expression string) {
 		if r.is(expression) {
 			return true
 		}
-		time.Sleep(time.Second / 2) // no person is faster
+		time.Sleep(time.Second / 2) // waits at least as long as a person would
 		r.tab.Open(testenv.Run(r.tab, chromedp.Evaluate[string](`location.href`)))
 		return false
 	})
@@ -56,7 +56,7 @@ func (r *reader) is(expression string) bool {
 	return r.tab.Is("document.readyState == 'complete' && (" + expression + ")")
 }
 
-// says waits for visible texts.
+// says waits until the page shows each of the given texts.
 func (r *reader) says(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
@@ -64,8 +64,8 @@ func (r *reader) says(texts ...string) {
 	}
 }
 
-// press presses the element that a finger would hit: a visible element or its label, with nothing
-// in front of it.
+// press clicks an element that a person could click. The element or its label must be visible, and
+// nothing may be in front of it.
 func (r *reader) press(selector string) {
 	r.t.Helper()
 	r.on(fmt.Sprintf(`(x => {
@@ -83,8 +83,9 @@ func (r *reader) fill(selector, text string) {
 	r.tab.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(x => { x.value = %q; x.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector(%q))`, text, selector)))
 }
 
-// sound checks the current page. Nothing may be on the console, blocked by the content security
-// policy, or wider than the screen. Once for each name, axe must find no faults, in light and dark
+// sound checks the current page for faults. The console must contain no message, the content
+// security policy must have blocked nothing, and the page may not be wider than the screen. At the
+// first call for each name, axe must find no faults in light mode and no contrast faults in dark
 // mode.
 func (r *reader) sound(name string) {
 	r.t.Helper()
@@ -92,7 +93,7 @@ func (r *reader) sound(name string) {
 		r.t.Errorf("%s is wider than the screen", name)
 	}
 	for _, m := range r.tab.Console()[r.console:] {
-		if !strings.Contains(m, "status of 400") { // a form that came back with an error
+		if !strings.Contains(m, "status of 400") { // except for the status of a form that came back with an error
 			r.t.Errorf("%s, console: %s", name, m)
 		}
 	}
@@ -101,12 +102,12 @@ func (r *reader) sound(name string) {
 	}
 	if !r.checked[name] {
 		r.checked[name] = true
-		r.tab.JavaScript(true) // axe-core waits with promises, which need JavaScript; the page's scripts were not loaded
+		r.tab.JavaScript(true) // axe-core uses promises, which need JavaScript; the scripts of the page were not loaded
 		for _, dark := range []bool{true, false} {
 			r.tab.DarkScheme(dark)
-			r.on(`document.getAnimations().length == 0`) // colours change gradually
+			r.on(`document.getAnimations().length == 0`) // waits until the change of colours has ended
 			var rules []string
-			if dark { // the themes differ only in colours
+			if dark { // only the colours differ between light and dark
 				rules = []string{"color-contrast"}
 			}
 			for _, fault := range r.tab.Axe(rules...) {
@@ -115,20 +116,20 @@ func (r *reader) sound(name string) {
 		}
 		r.tab.JavaScript(r.script)
 	}
-	// axe-core sets its own styles, which the policy blocks.
+	// axe-core sets styles that the policy blocks, so these messages are skipped.
 	r.console, r.csp = len(r.tab.Console()), len(r.tab.CSPReports())
 }
 
-// picture takes a screenshot for the documentation.
+// picture takes a screenshot for the documentation if DLO_TEST_SHOTS names a folder.
 func (r *reader) picture(name string) {
 	if shots := os.Getenv("DLO_TEST_SHOTS"); shots != "" && r.script && !r.phone {
 		r.tab.Screenshot(filepath.Join(shots, name+".png"))
 	}
 }
 
-// TestTheStory does in a browser what a person does after a fix, from the query to the verdict. It
-// also discards letters and undoes the discard. It repeats all of this without JavaScript and on a
-// phone.
+// TestTheStory does in a browser what a person does after a fix: a query, a requeue, and a look at
+// the verdict. It also discards letters and undoes the discard. It runs with scripts on a wide
+// screen and on a phone, and without scripts.
 func TestTheStory(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -153,8 +154,8 @@ func story(t *testing.T, script bool, width int64) {
 	p.Start("")
 	p.Draining()
 
-	// There are 125 letters of email and 120 of sms. 115 letters of email concern the template. The
-	// fix does not help two of the newest of these.
+	// The queue email has 125 letters, and the queue sms has 120. Of the letters in email, 115 concern
+	// the template. Two of these, near the newest, still fail after the fix.
 	var fixed atomic.Bool
 	email, sms := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil)
 	fresh := func(d *amqp.Delivery) bool { return d.Headers["dlo-attempt"] == nil }
@@ -167,7 +168,7 @@ func story(t *testing.T, script bool, width int64) {
 		switch {
 		case i < 10:
 			return fmt.Sprintf(`{"invoice": "number %d"}`, i), fmt.Sprint(i)
-		case i >= 122 && i < 124: // the newest is excluded
+		case i >= 122 && i < 124: // not the newest letter, because the selection excludes that one
 			return fmt.Sprintf(`{"template": "welcome", "to": "beyond %d"}`, i), fmt.Sprint(i)
 		}
 		return fmt.Sprintf(`{"template": "welcome", "to": "person %d"}`, i), fmt.Sprint(i)
@@ -184,8 +185,8 @@ func story(t *testing.T, script bool, width int64) {
 	r.picture("overview")
 	r.sound("overview")
 
-	// The query selects the dead letters of one queue that contain a word.
-	r.press(`.tiles a`) // the tile for dead letters
+	// The query selects the dead letters in one queue that contain a word.
+	r.press(`.tiles a`) // the tile with the number of dead letters
 	r.says("245 match")
 	r.sound("letters")
 	r.fill(`[name="add"]`, "welcome")
@@ -202,8 +203,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("the query is %q", query)
 	}
 
-	// The selection is the page, all matching letters, or all but the newest. Without the script
-	// there is only a box for all matching letters, and no way to exclude one.
+	// The person selects the letters on the page, then all letters that match, and then excludes the
+	// newest. Without scripts, there is only a box for all letters that match.
 	letters, choose := 114, func(verb string, all int) {
 		t.Helper()
 		if !script {
@@ -230,7 +231,7 @@ func story(t *testing.T, script bool, width int64) {
 		r.fill(`#confirm-wait`, wait)
 		r.fill(`#confirm-rate`, rate)
 	}
-	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // the API lags some seconds
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // the API is some seconds late
 		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
@@ -238,7 +239,7 @@ func story(t *testing.T, script bool, width int64) {
 	r.says(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
 	r.sound("plan")
 
-	// A mistake is shown in its field, and nothing has started.
+	// A mistake must be shown at its field, and nothing may start.
 	pace("0", "1s", "fast")
 	r.press(`[data-confirm-btn]`)
 	r.says("Nothing was requeued", "A rate is a number of letters per second above 0")
@@ -256,7 +257,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("%d letters left although it was undone", n)
 	}
 
-	// The operation runs again, slowly and with a canary: pause, change the rate, resume.
+	// The operation runs again, slowly and with a canary. The person pauses it, changes its rate and
+	// resumes it.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
 	r.says("115 match")
 	choose("requeue", 115)
@@ -273,7 +275,7 @@ func story(t *testing.T, script bool, width int64) {
 			t.Logf("O-2 when it was paused: %v, %d letters of it arrived", op.Counts, email.acceptedLetters())
 		}
 	})
-	// A letter that was released but not yet claimed at the time of the pause also stays.
+	// A letter that was released before the pause and not yet claimed also stays.
 	stays := func() int { return op.Counts["pending"] + op.Counts["released"] }
 	eventually(t, "what was on its way has arrived", func() bool {
 		op = p.operation("O-2")
@@ -311,7 +313,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("sms got %d letters", n)
 	}
 
-	// A discard of more than 100 letters requires their number. Then the discard is undone.
+	// A discard of more than 100 letters requires the person to type their number. After that, the
+	// discard is undone.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape("state:dead queue:sms"))
 	r.says("120 match")
 	choose("discard", 120)

@@ -12,11 +12,13 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAFailureThatLastsIsTold covers a worker that rejects all letters that match two rules. One
-// rule pages, and the other one goes to the digest. The worker accepts letters of the same queue
-// that match a third rule. The test uses the shipped retry settings. The breaker of each failing
-// group trips, which alone notifies nobody. People are notified of the paging group once, no later
-// than the time at which its retries should have ended.
+// TestAFailureThatLastsIsTold uses a worker that rejects all letters of two rules. One of these
+// rules pages, and the other one goes to the digest. The worker accepts the other letters of the
+// same queue. The settings under requeue are the defaults.
+//
+// The breaker of each failing group must trip, and that alone must notify nobody. The failure of
+// the paging rule must be reported once. This must happen before the time at which its retries
+// should have ended.
 func TestAFailureThatLastsIsTold(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -14,9 +14,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLostDeadLettersAreFound declares a queue without a dead-letter exchange. It checks that dlo
-// finds the queue with a look at the broker, in the broker's definitions file, and while the server
-// runs. After the commands of the plan, dlo finds nothing, and a rejected message becomes a letter.
+// TestLostDeadLettersAreFound declares a queue without a dead-letter exchange. dlo must find this
+// queue when it looks at the broker, when it reads the broker's definitions file, and while the
+// server runs. After the commands of the plan, dlo must find nothing, and a rejected message must
+// become a letter.
 func TestLostDeadLettersAreFound(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

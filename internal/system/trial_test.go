@@ -15,10 +15,11 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTheThreeSteps covers the three steps that a person with an empty store sees. The broker is
-// connected, the policy is ready to copy, and dlo's own test letter completes its path while the
-// person watches. The letter is decoded without a schema, does not count as a failure, and leaves
-// nothing in the broker. The test also runs without JavaScript and on a phone.
+// TestTheThreeSteps checks the three steps that a person with an empty store sees. First, the
+// broker is connected. Second, the policy is ready to be copied. Third, the person watches dlo's
+// own test letter on its path. The test letter must be decoded without a schema, must not count as
+// a failure, and must leave nothing in the broker. The test runs on a wide screen, on a phone, and
+// without scripts.
 func TestTheThreeSteps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +44,7 @@ func TestTheThreeSteps(t *testing.T) {
 			r.says("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
 			r.sound("the three steps")
 			r.press(`#trial button`)
-			eventually(t, "it went the whole way", func() bool { // without scripts the page reloads automatically
+			eventually(t, "it went the whole way", func() bool { // without scripts, the page reloads itself
 				return r.is(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
 			})
 			r.says("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
@@ -62,7 +63,7 @@ func TestTheThreeSteps(t *testing.T) {
 	}
 }
 
-// json decodes a response of the API.
+// json requests a path of the API and decodes the response.
 func (p *child) json(path string, into any) {
 	p.t.Helper()
 	code, body := p.get(path)
@@ -74,8 +75,8 @@ func (p *child) json(path string, into any) {
 	}
 }
 
-// leavesNothing checks that a trial leaves no queue, group or notice behind, and nothing that needs
-// a person. Overview must still lead to the first letter.
+// leavesNothing checks that a trial left no queue, no group, no notice, and nothing that needs a
+// person. The Overview page must still show the steps to the first letter.
 func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	p.t.Helper()
 	eventually(p.t, "the queue of the trial is gone", func() bool {
@@ -102,8 +103,8 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	}
 }
 
-// TestATrialOnTheCommandLine checks that the command prints the progress. If the broker refuses the
-// trial, it prints the remedy.
+// TestATrialOnTheCommandLine checks that `dlo try` prints the progress of the trial. If the broker
+// refuses the trial, `dlo try` must print the remedy.
 func TestATrialOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -139,8 +140,8 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestAForgedTrialIsHeld covers a message that died in the trial queue but was not created by this
-// dlo. It must become an ordinary letter, which may not be sent to a queue of dlo.
+// TestAForgedTrialIsHeld uses a message that died in the queue of trials but was not created by
+// this dlo. It must become an ordinary letter, and dlo must not send it to a queue of its own.
 func TestAForgedTrialIsHeld(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

@@ -8,9 +8,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestTwinsOfAnAcknowledgedWindow kills dlo after the ack of a window. It kills the next dlo while
-// this one holds letters equal to that window. The equal letters come back flagged. None is lost,
-// and each has a row.
+// TestTwinsOfAnAcknowledgedWindow kills dlo after the acknowledgement of a window. It then
+// publishes equal letters and kills the next dlo while that one holds them, so that RabbitMQ
+// returns them as redelivered. No letter may be lost, and each must have its own row.
 func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -36,10 +36,10 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 	}
 }
 
-// TestAWindowOfTwinsThatComesBack kills dlo between the commit and the ack of a window of
-// byte-identical letters. If the broker distinguishes a return from a first delivery, the letters
-// are merged into their rows. A classic inbox of 4.1 and later does not distinguish them, so each
-// letter gets another, doubtful row.
+// TestAWindowOfTwinsThatComesBack kills dlo after the commit of a window and before the
+// acknowledgement. The letters of the window are equal byte for byte. If RabbitMQ marks redelivered
+// messages, dlo must merge the letters into their rows. A classic inbox of RabbitMQ 4.1 and later
+// does not mark them, so dlo must store each letter in another row and hold it as a suspect.
 func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -66,7 +66,8 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 	}
 }
 
-// publishTwins publishes n byte-identical letters to dlo.letters, each confirmed.
+// publishTwins publishes n letters to dlo.letters and waits for each confirm. The letters are equal
+// byte for byte.
 func publishTwins(t *testing.T, conn *amqp.Connection, n int) {
 	t.Helper()
 	ch, err := conn.Channel()

@@ -23,11 +23,11 @@ message OrderPlaced {
 message Address { string street = 1; string city = 2; }
 `
 
-// ordersBody is an OrderPlaced.
+// ordersBody is the body of a message OrderPlaced, as ordersSource defines it.
 const ordersBody = "\x0a\x0border-48213\x10\xb9\x60\x1a\x16\x0a\x0cHauptstr. 12\x12\x06Berlin"
 
-// TestTypesOnTheCommandLine adds, inspects and removes sets of types. Letters that could not be
-// decoded before are decoded with a new set.
+// TestTypesOnTheCommandLine adds, shows and removes sets of types with the command line. A letter
+// that could not be decoded before must be decoded after its set is added.
 func TestTypesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 		}
 		return name
 	}
-	// run checks for texts in the output, on either stream.
+	// The function run runs a command and checks that its output contains the wanted texts, on stdout
+	// or stderr.
 	run := func(code int, stdin string, args []string, wanted ...string) string {
 		t.Helper()
 		out, errs := p.dlo(ctx, code, stdin, args...)
@@ -82,8 +83,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	})
 	run(0, "", types("add", orders), "nothing new")
 
-	// A type that people picked takes precedence over the type that a body matches. Picks can be
-	// removed.
+	// If people picked a type, dlo must use it instead of the type that matches the body. A pick can
+	// be removed.
 	var listed []struct{ ID string }
 	if err := json.Unmarshal([]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed); err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
@@ -127,7 +128,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(1, "hello", types("decode", "--type", "OrderPlaced", "-"), "it cannot be decoded as OrderPlaced")
 	run(2, "", types("match", filepath.Join(dir, "gone")), "no such file")
 
-	// The directory contains an invalid set and a valid one.
+	// The directory contains an invalid set and a valid set.
 	put("tree/mail/a.proto", `syntax = "proto3"; package mail; import "mail/b.proto"; message Mail { Part part = 1; }`)
 	put("tree/mail/b.proto", `syntax = "proto3"; package mail; message Part { string text = 1; }`)
 	put("tree/README.md", "read me")
@@ -162,8 +163,8 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", []string{"audit", "list", "--kind", "schema removed"}, "set orders with 2 types")
 }
 
-// TestTypesSurviveARestart checks that old letters can be decoded with a version that exists only
-// in the store.
+// TestTypesSurviveARestart checks old letters whose set exists only in the store. dlo must still
+// decode them.
 func TestTypesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

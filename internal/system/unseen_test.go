@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// reject rejects n messages of the queue one by one, without leaving a consumer.
+// reject rejects n messages of the audit's queue one by one. It starts no consumer.
 func (a *audit) reject(n int) {
 	a.t.Helper()
 	ch := a.channel()
@@ -23,7 +23,7 @@ func (a *audit) reject(n int) {
 	}
 }
 
-// redeclare deletes the queue and declares it with different arguments.
+// redeclare deletes the audit's queue and declares it with other arguments.
 func (a *audit) redeclare(args amqp.Table) {
 	a.t.Helper()
 	ch := a.channel()
@@ -35,8 +35,9 @@ func (a *audit) redeclare(args amqp.Table) {
 	}
 }
 
-// TestLettersInAQueueThatIsLost deletes or changes the queues that watched letters were sent to.
-// The letters must be held with the reason. They must not be settled, and not be watched forever.
+// TestLettersInAQueueThatIsLost deletes or changes queues after dlo has sent letters to them, while
+// dlo watches these letters. The letters must be held with the reason. They must not be settled,
+// and dlo must not watch them for ever.
 func TestLettersInAQueueThatIsLost(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)

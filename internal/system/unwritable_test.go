@@ -11,8 +11,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
-// unwritable makes all writes to p's files fail, as on a file system that turns read-only. The
-// returned function makes them writable again. unwritable needs no additional rights.
+// unwritable makes all writes of a running dlo to files fail, as on a file system that becomes
+// read-only. The returned function lets them succeed again. No special rights are needed.
 func unwritable(t *testing.T, p *child) (writable func()) {
 	t.Helper()
 	limit := func(bytes uint64) {
@@ -26,9 +26,9 @@ func unwritable(t *testing.T, p *child) (writable func()) {
 	return func() { t.Helper(); limit(math.MaxUint64) }
 }
 
-// TestAStoreThatCannotBeWritten checks that nothing is acknowledged while dlo's writes fail.
-// /readyz, Overview and the pager report the failure, although the outbox is in the same store.
-// Afterwards everything continues automatically.
+// TestAStoreThatCannotBeWritten checks that dlo acknowledges nothing while its writes fail.
+// /readyz, the Overview page and the pager must report the failure, although the notices are also
+// kept in the store. Once writes succeed, dlo must continue automatically.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

@@ -15,8 +15,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestThreeOriginsShareAWaitQueue sends an event to four queues, three of which reject it. The
-// rejected letters wait in one queue of the broker, and each returns only to its own origin.
+// TestThreeOriginsShareAWaitQueue publishes events to four queues, three of which reject them. The
+// rejected letters wait in the same queue of the broker. Each must return only to its own origin.
 func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -27,9 +27,9 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	}
 }
 
-// TestTheBrokerRetriesWhileDloIsDown checks that letters that wait in the broker arrive while dlo
-// is down. When dlo is back, it finds out which letters were rejected again and came back, and that
-// the others arrived.
+// TestTheBrokerRetriesWhileDloIsDown stops dlo while letters wait in the broker. The letters must
+// arrive in their queue while dlo is down. After its start, dlo must find out which letters were
+// rejected again, and that all others arrived.
 func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -80,9 +80,10 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 	}
 }
 
-// TestAnOriginThatIsGoneWhenTheWaitIsOver covers a copy that the broker silently drops. If the
-// management API shows that the origin is gone, the letter is held. Otherwise dlo cannot know it,
-// and the letter is unverified.
+// TestAnOriginThatIsGoneWhenTheWaitIsOver deletes the origin queue while a letter waits in the
+// broker. The broker drops the letter silently. If the management API shows that the queue is gone,
+// dlo must hold the letter. Without the management API, dlo cannot know this, and the letter must
+// become unverified.
 func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -110,9 +111,9 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	}
 }
 
-// TestWhatTheBrokerMayHaveDropped covers a full queue with a length limit, which drops forwarded
-// letters, and a wait queue that is deleted with its letters. In neither case are letters reported
-// as arrived.
+// TestWhatTheBrokerMayHaveDropped uses two cases in which the broker drops waiting letters. A full
+// queue with a length limit drops letters that are forwarded to it, and a wait queue is deleted
+// with its letters. dlo must not report these letters as arrived.
 func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -157,9 +158,9 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 	}
 }
 
-// TestWaitQueuesThatVanish deletes the wait queue and then the exchange. No letter is lost, because
-// dlo has those that were in the queue. The next letters wait in the store, or in the broker once
-// the queue and the exchange are declared again.
+// TestWaitQueuesThatVanish deletes the wait queue and then its exchange. No letter may be lost,
+// because dlo still has the letters that were in the queue. The next letters must wait in the
+// store. Once the queue and the exchange are declared again, letters may wait in the broker.
 func TestWaitQueuesThatVanish(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -199,8 +200,9 @@ func TestWaitQueuesThatVanish(t *testing.T) {
 	}
 }
 
-// TestKillsWhileLettersAreHandedOver kills dlo repeatedly while it hands letters to the broker.
-// None is lost. Letters that arrive twice carry the token of an attempt in doubt.
+// TestKillsWhileLettersAreHandedOver kills dlo repeatedly while it hands letters over to the
+// broker. No letter may be lost. A letter that arrives twice must carry the token of an attempt in
+// doubt.
 func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -218,7 +220,7 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 		if crash != "" {
 			select {
 			case <-p.ended:
-			case <-time.After(time.Second + rand.N(time.Second)): // too few letters were left to reach the point
+			case <-time.After(time.Second + rand.N(time.Second)): // too few letters are left to reach the crash point
 			}
 		}
 	}
@@ -229,8 +231,8 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestABrokerWithoutTheDelayedExchange checks that dlo reports the missing exchange where people
-// look for problems, and that the letters wait in the store.
+// TestABrokerWithoutTheDelayedExchange uses a broker without the plugin for the delayed exchange.
+// dlo must report this in the log and on the pages, and letters must wait in the store.
 func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -254,9 +256,9 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatReadsXDeath covers a worker that counts its attempts by x-death. The worker gets a
-// single entry with the number of attempts, on every RabbitMQ version. dlo never relies on that
-// entry.
+// TestAWorkerThatReadsXDeath uses a worker that counts its tries in x-death. On every RabbitMQ
+// version, the worker must get one entry with the number of attempts. dlo itself must not rely on
+// that entry.
 func TestAWorkerThatReadsXDeath(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)

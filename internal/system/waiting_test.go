@@ -11,9 +11,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestLettersThatWaitSurviveKills kills dlo repeatedly while letters wait for their retry or are
-// due. None is lost or sent early. If a letter arrives twice, it carries the token of an attempt
-// whose response was lost.
+// TestLettersThatWaitSurviveKills kills dlo repeatedly while letters wait for a retry or are due.
+// No letter may be lost or sent early. A letter that arrives twice must carry the token of an
+// attempt whose response was lost.
 func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -50,9 +50,9 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
 }
 
-// TestABreakerSparesAttempts covers a queue whose worker accepts nothing. The breaker stops the
-// retries of the queue and probes it, and the letters keep their attempts. When the worker accepts
-// letters again, all of them get through.
+// TestABreakerSparesAttempts uses a queue whose worker accepts nothing. The breaker must stop the
+// retries of the queue and probe it, and the letters must keep their attempts. Once the worker
+// accepts letters, all of them must arrive.
 func TestABreakerSparesAttempts(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -75,7 +75,7 @@ func TestABreakerSparesAttempts(t *testing.T) {
 	if n := p.count("notices", `kind = 'breaker'`); n != 1 {
 		t.Errorf("%d notices", n)
 	}
-	p.Kill9() // a breaker's state must survive a kill
+	p.Kill9() // the state of the breaker must survive a kill
 	p.Start("")
 	down.Store(false)
 	eventually(t, "the breaker is closed", func() bool { return p.events("breaker closed") > 0 })

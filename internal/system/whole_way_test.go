@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// These variables define the letters of TestTheWholeWay. Event i has type i % 5, goes through a
-// fan-out to four queues, and dies only in queue i % 4.
+// These variables define the events of TestTheWholeWay. Event i has the type i % 5. A fan-out sends
+// it to four queues, and it dies only in queue i % 4.
 var (
 	wayTypes  = []string{"EmailRequested", "SmsRequested", "PushRequested", "InvoiceIssued", "OrderPlaced"}
 	wayQueues = []string{"email", "sms", "push", "billing"}
@@ -43,7 +43,7 @@ message OrderPlaced { int32 number = 1; enum Kind { KIND_UNKNOWN = 0; KIND_GIFT 
 `
 )
 
-// wayBodies encodes the events' bodies.
+// wayBodies returns the encoded bodies of the events.
 func wayBodies(t *testing.T, dir string) [][]byte {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "shop.proto"), []byte(waySchema), 0o600); err != nil {
@@ -71,10 +71,10 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	return bodies
 }
 
-// wayWorker rejects each event of its queue once, and records everything that dlo sends.
+// wayWorker rejects each event that dies in its queue once. It records everything that dlo sends.
 type wayWorker struct {
 	mu   sync.Mutex
-	back []string // message ids with a dlo-attempt, in order
+	back []string // message ids of deliveries with the header dlo-attempt, in order
 }
 
 func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
@@ -110,8 +110,8 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 		}
 	}()
 	return func() {
-		// A quorum queue forgets acks that arrive just before the connection closes (measured). A
-		// round trip on the channel prevents that.
+		// A quorum queue forgets acknowledgements that arrive just before the connection closes
+		// (measured). A round trip on the channel prevents that.
 		ch.Qos(1, 0, false)
 		time.Sleep(200 * time.Millisecond)
 		conn.Close()
@@ -119,10 +119,10 @@ func (w *wayWorker) run(t *testing.T, url string, place int) (stop func()) {
 	}
 }
 
-// TestTheWholeWay follows 1,000 letters of 5 types in 4 queues from a fan-out through real workers,
-// dlo and Chromium, and back. The pages show the decoded values. Requeuing a selection puts exactly
-// those letters at the tail of their queue, and the other queues of the fan-out get nothing. The
-// test also discards and restores a letter and checks its history.
+// TestTheWholeWay follows 1,000 letters of 5 types in 4 queues. They go from a fan-out through real
+// workers, dlo and Chromium, and back. The pages must show the decoded values. The requeue of a
+// selection must put exactly these letters at the tail of their queue, and the other queues of the
+// fan-out must get nothing. The test also discards and restores a letter and checks its history.
 func TestTheWholeWay(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
@@ -186,14 +186,14 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	on(`document.querySelectorAll('[data-row]').length == 50 && document.querySelector('main').innerText.includes('of 50')`)
 	on(`document.querySelector('[data-row]').innerText.includes('EmailRequested') && document.querySelector('[data-row]').innerText.includes('welcome')`)
-	for _, name := range append(wayTypes, wayQueues...) { // the other choices
+	for _, name := range append(wayTypes, wayQueues...) { // the names that can be chosen as filters
 		on(`document.querySelector('.facets').innerText.includes('` + name + `')`)
 	}
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
 		tab.Screenshot(filepath.Join(shot, "letters.png"))
 	}
 
-	// The page of one letter shows the decoded tree.
+	// The page of a letter shows the decoded tree.
 	tab.Act(`document.querySelector('[data-row] .rowlink').click()`)
 	on(`document.querySelector('[data-testid=tree]') && /"welcome \d+"/.test(document.querySelector('[data-testid=tree]').innerText) && document.querySelector('[data-testid=tree]').innerText.includes('"Bonn"')`)
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
@@ -202,8 +202,8 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Act(`history.back()`)
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
-	// The queue's worker is stopped and one message is put at the queue's head. Then the whole page
-	// is requeued.
+	// The worker of the queue is stopped, and a message is put at the head of the queue. After that,
+	// all letters on the page are requeued.
 	stops[0]()
 	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{MessageId: "was there before", Body: []byte("x")}); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestTheWholeWay(t *testing.T) {
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
 	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
-	// The requeue has no canary, if the form offers one.
+	// If the form offers a canary, the requeue uses none.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
@@ -258,7 +258,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	eventually(t, "50 letters quiet", func() bool { return p.letters("settled") == 50 })
 
-	// One letter of another queue is discarded and restored, and its history is checked.
+	// A letter of another queue is discarded and restored, and its history is checked.
 	tab.Open(p.url + "/letters?q=" + "state:dead+queue:sms")
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 	tab.Act(`document.querySelector('[data-pick]').click()`)
@@ -267,14 +267,14 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // otherwise the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // without this wait, the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // otherwise the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`) // without this wait, the response and the next page would abort each other
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {
@@ -286,7 +286,8 @@ func TestTheWholeWay(t *testing.T) {
 	t.Logf("RabbitMQ %s", node.Version())
 }
 
-// shows waits until an expression on the page is true.
+// shows waits until a JavaScript expression is true on the page, and fails the test after two
+// minutes.
 func shows(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
 	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {

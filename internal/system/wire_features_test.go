@@ -17,8 +17,8 @@ import (
 
 // TestWireFeaturesThroughABroker sends every feature of the wire format to a consumer that rejects
 // it. The letter is requeued unchanged, rejected again, edited in one field, and requeued. The
-// consumer first gets the published body, and then the body in which only this field has changed.
-// Both are exact to the byte.
+// consumer must first get the published body. After the edit, it must get a body in which only that
+// field has changed. Both bodies must be exact to the byte.
 func TestWireFeaturesThroughABroker(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
@@ -34,7 +34,7 @@ func TestWireFeaturesThroughABroker(t *testing.T) {
 
 	features := payloadtest.WireFeatures()
 	var mu sync.Mutex
-	got := map[string]map[string]int{} // attempt of dlo ("" before the first) -> body -> deliveries
+	got := map[string]map[string]int{} // attempt of dlo, "" before the first -> body -> number of deliveries
 	ch := a.channel()
 	deliveries, err := ch.Consume("work", "", false, false, false, false, nil)
 	if err != nil {
