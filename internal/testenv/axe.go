@@ -15,20 +15,20 @@ import (
 var axe string
 
 // Axe returns the accessibility faults that axe-core finds in the current page. Each string
-// describes one violated rule and the elements that violate it. If there are no faults, Axe returns
-// none. If rules are given, only those rules are checked. Otherwise Axe checks every rule that
+// describes one violated rule and the elements that violate it. If the page has no faults, the
+// slice is empty. Axe checks only the given rules. Without rules, it checks every rule that
 // axe-core 4.14.1 enables by default, and target-size (WCAG 2.2 AA).
 //
-// The script is injected through the devtools protocol. It is therefore not subject to the page's
-// content security policy and does not change it.
+// The script is injected through the devtools protocol. The content security policy of the page
+// therefore does not apply to it and stays as it is.
 func (b *Tab) Axe(only ...string) []string {
 	b.t.Helper()
-	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // load axe-core unless it is already on the page
+	if !Run(b, chromedp.Evaluate[bool]("typeof axe == 'object'")) { // loads axe-core unless it is already on the page
 		b.Do(chromedp.Evaluate[chromedp.Void](axe + ";undefined"))
 	}
 	options := map[string]any{
 		"resultTypes": []string{"violations"},
-		"preload":     false, // with preload, axe would load every style sheet again, and only experimental rules need that
+		"preload":     false, // with preload, axe-core would load every style sheet again, for experimental rules only
 	}
 	if len(only) > 0 {
 		options["runOnly"] = only

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// brokerVariable names the root folder of the RabbitMQ to test with, such as .cache/rabbitmq-4.0.
-// If it is unset or empty, tests use the machine's package. `make test-matrix` runs the broker
-// tests once for each version.
+// brokerVariable is the variable with the root folder of the RabbitMQ to test with, for example
+// .cache/rabbitmq-4.0. If it is unset or empty, tests use the package that is installed on the
+// machine. `make test-matrix` runs the broker tests once for each version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the test binary's only node. Each test uses its own vhost on it, because starting a
-// node takes seconds, and creating a vhost takes milliseconds.
+// shared is the only shared node of a test binary. A start of a node takes seconds, and the
+// creation of a vhost takes milliseconds. For this reason, each test uses its own vhost on the
+// shared node.
 var shared sharedNode
 
 type sharedNode struct {
@@ -39,11 +40,11 @@ func (s *sharedNode) stop() {
 	}
 }
 
-// Broker returns the node shared by all tests of the binary. The first call starts the node with
-// the RabbitMQ that DLO_TEST_BROKER names. Tests leave the node running, and each test uses its own
-// vhost (VHost) and a new channel. A test that kills a node must use PrivateBroker instead. If
-// RabbitMQ is not installed, the test is skipped with a message that shows the command to install
-// it. With DLO_TEST_REQUIRE=1, the test fails instead.
+// Broker returns the node that all tests of the binary share. The first call starts the node, with
+// the RabbitMQ that DLO_TEST_BROKER names. Tests must not stop it, and each test uses its own vhost
+// (VHost) and a new channel. A test that kills a node must use PrivateBroker instead. If RabbitMQ
+// is not installed, the test is skipped, and the message shows the command that installs it. With
+// DLO_TEST_REQUIRE=1, the test fails instead.
 func Broker(t testing.TB) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -55,11 +56,12 @@ func Broker(t testing.TB) *Node {
 }
 
 // PrivateBroker starts a node for one test and stops it at the end of the test. The test may kill
-// the node. If RabbitMQ is not installed, PrivateBroker skips or fails the test like Broker.
+// the node. If RabbitMQ is not installed, PrivateBroker skips or fails the test in the same way as
+// Broker.
 func PrivateBroker(t testing.TB) *Node { return PrivateBrokerWith(t, Options{}) }
 
-// PrivateBrokerWith works like PrivateBroker, with options. If Root is empty, it uses the RabbitMQ
-// that DLO_TEST_BROKER names.
+// PrivateBrokerWith starts a node like PrivateBroker, with the given options. If the option Root is
+// empty, it uses the RabbitMQ that DLO_TEST_BROKER names.
 func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	t.Helper()
 	long(t, "a broker")
@@ -81,8 +83,8 @@ func PrivateBrokerWith(t testing.TB, o Options) *Node {
 	return n
 }
 
-// VHost creates a vhost for one test on the shared node and returns the vhost's name and AMQP URL.
-// At the end of the test, the vhost is deleted and connections to it are closed.
+// VHost creates a vhost for one test on the shared node. It returns the name and the AMQP URL of
+// the vhost. At the end of the test, the vhost is deleted, and RabbitMQ closes its connections.
 func VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	return Broker(t).VHost(t)
@@ -93,7 +95,8 @@ var (
 	notPlain = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 )
 
-// VHost creates a vhost for one test on this node, like the function VHost.
+// VHost creates a vhost for one test on this node. It returns the name and the AMQP URL of the
+// vhost, and deletes the vhost at the end of the test.
 func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	t.Helper()
 	name := notPlain.ReplaceAllString(t.Name(), "-")
@@ -103,7 +106,7 @@ func (n *Node) VHost(t testing.TB) (vhost, url string) {
 	}
 	t.Cleanup(func() {
 		if err := n.DeleteVHost(vhost); err != nil {
-			t.Logf("vhost %s stays: %v", vhost, err) // ignored: the node may be down, and it will be removed soon
+			t.Logf("vhost %s stays: %v", vhost, err) // ignored: the node may be down, and it is removed soon
 		}
 	})
 	return vhost, n.AMQPURL(vhost)

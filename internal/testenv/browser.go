@@ -21,12 +21,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tabLimit is the time limit for a step, in case it waits for something that never appears.
+// tabLimit is the time limit for one step, because a step may wait for something that never
+// appears.
 const tabLimit = time.Minute
 
-// Tab is a browser tab of one test. It has its own browser context and shares no cookies, storage
-// or cache with other tests. If a method of Tab fails, it fails the test. A Tab must be used by one
-// goroutine only.
+// Tab is a browser tab of one test. It has its own browser context, so it shares no cookies,
+// storage or cache with other tests. A method of Tab that fails also fails the test. Only one
+// goroutine may use a Tab.
 type Tab struct {
 	t        testing.TB
 	ctx      context.Context
@@ -37,8 +38,8 @@ type Tab struct {
 }
 
 // Browser opens a tab and closes it at the end of the test. The first call in a test binary starts
-// the browser. The viewport is 1280 x 800. If Chromium is not installed, the test is skipped with a
-// message that shows the command to install it. With DLO_TEST_REQUIRE=1, the test fails instead.
+// the browser. The viewport is 1280 x 800. If Chromium is not installed, the test is skipped, and
+// the message shows the command that installs it. With DLO_TEST_REQUIRE=1, the test fails instead.
 func Browser(t testing.TB) *Tab {
 	t.Helper()
 	long(t, "a browser")
@@ -57,8 +58,8 @@ func Browser(t testing.TB) *Tab {
 	return tab
 }
 
-// Context returns the tab's chromedp context. Use it with chromedp.Run for everything that has no
-// method of Tab.
+// Context returns the chromedp context of the tab. Use it with chromedp.Run for everything that Tab
+// has no method for.
 func (b *Tab) Context() context.Context { return b.ctx }
 
 // Do runs steps in order. It fails the test if a step fails or if all steps together take more than
@@ -72,9 +73,9 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Act evaluates an expression that may lead to another page, such as a click on a link. If it does,
-// Chromium may discard the result together with the old page (error -32000). Act ignores that
-// error, because the expression was still evaluated. Later steps must wait for the new page.
+// Act evaluates an expression that may lead to another page, such as a click on a link. Chromium
+// may then discard the result together with the old page (error -32000). Act ignores that error,
+// because the expression was still evaluated. Later steps must wait for the new page.
 func (b *Tab) Act(expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -84,8 +85,8 @@ func (b *Tab) Act(expression string) {
 	}
 }
 
-// Is reports whether an expression is true on the current page. It is also false while one page is
-// being replaced by another.
+// Is reports whether an expression is true on the current page. It returns false while the browser
+// replaces one page with another.
 func (b *Tab) Is(expression string) bool {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -97,7 +98,8 @@ func (b *Tab) Is(expression string) bool {
 	return ok && err == nil
 }
 
-// leftBehind reports whether an error means that the page was left before it could respond.
+// leftBehind reports whether an error means that the browser left the page before the page could
+// respond.
 func leftBehind(err error) bool {
 	return strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
 }
@@ -108,7 +110,8 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
-// OnEveryPage runs a script on every page loaded from now on, before the page's own scripts.
+// OnEveryPage runs a script on every page that is loaded from now on. The script runs before the
+// page's own scripts.
 func (b *Tab) OnEveryPage(script string) {
 	b.t.Helper()
 	b.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
@@ -120,7 +123,7 @@ func (b *Tab) Viewport(width, height int64) {
 	b.Do(chromedp.EmulateViewport(width, height))
 }
 
-// DarkScheme makes pages see prefers-color-scheme: dark if on is set, and light otherwise.
+// DarkScheme sets prefers-color-scheme for pages: dark if on is true, and light otherwise.
 func (b *Tab) DarkScheme(on bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -130,13 +133,13 @@ func (b *Tab) DarkScheme(on bool) {
 	b.media("prefers-color-scheme", scheme)
 }
 
-// LessMotion makes pages see prefers-reduced-motion: reduce.
+// LessMotion sets prefers-reduced-motion to reduce for pages.
 func (b *Tab) LessMotion() {
 	b.t.Helper()
 	b.media("prefers-reduced-motion", "reduce")
 }
 
-// media sets one media feature for pages. It replaces a feature that was set before.
+// media sets one media feature for pages. The feature that was set before no longer applies.
 func (b *Tab) media(feature, value string) {
 	b.t.Helper()
 	b.Do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -144,21 +147,21 @@ func (b *Tab) media(feature, value string) {
 	}))
 }
 
-// TimeZone sets the time zone for the scripts of pages, such as Asia/Tokyo.
+// TimeZone sets the time zone for the scripts of pages, for example Asia/Tokyo.
 func (b *Tab) TimeZone(name string) {
 	b.t.Helper()
 	b.Do(command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name}))
 }
 
-// JavaScript enables or disables the scripts of pages loaded from now on. The test can always
-// evaluate expressions.
+// JavaScript enables or disables the scripts of pages that are loaded from now on. The test can
+// still evaluate expressions.
 func (b *Tab) JavaScript(on bool) {
 	b.t.Helper()
 	b.Do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}))
 }
 
-// Heap returns the number of bytes that JavaScript and the page use after a forced garbage
-// collection.
+// Heap forces a garbage collection. It returns the number of bytes that JavaScript and the page use
+// after that.
 func (b *Tab) Heap() float64 {
 	b.t.Helper()
 	b.Do(command(heapprofiler.CollectGarbage, cdp.Empty{}))
@@ -168,7 +171,7 @@ func (b *Tab) Heap() float64 {
 	return u.UsedSize + u.EmbedderHeapUsedSize
 }
 
-// Screenshot writes a PNG picture of the whole page to a file and creates the file's folder.
+// Screenshot writes a PNG picture of the whole page to a file. It creates the folder of the file.
 func (b *Tab) Screenshot(path string) {
 	b.t.Helper()
 	picture := Run(b, chromedp.FullScreenshot(100))
@@ -181,7 +184,7 @@ func (b *Tab) Screenshot(path string) {
 }
 
 // Run runs one action in the tab and returns its value, for example testenv.Run(tab,
-// chromedp.Title()). It fails the test if the action fails or takes more than a minute.
+// chromedp.Title()). If the action fails or takes more than a minute, Run fails the test.
 func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
@@ -193,7 +196,7 @@ func Run[T any](b *Tab, a chromedp.Action[T]) T {
 	return v
 }
 
-// Console returns the errors on the tab's pages so far, oldest first. They are logged errors,
+// Console returns the errors of all pages of the tab so far, oldest first. These are logged errors,
 // uncaught exceptions, and errors of the browser, such as a resource that did not load.
 func (b *Tab) Console() []string {
 	b.t.Helper()
@@ -201,9 +204,9 @@ func (b *Tab) Console() []string {
 	return b.console
 }
 
-// CSPReports returns the violations of content security policies on the tab's pages so far, oldest
-// first, for example "script-src-elem blocked inline". Chromium also writes these violations to the
-// console. For a page without JavaScript, they appear only in the console.
+// CSPReports returns the violations of content security policies on all pages of the tab so far,
+// oldest first. An example is "script-src-elem blocked inline". Chromium also writes these
+// violations to the console. If a page runs no JavaScript, they appear only in the console.
 func (b *Tab) CSPReports() []string {
 	b.t.Helper()
 	b.drain()
@@ -215,13 +218,14 @@ const (
 	fenceMark = "dlo test: fence "
 )
 
-// reportViolations is a script that runs before each page's own scripts. It reports violations to
-// the test through the console, which preserves their order and survives a navigation.
+// reportViolations is a script that runs before each page's own scripts. It writes violations of
+// the content security policy to the console. In the console, they keep their order and survive a
+// navigation.
 const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark + "${JSON.stringify(" + `
 	{directive: e.effectiveDirective, blocked: e.blockedURI, source: e.sourceFile, line: e.lineNumber, sample: e.sample})}` + "`" + `), true)`
 
-// drain reads the console up to a line that drain itself writes. It first gives the page a moment,
-// because a page receives a violation as an event after its current task.
+// drain reads the console up to a line that drain itself writes. Before that, it waits 50 ms,
+// because a page gets the event about a violation only after its current task.
 func (b *Tab) drain() {
 	b.t.Helper()
 	b.fences++
@@ -261,20 +265,21 @@ func readViolation(text string) string {
 	return s
 }
 
-// TrustAll accepts certificates of unknown authorities, such as certificates that tests create.
+// TrustAll makes the tab accept certificates of unknown authorities. Tests create such
+// certificates.
 func (b *Tab) TrustAll() {
 	b.t.Helper()
 	b.Do(command(security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}))
 }
 
-// Cookie sets a cookie for a domain, for https only.
+// Cookie sets a cookie for a domain. The browser sends it only with https.
 func (b *Tab) Cookie(domain, name, value string) {
 	b.t.Helper()
 	secure := true
 	b.Do(command(network.SetCookie, network.SetCookieParams{Name: name, Value: value, Domain: domain, Secure: &secure}))
 }
 
-// command turns a command of the devtools protocol into a step.
+// command returns a step that sends a command of the devtools protocol.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)

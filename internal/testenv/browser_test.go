@@ -15,7 +15,7 @@ import (
 const soundPage = `<!doctype html><html lang="en"><head><title>Sound</title><link rel="icon" href="data:,"></head>
 <body><main><h1>Letters</h1><p id="scripts">off</p></main></body></html>`
 
-// serve returns the URL of one page.
+// serve returns the URL of a server that responds with one page and one content security policy.
 func serve(t *testing.T, csp, page string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func TestBrowserTakesAPicture(t *testing.T) {
 	}
 }
 
-// TestTabsShareNothing checks that the cookies of one test do not sign another test in.
+// TestTabsShareNothing sets a cookie in one tab and checks that another tab does not have it.
 func TestTabsShareNothing(t *testing.T) {
 	t.Parallel()
 	url := serve(t, "", soundPage)

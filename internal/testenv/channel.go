@@ -6,7 +6,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Channel opens a new connection with one channel. Both are closed at the end of t.
+// Channel opens a new connection with one channel. Both are closed at the end of the test.
 func Channel(t testing.TB, url string) (*amqp.Connection, *amqp.Channel) {
 	t.Helper()
 	conn, err := amqp.Dial(url)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// chrome is the test binary's only Chromium. Each test has its own browser context, and the
+// chrome is the only Chromium of a test binary. Each test has its own browser context, and browser
 // contexts share nothing.
 var chrome sharedChrome
 
@@ -21,7 +21,7 @@ type sharedChrome struct {
 	err    error
 }
 
-// start returns the running browser's chromedp context. The first call starts the browser.
+// start returns the chromedp context of the browser. The first call starts the browser.
 func (s *sharedChrome) start() (context.Context, error) {
 	s.once.Do(func() {
 		if s.err = s.launch(); s.err != nil {
@@ -39,21 +39,21 @@ func (s *sharedChrome) launch() (err error) {
 	if s.folder, err = newFolder("browser"); err != nil {
 		return err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless; no first run, sync or background networking
+	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, without a first run, sync or networking in the background
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
-		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // so that Chromium leaves no files elsewhere
+		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // keeps the files of Chromium in this folder
 		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
 		chromedp.DisableGPU,
-		// The optimizing compilers of V8 do not pay off, because each page lives for only about a
-		// second. axe on all pages took 115 s of processor time with the compilers and 97 s without
+		// The optimizing compilers of V8 cost more than they save, because each page lives for only about
+		// a second. With them, axe took 115 s of processor time on all pages, and 97 s without them
 		// (Chromium 156).
 		chromedp.Flag("js-flags", "--no-turbofan --no-maglev"),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-quic", true),
-		// Only loopback has an address, so that no page and no service of the browser can reach
-		// anything else. The name in the examples also leads to loopback, for tests with proxies.
+		// Only loopback has an address. No page and no service of the browser can therefore reach another
+		// machine. For tests with proxies, the name dlo.example.com also leads to loopback.
 		chromedp.Flag("host-resolver-rules", "MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
@@ -74,9 +74,9 @@ func (s *sharedChrome) stop() {
 	}
 }
 
-// findChromium returns the path of a Chromium or Chrome. The error wraps ErrMissing if there is
-// none. It prefers the headless shell, which renders identical pages at half the cost per tab
-// (Chromium 156: the tests of web took 31 s of processor time instead of 85).
+// findChromium returns the path of Chromium or Chrome. If neither is installed, the error wraps
+// ErrMissing. It prefers the headless shell, which renders identical pages at half the cost per
+// tab. With Chromium 156, the tests of web took 31 s of processor time instead of 85.
 func findChromium() (string, error) {
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {

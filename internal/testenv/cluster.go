@@ -17,25 +17,25 @@ import (
 // Nodes is the number of nodes in a cluster. A cluster of three survives the loss of one node.
 const Nodes = 3
 
-// Cluster is one broker of three private nodes. Their traffic goes through relays, so that the
-// network between them can be cut without privileges on the machine.
+// Cluster is a RabbitMQ cluster of three private nodes. The traffic between the nodes goes through
+// relays. A test can therefore cut the network without privileges on the machine.
 type Cluster struct {
 	Nodes [Nodes]*Node
 
 	names [Nodes]*names
-	lines [Nodes][Nodes]*Link // indexed by the dialling node, then the dialled node; nil from a node to itself
+	lines [Nodes][Nodes]*Link // indexed by the node that dials, then by the node that is dialled; nil from a node to itself
 }
 
-// tick is the number of seconds of silence after which a node considers another node gone. The
-// broker's default is 60.
+// tick is the number of seconds of silence after which a node considers another node gone.
+// RabbitMQ's default is 60.
 const tick = 8
 
 // StartCluster starts a cluster for one test and stops it at the end of the test. The start takes 7
-// to 30 s. DLO_TEST_BROKER sets the version. conf contains additional lines of rabbitmq.conf for
-// all nodes.
+// to 30 s. DLO_TEST_BROKER sets the version. The parameter conf contains further lines of
+// rabbitmq.conf for all nodes.
 //
-// StartCluster is for `make soak`: without DLO_SOAK=1 the test is skipped. If RabbitMQ is not
-// installed, it skips or fails the test like Broker.
+// StartCluster is for `make soak`. Without DLO_SOAK=1, it skips the test. If RabbitMQ is not
+// installed, it skips or fails the test in the same way as Broker.
 func StartCluster(t testing.TB, conf ...string) *Cluster {
 	t.Helper()
 	if os.Getenv("DLO_SOAK") != "1" {
@@ -61,7 +61,7 @@ func StartCluster(t testing.TB, conf ...string) *Cluster {
 	return c
 }
 
-// claim assigns a name, ports and a folder to each node.
+// claim gives each node a name, ports and a folder.
 func (c *Cluster) claim(i installation, conf []string) error {
 	conf = append([]string{
 		"cluster_formation.peer_discovery_backend = classic_config",
@@ -82,8 +82,8 @@ func (c *Cluster) claim(i installation, conf []string) error {
 
 func memberName(family string, n int) string { return fmt.Sprintf("%s-%d@127.0.0.1", family, n) }
 
-// connect starts the relays between the nodes. It also starts the name servers that direct each
-// node to its relays.
+// connect starts the relays between the nodes. It also starts a name server for each node, which
+// directs the node to its relays.
 func (c *Cluster) connect(t testing.TB) error {
 	for from := range c.Nodes {
 		peers := map[string]int{}
@@ -103,7 +103,7 @@ func (c *Cluster) connect(t testing.TB) error {
 	return nil
 }
 
-// start starts all nodes concurrently. It returns when every node knows all others.
+// start starts all nodes at the same time. It returns when every node knows all others.
 func (c *Cluster) start(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, Nodes)
@@ -128,7 +128,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.Await(ctx, 0, Nodes)
 }
 
-// Restart restarts node n and returns when it is a member of the cluster.
+// Restart restarts node n. It returns when the node is a member of the cluster again.
 func (c *Cluster) Restart(ctx context.Context, n int) error {
 	starts := strings.Count(c.Log(n), startupComplete)
 	if err := c.Nodes[n].Restart(ctx); err != nil {
@@ -141,10 +141,10 @@ func (c *Cluster) Restart(ctx context.Context, n int) error {
 }
 
 // startupComplete is the line that a node logs 100 ms after it begins to serve. In a cluster, a
-// vhost that was created before that line never responds (3.10.8).
+// vhost that is created before that line never responds (3.10.8).
 const startupComplete = "Server startup complete"
 
-// complete waits until node n has started the given number of times.
+// complete waits until the log of node n says as many times as starts that the node has started.
 func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -158,7 +158,7 @@ func (c *Cluster) complete(ctx context.Context, n, starts int) error {
 	return nil
 }
 
-// Await waits until node n sees the given number of running nodes, including itself.
+// Await waits until node n sees the given number of running nodes. The node counts itself.
 func (c *Cluster) Await(ctx context.Context, n, running int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -184,8 +184,8 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 	}
 }
 
-// Missed waits until the other nodes have noticed that node n is gone. It reads their logs, because
-// in 4.3.6 the management API did not show the loss within five minutes.
+// Missed waits until the other nodes have noticed that node n is gone. It reads their logs. In
+// 4.3.6, the management API did not show the loss within five minutes.
 func (c *Cluster) Missed(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
@@ -205,11 +205,11 @@ func (c *Cluster) Missed(ctx context.Context, n int) error {
 	return nil
 }
 
-// Isolate cuts the network between node n and the two other nodes. Traffic in transit is lost, and
+// Isolate cuts the network between node n and the two other nodes. Traffic on its way is lost, and
 // neither side is notified. Clients can still reach the node.
 func (c *Cluster) Isolate(n int) { c.isolate(n, true) }
 
-// Rejoin undoes Isolate. Old connections are reset, and new connections work.
+// Rejoin ends the effect of Isolate. It resets old connections, and new connections work.
 func (c *Cluster) Rejoin(n int) { c.isolate(n, false) }
 
 func (c *Cluster) isolate(n int, on bool) {
@@ -263,7 +263,7 @@ func (c *Cluster) Lead(ctx context.Context, vhost, queue string, n int) error {
 	}
 }
 
-// Log returns node n's log.
+// Log returns the log of node n.
 func (c *Cluster) Log(n int) string {
 	logs, _ := filepath.Glob(c.Nodes[n].folder.file("log/*.log"))
 	var all strings.Builder

@@ -6,8 +6,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestACluster uses a quorum queue on three nodes. It loses one node to the network and one to a
-// kill, and finds the queue's letters on each remaining node.
+// TestACluster uses a quorum queue on three nodes. It cuts one node off the network and kills
+// another. Each time, the letters of the queue must be available on the other nodes.
 func TestACluster(t *testing.T) {
 	t.Parallel()
 	c := StartCluster(t, "cluster_partition_handling = pause_minority")

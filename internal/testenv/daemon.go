@@ -9,9 +9,9 @@ import (
 )
 
 // Daemon starts a program of the system in the foreground and stops it at the end of the test. The
-// argument "name" is the program, and "from" is the Debian package that contains it. If the program
-// is not installed, the test is skipped. With DLO_TEST_REQUIRE=1, the test fails instead. If the
-// test fails, Daemon logs the program's output.
+// parameter name is the program, and the parameter from is the Debian package that contains it. If
+// the program is not installed, the test is skipped. With DLO_TEST_REQUIRE=1, the test fails
+// instead. If the test fails, Daemon logs what the program printed.
 func Daemon(t testing.TB, name, from string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -40,7 +40,7 @@ func Daemon(t testing.TB, name, from string, args ...string) {
 	})
 }
 
-// FreePort returns a port of loopback on which nobody listens. No other test gets this port until
+// FreePort returns a loopback port on which no program listens. No other test gets this port before
 // the test ends.
 func FreePort(t testing.TB) int {
 	t.Helper()

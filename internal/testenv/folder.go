@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// folder is the folder for all files that a node or browser writes.
+// folder contains all files that a node or a browser writes.
 type folder struct {
 	path string
-	lock *os.File // locked while we are alive, which marks the folder as in use
+	lock *os.File // locked while this process lives, which shows that the folder is in use
 }
 
-// newFolder creates a folder in the system's temporary directory. It first removes folders of the
-// same kind that killed processes left there. kind is part of the folder's name.
+// newFolder creates a folder in the system's temporary directory. The parameter kind is a part of
+// the folder's name. Before that, newFolder removes folders of the same kind that killed processes
+// left there.
 func newFolder(kind string) (*folder, error) {
 	pattern := "dlo-test-" + kind + "-*"
 	removeAbandoned(filepath.Join(os.TempDir(), pattern))
@@ -38,8 +39,8 @@ func newFolder(kind string) (*folder, error) {
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
 // remove removes the folder and its content. A process that was just killed can still add a file,
-// so remove keeps trying for a second. Anything left after that is removed by the next newFolder.
-// It is safe to call remove twice.
+// so remove tries again for a second. The next newFolder removes what is left after that. It is
+// safe to call remove twice.
 func (f *folder) remove() {
 	for range 20 {
 		if os.RemoveAll(f.path) == nil {
@@ -50,9 +51,9 @@ func (f *folder) remove() {
 	_ = f.lock.Close()
 }
 
-// removeAbandoned removes folders that match the pattern and whose owner is gone. It keeps recent
-// folders, because their owner may be about to lock them. A folder without a lock was already
-// removed, but then a process that was ending, such as a helper of Chromium, added a file to it.
+// removeAbandoned removes folders that match the pattern and whose owner has ended. It keeps recent
+// folders, because their owner may be about to lock them. A folder without a lock file was already
+// removed once. A process that was ending, such as a helper of Chromium, then added a file to it.
 func removeAbandoned(pattern string) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {

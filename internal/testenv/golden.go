@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// update is the -update flag of `go test`. Programs other than tests do not have the flag.
+// update is the -update flag of `go test`. Only test binaries have this flag.
 var update = func() *bool {
 	if !testing.Testing() {
 		return new(bool)
@@ -27,9 +27,9 @@ var update = func() *bool {
 // Updates reports whether tests rewrite their golden files.
 func Updates() bool { return *update }
 
-// Golden compares a component's output with testdata/name. It compares outlines with one element
-// per line (see outline), so that a mismatch shows single lines instead of the whole page. `go test
-// -update` rewrites the file.
+// Golden compares the output of a component with the file testdata/name. It compares outlines with
+// one element on each line (see outline). If they differ, Golden can therefore show single lines
+// instead of the whole page. `go test -update` rewrites the file.
 func Golden(t testing.TB, name string, component interface {
 	Render(ctx context.Context, w io.Writer) error
 },
@@ -42,7 +42,8 @@ func Golden(t testing.TB, name string, component interface {
 	GoldenHTML(t, name, page.String())
 }
 
-// GoldenHTML is like Golden for a page, or a part of a page, that is already rendered.
+// GoldenHTML compares HTML with the file testdata/name, as Golden does. The HTML is a page or a
+// part of a page.
 func GoldenHTML(t testing.TB, name, page string) {
 	t.Helper()
 	got, err := outline(page)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// page is a component that renders itself.
+// page is a component whose output is the string itself.
 type page string
 
 func (p page) Render(_ context.Context, w io.Writer) error {
@@ -34,7 +34,7 @@ func TestOutlineOfAPart(t *testing.T) {
 	}
 }
 
-// told is a testing.TB that records failures instead of failing.
+// told is a testing.TB that records failures. It does not fail the real test.
 type told struct {
 	testing.TB
 	errors []string
@@ -50,7 +50,7 @@ func (t *told) Fatal(...any) { t.errors = append(t.errors, "fatal"); panic(ended
 
 func (t *told) Skip(...any) { t.errors = append(t.errors, "skip"); panic(ended{}) }
 
-// during runs f until it returns or ends its test.
+// during calls f. It returns when f returns or ends its test.
 func (t *told) during(f func(testing.TB)) {
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {

@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// installation is a RabbitMQ that can be started. It is either the machine's package or a Debian
-// system that `make brokers` has unpacked under .cache.
+// installation is a RabbitMQ that tests can start. It is either the package on the machine, or a
+// Debian system that `make brokers` has unpacked under .cache.
 type installation struct {
-	root    string // "/" or the absolute path of the unpacked system
-	version string // taken from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian suites move
+	root    string // "/", or the absolute path of the unpacked system
+	version string // read from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian suites move
 }
 
-// findInstallation returns the newest RabbitMQ under root. An empty root means the machine's own. A
-// relative root starts at the module's folder, because tests run in their package's folder. The
-// error wraps ErrMissing if there is no RabbitMQ, or if running it requires root.
+// findInstallation returns the newest RabbitMQ in the root folder. If root is empty, it uses the
+// machine's own root. A relative root is relative to the folder of the module, because tests run in
+// the folder of their package. If there is no RabbitMQ, or if only root may run it, the error wraps
+// ErrMissing.
 func findInstallation(root string) (installation, error) {
 	cure := "apt-get install rabbitmq-server"
 	if root == "" {
@@ -56,14 +57,14 @@ func findInstallation(root string) (installation, error) {
 
 func (i installation) chrooted() bool { return i.root != "/" }
 
-// program returns the path of a RabbitMQ program inside the root. The programs in /usr/sbin are
-// never used, because they are wrappers that change the user and drop the environment (Debian's
+// program returns the path of a RabbitMQ program inside the root. It never returns one of the
+// programs in /usr/sbin. These are wrappers that change the user and drop the environment (Debian's
 // packages of 3.10 to 4.3).
 func (i installation) program(name string) string {
 	return "/usr/lib/rabbitmq/lib/rabbitmq_server-" + i.version + "/sbin/" + name
 }
 
-// inside returns the path under which the installation's programs see the folder dir.
+// inside returns the path under which RabbitMQ's programs see the folder dir.
 func (i installation) inside(dir string) string {
 	if i.chrooted() {
 		return "/tmp/node"
@@ -71,10 +72,10 @@ func (i installation) inside(dir string) string {
 	return dir
 }
 
-// enter is a script that runs a program inside another root. Of the outer file system, the program
-// sees only dir. The script uses its own mount namespace, so nothing affects the machine's mounts
-// and nothing must be unmounted. An in-memory file system covers the root's /tmp, so that the
-// unpacked root itself stays unchanged.
+// enter is a shell script that runs a program inside another root. Of the outer file system, the
+// program sees only the folder dir. The script uses its own mount namespace, so it changes no mount
+// of the machine and nothing has to be unmounted. A file system in memory covers the root's /tmp,
+// so that the unpacked root stays unchanged.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
@@ -86,9 +87,9 @@ mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 exec chroot "$root" env -i "$@"`
 
-// command returns a command that runs a program of the installation with exactly the environment
-// env. In a chroot, dir is the only folder visible from outside. The command remains a single
-// process, because each step execs the next one.
+// command returns a command that runs a program of the installation. The environment of the program
+// is exactly env. In a chroot, the program sees only the folder dir from outside. The command is a
+// single process, because each step execs the next one.
 func (i installation) command(dir string, env []string, program string, args ...string) *exec.Cmd {
 	if !i.chrooted() {
 		cmd := exec.Command(program, args...)
@@ -105,7 +106,8 @@ func executable(path string) bool {
 	return err == nil && s.Mode().IsRegular() && s.Mode()&0o111 != 0
 }
 
-// newer compares dotted versions numerically. Every version is newer than "".
+// newer reports whether version a is newer than version b. It compares the numbers between the
+// dots. Every version is newer than "".
 func newer(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for n := range min(len(as), len(bs)) {
@@ -118,7 +120,8 @@ func newer(a, b string) bool {
 	return len(as) > len(bs)
 }
 
-// moduleFolder returns the nearest folder with a go.mod, starting from the working directory.
+// moduleFolder returns the folder of the module. It is the nearest folder with a go.mod at or above
+// the working directory.
 func moduleFolder() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// API calls the node's management API as guest. path starts with /api/, and its segments must
-// already be escaped (vhost / is %2F). A non-nil body is sent as JSON. The response is decoded into
-// the value that "into" points to, unless "into" is nil. A status of 300 or more is returned as an
-// error with the status and the broker's message.
+// API sends a request to the node's management API as the user guest. The path starts with /api/,
+// and its segments must already be escaped (vhost / is %2F). If body is not nil, it is sent as
+// JSON. If the parameter into is not nil, it points to the value into which the response is
+// decoded. For a status of 300 or more, API returns an error with the status and the broker's
+// message.
 func (n *Node) API(method, path string, body, into any) error {
 	var sent io.Reader
 	if body != nil {
@@ -30,7 +31,7 @@ func (n *Node) API(method, path string, body, into any) error {
 	}
 	r.SetBasicAuth("guest", "guest")
 	r.Header.Set("Content-Type", "application/json")
-	r.Header["Idempotency-Key"] = []string{} // not sent, but lets net/http retry if the server has just closed the idle connection
+	r.Header["Idempotency-Key"] = []string{} // this header is not sent; it lets net/http retry if the server has just closed the idle connection
 	answer, err := n.client.Do(r)
 	if err != nil {
 		return err
@@ -52,11 +53,11 @@ func (n *Node) API(method, path string, body, into any) error {
 	return nil
 }
 
-// CreateVHost creates an empty vhost and grants guest all rights in it.
+// CreateVHost creates an empty vhost and grants the user guest all rights in it.
 func (n *Node) CreateVHost(name string) error {
 	put := func() error { return n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil) }
 	err := put()
-	if errors.Is(err, io.EOF) { // on a busy machine, creating a vhost can take longer than 60 s, and the API then closes the connection
+	if errors.Is(err, io.EOF) { // on a busy machine, the creation of a vhost can take longer than 60 s, and the API then closes the connection
 		err = put()
 	}
 	if err != nil {
@@ -69,8 +70,8 @@ func (n *Node) CreateVHost(name string) error {
 	return n.vhostRuns(name)
 }
 
-// vhostRuns waits until a node serves a vhost. On a busy machine, the node responds to the API
-// earlier but still refuses connections because the vhost is down.
+// vhostRuns waits until every node serves a vhost. On a busy machine, the API of a node responds
+// earlier, and the node still refuses connections because the vhost is down.
 func (n *Node) vhostRuns(name string) error {
 	for deadline := time.Now().Add(answersWithin); ; time.Sleep(100 * time.Millisecond) {
 		var vhost struct {

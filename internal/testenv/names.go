@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// names is the epmd of one cluster node. It tells the node on which ports to reach the other nodes.
-// Each node has its own epmd, so such a port can belong to a relay that a test can cut. names
-// implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28). It implements
+// names is the epmd, or Erlang name server, of one cluster node. It returns the ports of the other
+// nodes. Each node has its own names, so such a port can belong to a relay that a test can cut.
+// names implements the protocol in Erlang's manual ("Distribution Protocol", OTP 25 to 28), but
 // only the requests that nodes and their tools use.
 type names struct {
 	listener net.Listener
 	peers    map[string]int
 
 	mu      sync.Mutex
-	here    map[string]int // ports of the names registered here: the node and its tools
+	here    map[string]int // name -> port of the programs registered here, which are the node and its tools
 	started uint32
 }
 
@@ -29,8 +29,8 @@ const (
 	nameList       = 110 // NAMES_REQ
 )
 
-// serveNames serves a port until its listener is closed. The map peers contains the other nodes. It
-// maps the name of a node to the port at which that node can be reached.
+// serveNames serves a port until its listener is closed. The map peers contains the port at which
+// each of the other nodes can be reached, by the name of the node.
 func serveNames(port int, peers map[string]int) (*names, error) {
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {
@@ -49,8 +49,8 @@ func serveNames(port int, peers map[string]int) (*names, error) {
 	return n, nil
 }
 
-// answer serves one connection. The connection that registers a name stays open as long as the
-// name's owner lives.
+// answer serves one connection. A connection that registers a name stays open while the owner of
+// the name lives.
 func (n *names) answer(c net.Conn) {
 	defer c.Close()
 	request := make([]byte, 2)
@@ -76,7 +76,7 @@ func (n *names) answer(c net.Conn) {
 		n.started++
 		creation := n.started
 		n.mu.Unlock()
-		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // older nodes use 1 to 3
+		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // older nodes use the values 1 to 3
 		_, _ = io.Copy(io.Discard, c)
 		n.mu.Lock()
 		delete(n.here, name)
@@ -88,7 +88,7 @@ func (n *names) answer(c net.Conn) {
 	}
 }
 
-// where returns the response that gives the port on which a name listens.
+// where returns the response with the port on which the owner of a name listens.
 func (n *names) where(name string) []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,13 +100,13 @@ func (n *names) where(name string) []byte {
 		return []byte{nameAnswer, 1}
 	}
 	b := binary.BigEndian.AppendUint16([]byte{nameAnswer, 0}, uint16(port))
-	b = append(b, 77, 0, 0, 6, 0, 5) // a visible node, TCP, protocol versions 6 down to 5
+	b = append(b, 77, 0, 0, 6, 0, 5) // a visible node that uses TCP and the protocol versions 6 down to 5
 	b = binary.BigEndian.AppendUint16(b, uint16(len(name)))
 	b = append(b, name...)
 	return append(b, 0, 0)
 }
 
-// list returns the response that lists the registered names.
+// list returns the response with all registered names.
 func (n *names) list() []byte {
 	n.mu.Lock()
 	defer n.mu.Unlock()

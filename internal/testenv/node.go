@@ -16,58 +16,59 @@ import (
 )
 
 const (
-	// readyLimit is the time limit for a node to serve. It takes 4 to 10 s on an idle machine, 11
-	// to 31 s on a busy machine with two cores, and over 90 s during a cold build of everything.
+	// readyLimit is the time limit for the start of a node. A start takes 4 to 10 s on an idle
+	// machine, and 11 to 31 s on a busy machine with two cores. During a cold build of everything, it
+	// took more than 90 s.
 	readyLimit = 5 * time.Minute
-	// endLimit is how long a clean stop may take. It takes about 7 s on an idle machine.
+	// endLimit is the time limit for a clean stop. It takes about 7 s on an idle machine.
 	endLimit = 90 * time.Second
-	// toolLimit is the time limit for one call of rabbitmqctl. Each call starts its own VM.
+	// toolLimit is the time limit for one call of rabbitmqctl. Each call starts an Erlang VM.
 	toolLimit = 90 * time.Second
-	// startTries is the maximum number of attempts to start a node. Each attempt uses other ports,
-	// in case another process has taken one.
+	// startTries is the maximum number of attempts to start a node. Each attempt uses new ports,
+	// because another process may have taken one.
 	startTries = 3
-	// answersWithin is the time limit for one request to the management API. On a busy machine, a
-	// node under a flood has taken more than 30 s to create a vhost.
+	// answersWithin is the time limit for one request to the management API. On a busy machine, a node
+	// under a flood took more than 30 s to create a vhost.
 	answersWithin = 2 * time.Minute
 )
 
-// Options are the options of a node. The zero value starts the machine's own package.
+// Options are the options of a node. The zero value starts the RabbitMQ package of the machine.
 type Options struct {
-	// Root is the folder in which RabbitMQ is installed, for example .cache/rabbitmq-4.0, relative
-	// to the module. Empty means /.
+	// Root is the folder in which RabbitMQ is installed, for example .cache/rabbitmq-4.0. A relative
+	// folder is relative to the module. Empty means /.
 	Root string
-	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000". %DIR%
-	// in them stands for the folder of Files.
+	// Conf contains further lines of rabbitmq.conf, for example "consumer_timeout = 10000". In these
+	// lines, %DIR% stands for the folder with the files of the option Files.
 	Conf []string
-	// Files maps names to the content of files that the node reads.
+	// Files contains the files that the node reads: file name -> content.
 	Files map[string][]byte
 	// Plugins contains further plugins of RabbitMQ, for example rabbitmq_auth_mechanism_ssl.
 	Plugins []string
-	// Metrics enables the plugin rabbitmq_prometheus; see Node.MetricsURL.
+	// Metrics enables the plugin rabbitmq_prometheus. Node.MetricsURL returns the URL of the metrics.
 	Metrics bool
 }
 
-// Node is a private RabbitMQ node on its own loopback ports, with its own epmd, cookie and data. It
-// dies with this process. Its user is guest with the password guest. All methods may be called from
-// any goroutine.
+// Node is a private RabbitMQ node with its own loopback ports, epmd, cookie and data. It ends with
+// this process. Its user is guest with the password guest. Any goroutine may call its methods.
 type Node struct {
 	installation installation
 	options      Options
 	name         string
 	cookie       string
-	clustered    bool // the node is part of a cluster and needs no epmd, because names serves its names
+	clustered    bool // the node is part of a cluster, where a names serves the names instead of an epmd
 	ports        ports
 	client       *http.Client
 
-	mu     sync.Mutex // held while the node is being started or stopped
+	mu     sync.Mutex // held while the node starts or stops
 	folder *folder    // nil after Stop
 	epmd   *process
 	server *process // the Erlang VM itself
 }
 
-// Start starts a node and returns once it serves AMQP and its management API, which takes 4 to 31
-// s. ctx limits the start, not the node's lifetime. The error wraps ErrMissing if the requested
-// RabbitMQ is not installed. If the node did not start, the error contains its last output.
+// Start starts a node. It returns once the node serves AMQP and the management API, after 4 to 31
+// s. The context limits the start, and not the lifetime of the node. If the requested RabbitMQ is
+// not installed, the error wraps ErrMissing. If the node did not start, the error contains its last
+// output.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	i, err := findInstallation(o.Root)
 	if err != nil {
@@ -86,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	return nil, err
 }
 
-// create assigns a name, ports and a folder to the node and starts it.
+// create gives the node a name, ports and a folder, and starts it.
 func (n *Node) create(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,8 +97,8 @@ func (n *Node) create(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// claim assigns a name, ports and a folder with its configuration to the node. The caller must hold
-// mu, unless no other goroutine knows the node yet.
+// claim gives the node a name, ports, and a folder with its configuration. The caller must hold mu,
+// unless no other goroutine knows the node yet.
 func (n *Node) claim(name string) (err error) {
 	n.name = name
 	if n.ports, err = freePorts(); err != nil {
@@ -124,7 +125,7 @@ func (n *Node) configure() error {
 		"management.tcp.ip = 127.0.0.1",
 		fmt.Sprintf("management.tcp.port = %d", n.ports.management),
 		"log.console = false",
-		"collect_statistics_interval = 1000", // ms; with the default, the API's figures lag by 5 s
+		"collect_statistics_interval = 1000", // milliseconds; with the default, the figures of the API are 5 s late
 		"disk_free_limit.absolute = 50MB",
 		"vm_memory_high_watermark.absolute = 1GB",
 	}, n.options.Conf...)
@@ -142,7 +143,7 @@ func (n *Node) configure() error {
 		name, text string
 		mode       os.FileMode
 	}{
-		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start with any other mode or owner
+		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start if this file has another mode or owner
 		{"enabled_plugins", "[" + strings.Join(plugins, ",") + "].\n", 0o600},
 		{"rabbitmq.conf", strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.inside(n.folder.path)) + "\n", 0o600},
 	} {
@@ -153,8 +154,8 @@ func (n *Node) configure() error {
 	return nil
 }
 
-// env returns the complete environment of the node and its tools. It works without resolving any
-// host name, because a node named @localhost would fail if /etc/hosts is empty.
+// env returns the complete environment of the node and its tools. It needs no host name, because a
+// node named @localhost would fail if /etc/hosts is empty.
 func (n *Node) env() []string {
 	dir := n.installation.inside(n.folder.path)
 	return []string{
@@ -172,32 +173,31 @@ func (n *Node) env() []string {
 		"RABBITMQ_ENABLED_PLUGINS_FILE=" + dir + "/enabled_plugins",
 		"RABBITMQ_CONFIG_FILE=" + dir + "/rabbitmq.conf",
 		"RABBITMQ_CONF_ENV_FILE=/dev/null",
-		// +sbwt none disables the schedulers' busy wait, which would exhaust a small machine.
+		// +sbwt none disables the busy waiting of the schedulers, which would use up a small machine.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}",
-		// With this variable, the script becomes the VM instead of watching it from a second
-		// process. The VM is then our child and dies with us (sbin/rabbitmq-server of 3.10.8, 4.0.5
-		// and 4.3.6).
+		// With this variable, the script becomes the VM itself. Otherwise it would watch the VM from a
+		// second process. The VM is then our child and ends with us (sbin/rabbitmq-server of 3.10.8,
+		// 4.0.5 and 4.3.6).
 		"RUNNING_UNDER_SYSTEMD=true",
 	}
 }
 
-// start starts the node. It also starts epmd, unless that is running already. The caller must hold
-// mu.
+// start starts the node, and epmd unless it is already running. The caller must hold mu.
 func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	console, err := os.Create(n.folder.file("log/console")) // receives the node's output until it has its own log
+	console, err := os.Create(n.folder.file("log/console")) // gets the output of the node until the node has its own log
 	if err != nil {
 		return fmt.Errorf("open the console of a broker: %w", err)
 	}
-	defer console.Close() // the child has its own copy
+	defer console.Close() // the child has its own copy of the file
 	run := func(program string, args ...string) (*process, error) {
 		cmd := n.installation.command(n.folder.path, n.env(), program, args...)
 		cmd.Stdout, cmd.Stderr = console, console
 		return start(cmd)
 	}
 	if !n.clustered && !n.epmd.running() {
-		// The VM would otherwise start an epmd that becomes a daemon and outlives everything.
+		// Without this epmd, the VM would start one that becomes a daemon and never ends.
 		if n.epmd, err = run("/usr/bin/epmd", "-port", fmt.Sprint(n.ports.epmd), "-address", "127.0.0.1"); err != nil {
 			return err
 		}
@@ -209,14 +209,15 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	return n.await(ctx, n.server, "node", func() error {
-		// Ask the node whether it listens. A port that responds proves nothing, because another
-		// node may respond on it while this node is about to end. ready-to-serve-clients would be a
-		// stronger check, but exists only in 4.3.
+		// The node itself must say that it listens. A port that responds proves nothing, because another
+		// node may respond on it while this node is about to end. The check ready-to-serve-clients would
+		// be stronger, but only 4.3 has it.
 		return n.API(http.MethodGet, fmt.Sprintf("/api/health/checks/port-listener/%d", n.ports.amqp), nil, nil)
 	})
 }
 
-// await calls ready until it returns nil. It gives up if the process has ended or ctx ends.
+// await calls ready until it returns nil. It returns an error if the process has ended or ctx is
+// done.
 func (n *Node) await(ctx context.Context, p *process, what string, ready func() error) error {
 	const pause = 100 * time.Millisecond
 	for {
@@ -256,10 +257,10 @@ func listens(port int) error {
 	return c.Close()
 }
 
-// Kill9 kills the node with SIGKILL, like a crash, and returns once the node is gone. Its data is
-// kept for Restart. Declare a quorum queue at least 12 s before the first kill. A quorum queue that
-// was declared about a second before the kill comes back empty or without a leader (3.10.8, 4.0.5,
-// 4.3.6).
+// Kill9 kills the node with SIGKILL, like a crash, and returns once the node has ended. The data
+// stays for Restart. Declare a quorum queue at least 12 s before the first kill. A quorum queue
+// that was declared about a second before a kill comes back empty or without a leader (3.10.8,
+// 4.0.5, 4.3.6).
 func (n *Node) Kill9() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -267,8 +268,8 @@ func (n *Node) Kill9() {
 	n.client.CloseIdleConnections()
 }
 
-// Terminate stops the node with SIGTERM, like an orderly shutdown, and returns once the node is
-// gone (about 7 s). Its data is kept for Restart.
+// Terminate stops the node with SIGTERM, like an orderly shutdown, and returns once the node has
+// ended (about 7 s). The data stays for Restart.
 func (n *Node) Terminate() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -279,9 +280,9 @@ func (n *Node) Terminate() error {
 	return nil
 }
 
-// Restart restarts the node with its previous name, ports and data, and returns once the node
-// serves. If the node is running, Restart first kills it with SIGKILL. A queue that seems empty
-// right after a restart may still be recovering.
+// Restart starts the node again with its name, ports and data, and returns once the node serves. If
+// the node is running, Restart first kills it with SIGKILL. A queue that seems empty right after a
+// restart may not be recovered yet.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -293,7 +294,8 @@ func (n *Node) Restart(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Stop kills the node immediately and removes its data. It may be called twice, and after Kill9.
+// Stop kills the node immediately and removes its data. A second call, and a call after Kill9, are
+// allowed.
 func (n *Node) Stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -307,7 +309,8 @@ func (n *Node) Stop() {
 	}
 }
 
-// CPU returns the processor time used by the node since its start, in steps of 10 ms (Linux only).
+// CPU returns the processor time that the node has used since its start, in steps of 10 ms. It
+// works only on Linux.
 func (n *Node) CPU() (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -317,39 +320,40 @@ func (n *Node) CPU() (time.Duration, error) {
 	return CPU(n.server.pid)
 }
 
-// Version returns the broker's version, for example "3.10.8".
+// Version returns RabbitMQ's version, for example "3.10.8".
 func (n *Node) Version() string { return n.installation.version }
 
-// AtLeast reports whether the broker has the given version, for example "4.0", or a later one.
+// AtLeast reports whether RabbitMQ has the given version or a later one. An example of a version is
+// "4.0".
 func (n *Node) AtLeast(version string) bool { return !newer(version, n.Version()) }
 
-// AMQPURL returns a vhost's URL with user and password.
+// AMQPURL returns the AMQP URL of a vhost, with user and password.
 func (n *Node) AMQPURL(vhost string) string { return n.AMQPURLVia(n.AMQPAddr(), vhost) }
 
-// AMQPURLVia is like AMQPURL, but with the given address instead of the node's own. The address may
-// be a Relay's.
+// AMQPURLVia returns the AMQP URL of a vhost with the given address instead of the node's own. The
+// address may be that of a Relay.
 func (n *Node) AMQPURLVia(addr, vhost string) string {
 	return "amqp://guest:guest@" + addr + "/" + url.PathEscape(vhost)
 }
 
-// AMQPAddr returns the AMQP listener's host:port.
+// AMQPAddr returns the address of the AMQP listener as host:port.
 func (n *Node) AMQPAddr() string { return loopback(n.ports.amqp) }
 
-// ManagementURL returns the management API's URL without a trailing slash. The URL does not contain
-// user and password (guest, guest).
+// ManagementURL returns the URL of the management API without a trailing slash. It contains no user
+// and no password. Both are "guest".
 func (n *Node) ManagementURL() string { return "http://" + loopback(n.ports.management) }
 
-// MetricsURL returns the URL of the node's metrics, if Options.Metrics is set.
+// MetricsURL returns the URL of the node's metrics. It needs Options.Metrics.
 func (n *Node) MetricsURL() string { return "http://" + loopback(n.ports.metrics) + "/metrics" }
 
-// ManagementURLOf is like ManagementURL, but contains the given user and password, such as
-// "guest:guest".
+// ManagementURLOf returns the URL of the management API with a user and a password. The parameter
+// user contains both, for example "guest:guest".
 func (n *Node) ManagementURLOf(user string) string {
 	return "http://" + user + "@" + loopback(n.ports.management)
 }
 
-// Ctl runs rabbitmqctl on the node and returns its output. Prefer API where possible, because Ctl
-// takes seconds.
+// Ctl runs rabbitmqctl on the node and returns its output. Use API if possible, because Ctl takes
+// seconds.
 func (n *Node) Ctl(args ...string) (string, error) {
 	n.mu.Lock()
 	f := n.folder

@@ -28,7 +28,8 @@ func open(t *testing.T, url string) *amqp.Channel {
 	return ch
 }
 
-// publish sends persistent letters to a queue and returns once the broker has confirmed each.
+// publish publishes persistent messages to a queue and waits until the broker has confirmed each of
+// them.
 func publish(t *testing.T, ch *amqp.Channel, queue string, bodies ...string) {
 	t.Helper()
 	if err := ch.Confirm(false); err != nil {
@@ -46,7 +47,7 @@ func publish(t *testing.T, ch *amqp.Channel, queue string, bodies ...string) {
 	}
 }
 
-// take returns the bodies of the first n letters in a queue, in order.
+// take consumes the first n messages of a queue and returns their bodies, in order.
 func take(t *testing.T, ch *amqp.Channel, queue string, n int) []string {
 	t.Helper()
 	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
@@ -105,8 +106,8 @@ func TestCtlSpeaksToItsNode(t *testing.T) {
 	}
 }
 
-// TestKilledNodeKeepsDurableLetters kills the node right after the declaration of a classic queue,
-// which survives that. A quorum queue needs 12 s (see Kill9).
+// TestKilledNodeKeepsDurableLetters kills the node right after the declaration of a classic queue.
+// The queue and its messages must survive. A quorum queue must be 12 s old to survive (see Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	t.Parallel()
 	n := PrivateBroker(t)
@@ -135,8 +136,8 @@ func TestKilledNodeKeepsDurableLetters(t *testing.T) {
 	}
 }
 
-// TestAForeignListenerIsNoNode covers a node that ends because another node listens on its port.
-// The other node responds on this port, but the first node must not be considered started.
+// TestAForeignListenerIsNoNode starts a node on a port on which another node listens, so the first
+// node ends. The other node responds on this port, but the first node must not count as started.
 func TestAForeignListenerIsNoNode(t *testing.T) {
 	t.Parallel()
 	long(t, "a broker")
@@ -165,8 +166,8 @@ func TestAForeignListenerIsNoNode(t *testing.T) {
 	}
 }
 
-// TestPortsAreReserved checks that a node's ports belong to no other node until it is stopped,
-// whether it listens on them or not.
+// TestPortsAreReserved checks that no other node gets the ports of a node before that node is
+// stopped. The node need not listen on them.
 func TestPortsAreReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -183,7 +184,7 @@ func TestPortsAreReserved(t *testing.T) {
 		}
 	}
 	p.release()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child that is being forked holds it until its exec
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child that is being forked holds the name of the port until it execs
 		if r, err := reserve(p.amqp); err == nil {
 			r.Close()
 			return

@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// orphanVariable makes the test binary start a node and a browser, report their folders and process
-// ids, and wait to be killed.
+// orphanVariable makes the test binary start a node and a browser. The binary then prints their
+// folders and process ids, and waits until it is killed.
 const orphanVariable = "DLO_TESTENV_ORPHAN"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(m))
 }
 
-// startAndWait prints the folders and process ids of what it started in one line and never returns.
+// startAndWait starts a node and a browser, prints their folders and process ids on one line, and
+// never returns.
 func startAndWait() {
 	n, err := Start(context.Background(), Options{Root: os.Getenv(brokerVariable)})
 	if err != nil {
@@ -43,7 +44,7 @@ func startAndWait() {
 	select {}
 }
 
-// TestNothingOutlivesAKilledTestBinary kills a test binary, which then cannot clean up. The kernel
+// TestNothingOutlivesAKilledTestBinary kills a test binary, so that it cannot clean up. The kernel
 // must kill its children, and the next run must remove its folders.
 func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	t.Parallel()
@@ -72,7 +73,7 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // killed
+	_ = cmd.Wait() // returns an error, because the process was killed
 	if scanErr != nil {
 		t.Fatalf("the test binary said %q (%v, %v)", said, scanErr, readErr)
 	}
@@ -89,7 +90,7 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 		}
 	}
 
-	// Chromium's helpers end a moment later, and may still add a file to a folder that is being
+	// The helpers of Chromium end a moment later. They may add a file to a folder that is being
 	// removed.
 	longAgo := time.Now().Add(-time.Hour)
 	for kind, path := range map[string]string{"node": node, "browser": browser} {
@@ -112,8 +113,8 @@ func TestNothingOutlivesAKilledTestBinary(t *testing.T) {
 	}
 }
 
-// TestRestsOfAFolderAreAbandoned covers a folder that was removed and to which a killed process
-// then added a file. Such a folder has no lock any more and is also removed.
+// TestRestsOfAFolderAreAbandoned uses a folder to which a killed process added a file after its
+// removal. Such a folder has no lock file, and newFolder must remove it too.
 func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	t.Parallel()
 	late, err := os.MkdirTemp("", "dlo-test-late-*")
@@ -145,7 +146,7 @@ func TestRestsOfAFolderAreAbandoned(t *testing.T) {
 	}
 }
 
-// TestFoldersInUseAreNotAbandoned checks that a folder in use stays, however old it is.
+// TestFoldersInUseAreNotAbandoned checks that a folder in use is never removed, even if it is old.
 func TestFoldersInUseAreNotAbandoned(t *testing.T) {
 	t.Parallel()
 	f, err := newFolder("kept")
@@ -167,7 +168,7 @@ func TestFoldersInUseAreNotAbandoned(t *testing.T) {
 	}
 }
 
-// alive reports whether a process is running. A zombie is not.
+// alive reports whether a process is running. It returns false for a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

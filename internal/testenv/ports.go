@@ -9,22 +9,22 @@ import (
 	"strconv"
 )
 
-// Ports are picked below Linux's range for outgoing connections (32768 to 60999), so that a node
-// finds its ports free after a restart. RabbitMQ's tools use the node's distribution port + 10000.
+// Ports are below Linux's range for outgoing connections (32768 to 60999), so that a node finds its
+// ports free after a restart. RabbitMQ's tools use the node's distribution port + 10000.
 const (
 	lowestPort = 20000
 	portRange  = 11000
 )
 
-// ports are the ports of one node, all on loopback.
+// ports are the loopback ports of one node.
 type ports struct {
 	amqp, management, metrics, distribution, epmd int
 
 	reserved []io.Closer
 }
 
-// freePorts returns different ports on which nobody currently listens. No other node gets them
-// until they are released.
+// freePorts returns different ports on which no program listens now. No other node gets these ports
+// before they are released.
 func freePorts() (ports, error) {
 	var p ports
 	for _, to := range []*int{&p.amqp, &p.management, &p.metrics, &p.distribution, &p.epmd} {
@@ -54,10 +54,10 @@ func freePort() (port int, reserved io.Closer, err error) {
 	return 0, nil, fmt.Errorf("find a free port on loopback from %d to %d: %w", lowestPort, lowestPort+portRange-1, err)
 }
 
-// reserve keeps all other nodes on this machine, in any process, from using a port. The reservation
-// is needed while nothing listens on the port. A starting node listens only after some seconds, and
-// a killed node does not listen until its restart. The reservation is a name in Linux's abstract
-// namespace, which disappears with the process. On other systems, reserve does nothing.
+// reserve keeps all other nodes of this machine, in any process, from using a port. This is
+// necessary while no program listens on the port. A node that starts listens only after some
+// seconds, and a killed node listens only after its restart. The reservation is a name in Linux's
+// abstract namespace, which disappears with the process. On other systems, reserve does nothing.
 func reserve(port int) (io.Closer, error) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), nil
@@ -65,7 +65,7 @@ func reserve(port int) (io.Closer, error) {
 	return net.Listen("unix", fmt.Sprintf("@dlo-test-port-%d", port))
 }
 
-// release releases the ports for other nodes.
+// release lets other nodes use the ports.
 func (p *ports) release() {
 	for _, r := range p.reserved {
 		_ = r.Close()

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// process is a child that does not outlive this process, however this process ends.
+// process is a child process. It ends with this process, however this process ends.
 type process struct {
 	pid   int
-	ended chan struct{} // closed once the child has been waited for
-	err   error         // how the child ended; set before ended is closed
+	ended chan struct{} // closed once the child has ended and was waited for
+	err   error         // the result of the child; set before ended is closed
 }
 
-// start starts cmd as the leader of a new process group. Ctrl-C in a terminal then reaches only
-// this process, which ends its children.
+// start starts a command as the leader of a new process group. Ctrl-C in a terminal then reaches
+// only this process, which ends its children.
 func start(cmd *exec.Cmd) (*process, error) {
 	p := &process{ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		// The kernel considers the forking thread the parent, so that thread must live as long as
+		// For the kernel, the parent is the thread that forks. This thread must therefore live as long as
 		// the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -44,7 +44,7 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// running reports whether the child has not ended yet. A nil process is not running.
+// running reports whether the child is still running. For a nil process, it returns false.
 func (p *process) running() bool {
 	if p == nil {
 		return false
@@ -57,8 +57,8 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the child and its process group with SIGKILL and waits for it. It does nothing if the
-// child has ended.
+// kill ends the child and its process group with SIGKILL and waits for the child. If the child has
+// ended, it does nothing.
 func (p *process) kill() {
 	if p.running() {
 		p.signal(syscall.SIGKILL)
@@ -66,7 +66,7 @@ func (p *process) kill() {
 	}
 }
 
-// terminate sends SIGTERM to the child and waits for it, at most for limit.
+// terminate sends SIGTERM to the child and waits until it ends, but no longer than limit.
 func (p *process) terminate(limit time.Duration) error {
 	if !p.running() {
 		return nil
@@ -82,8 +82,8 @@ func (p *process) terminate(limit time.Duration) error {
 	}
 }
 
-// signal sends a signal to the child's process group. The group's id is the child's process id,
-// which cannot be reused before we have waited for the child.
+// signal sends a signal to the process group of the child. The id of the group is the process id of
+// the child. The kernel cannot reuse that id before this process has waited for the child.
 func (p *process) signal(s syscall.Signal) {
-	_ = syscall.Kill(-p.pid, s) // the only possible error is that the group has ended
+	_ = syscall.Kill(-p.pid, s) // fails only if the group has ended
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // dieWithParent does nothing on this platform, because only Linux supports it. A child keeps
-// running when the test binary is killed.
+// running after the test binary was killed.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // CPU returns an error on this platform, because only Linux has /proc.

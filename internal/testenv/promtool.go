@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Promtool returns the path of promtool, which checks Prometheus rules. It prefers the promtool in
-// the PATH to the one that .ci/promtool fetched. If there is neither, the test is skipped. With
-// DLO_TEST_REQUIRE=1, the test fails instead.
+// Promtool returns the path of promtool, which checks Prometheus rules. It first looks in the PATH,
+// and then for the promtool that .ci/promtool fetched. If there is neither, the test is skipped.
+// With DLO_TEST_REQUIRE=1, the test fails instead.
 func Promtool(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("promtool"); err == nil {

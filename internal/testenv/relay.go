@@ -17,9 +17,8 @@ const (
 	ToClient                  // traffic from the server
 )
 
-// Link is a TCP relay on loopback. A test can cut it, slow it down or silence it while connections
-// run through it. Changes apply to open and new connections. All methods may be called from any
-// goroutine.
+// Link is a TCP relay on loopback. A test can cut its connections, slow them down or silence them.
+// Changes apply to open and new connections. Any goroutine may call its methods.
 type Link struct {
 	listener net.Listener
 	pumps    sync.WaitGroup
@@ -32,17 +31,18 @@ type Link struct {
 	mute    [2]bool
 	delay   time.Duration
 	slice   int
-	sever   [2]int // number of pieces that pass before a connection is cut, plus one; 0 = all pass
+	sever   [2]int // for each direction, 1 + the number of pieces that pass before a connection is cut; 0 = all pass
 }
 
-// linkPair is one connection through the relay, with its ends at the client and at the server.
+// linkPair is one connection through the relay. It has one end at the client and one at the server.
 type linkPair struct {
-	ends [2]*net.TCPConn // indexed by the Direction of the traffic that is written to it
+	ends [2]*net.TCPConn // indexed by the Direction of the traffic that is written to the end
 	cut  chan struct{}   // closed when the pair is cut
 	once sync.Once
 }
 
-// Relay starts a relay to target (host:port). The relay is closed at the end of the test.
+// Relay starts a relay to the target, which is host:port. The relay is closed at the end of the
+// test.
 func Relay(t testing.TB, target string) *Link {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func Relay(t testing.TB, target string) *Link {
 	go link.accept()
 	t.Cleanup(func() {
 		_ = l.Close()
-		link.Refuse(true) // Refuse also resets connections that were accepted just now
+		link.Refuse(true) // also resets connections that were accepted just now
 		link.Cut()
 		link.pumps.Wait()
 	})
@@ -64,14 +64,14 @@ func Relay(t testing.TB, target string) *Link {
 // Addr returns the relay's address as host:port. Dial it instead of the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// port returns the port of the address.
+// port returns the port of the relay's address.
 func (l *Link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
-// Lead directs new connections to another target, as a load balancer does when a node is gone.
+// Lead directs new connections to another target. A load balancer does this when a node is gone.
 func (l *Link) Lead(target string) { l.set(func() { l.target = target }) }
 
-// Cut resets all open connections on both sides without an orderly close. New connections are
-// accepted unless Refuse forbids them.
+// Cut resets all open connections on both sides without an orderly close. New connections are still
+// accepted, unless Refuse forbids them.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *Link) Cut() {
 	}
 }
 
-// Refuse makes the relay reset new connections immediately. Together with Cut it simulates an
+// Refuse makes the relay reset new connections immediately. Refuse and Cut together simulate an
 // outage.
 func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 
@@ -88,26 +88,26 @@ func (l *Link) Refuse(on bool) { l.set(func() { l.refuse = on }) }
 // neither side is notified.
 func (l *Link) Swallow(d Direction, on bool) { l.set(func() { l.swallow[d] = on }) }
 
-// Mute makes the relay discard all traffic in one direction except AMQP heartbeats. To the
-// receiver, the sender seems alive but silent.
+// Mute makes the relay discard all traffic in one direction, except AMQP heartbeats. For the
+// receiver, the sender seems alive and silent.
 func (l *Link) Mute(d Direction, on bool) { l.set(func() { l.mute[d] = on }) }
 
-// heartbeat is an AMQP 0-9-1 frame: type 8, channel 0, no payload.
+// heartbeat is the AMQP 0-9-1 frame of a heartbeat: type 8, channel 0, no payload.
 var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
 
-// Delay delays each piece of traffic in both directions. A piece is the data from one read, or a
-// part of that data if Slice is used.
+// Delay delays each piece of traffic in both directions. A piece is the data of one read. If Slice
+// is used, a piece is a part of that data.
 func (l *Link) Delay(d time.Duration) { l.set(func() { l.delay = d }) }
 
-// Slice limits the size of forwarded pieces to n bytes; 0 means that data is forwarded as received.
-// Together with Delay it simulates a slow line: 100 bytes per 10 ms are 10 kB/s.
+// Slice limits the pieces that the relay forwards to n bytes. With 0, it forwards data as received.
+// Slice and Delay together simulate a slow line: 100 bytes per 10 ms are 10 kB/s.
 func (l *Link) Slice(n int) { l.set(func() { l.slice = n }) }
 
-// Sever lets the given number of pieces of each new connection pass in one direction. When one more
-// piece arrives, the relay drops it and resets the connection.
+// Sever limits how many pieces of each new connection pass in one direction. When the next piece
+// arrives, the relay drops it and resets the connection.
 func (l *Link) Sever(d Direction, after int) { l.set(func() { l.sever[d] = after + 1 }) }
 
-// Open returns the number of connections through the relay.
+// Open returns how many connections through the relay are open.
 func (l *Link) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,14 +125,14 @@ func (l *Link) accept() {
 	for {
 		client, err := l.listener.Accept()
 		if err != nil {
-			return // the test has ended
+			return // the listener is closed, because the test has ended
 		}
 		l.pumps.Add(1)
 		go l.serve(client.(*net.TCPConn))
 	}
 }
 
-// serve connects one client to the target and returns when both sides have ended.
+// serve connects one client with the target. It returns when both sides have ended.
 func (l *Link) serve(client *net.TCPConn) {
 	defer l.pumps.Done()
 	p := &linkPair{cut: make(chan struct{})}
@@ -166,7 +166,7 @@ func (l *Link) serve(client *net.TCPConn) {
 	l.set(func() { delete(l.open, p) })
 }
 
-// pump forwards traffic in one direction until its source ends or the pair is cut.
+// pump forwards traffic in one direction until its source ends or the connection is cut.
 func (l *Link) pump(p *linkPair, d Direction) {
 	from, to := p.ends[1-d], p.ends[d]
 	buffer := make([]byte, 64<<10)
@@ -212,7 +212,7 @@ func (l *Link) pump(p *linkPair, d Direction) {
 	}
 }
 
-// reset drops both ends with a TCP reset.
+// reset closes both ends with a TCP reset.
 func (p *linkPair) reset() {
 	p.once.Do(func() { close(p.cut) })
 	for _, end := range p.ends {

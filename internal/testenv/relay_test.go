@@ -45,7 +45,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-// say sends text and returns the reply, which has the length of text, or an error.
+// say sends a text and reads a reply of the same length.
 func say(c net.Conn, text string) (string, error) {
 	if _, err := io.WriteString(c, text); err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func TestRelayCutsOpenConnectionsOnly(t *testing.T) {
 	l.Refuse(true)
 	refused, err := net.Dial("tcp", l.Addr())
 	if err != nil {
-		return // reset before the dial had completed
+		return // the relay reset the connection before the dial was complete
 	}
 	defer refused.Close()
 	if got, err := say(refused, "four"); err == nil {
@@ -134,7 +134,7 @@ func TestRelaySlicesAndDelays(t *testing.T) {
 	if _, err := io.WriteString(c, "stuck"); err != nil {
 		t.Fatal(err)
 	}
-	l.Cut() // this must wait neither for the hour nor for the end of the test
+	l.Cut() // must not wait for the delay of an hour, nor for the end of the test
 }
 
 func TestRelaySeversAfterSoManyPieces(t *testing.T) {

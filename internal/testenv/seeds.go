@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Seeds returns the seeds for randomised tests: 1 to n, or n seeds after the number in DLO_SEEDS.
-// Put the seed into the subtest's name, so that -run can repeat it.
+// Seeds returns n seeds for randomised tests. They begin with 1, or with the number after DLO_SEEDS
+// if that variable is set. Put the seed into the name of the subtest, so that -run can repeat it.
 func Seeds(t testing.TB, n int) []uint64 {
 	t.Helper()
 	var after uint64

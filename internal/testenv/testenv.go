@@ -1,9 +1,9 @@
-// Package testenv provides real dependencies for tests and `make demo`: private RabbitMQ nodes, a
-// TCP relay that can be cut, a headless browser, and golden pages. Everything it starts listens on
-// loopback, ends with the process that started it, and leaves no files behind.
+// Package testenv provides real dependencies for tests and `make demo`. These are private RabbitMQ
+// nodes, a TCP relay that can be cut, a headless browser, and golden pages. Everything that it
+// starts listens on loopback, ends with the process that started it, and leaves no files.
 //
-// It touches neither the machine's own RabbitMQ service nor a broker that anybody else started, and
-// no shipped package imports it.
+// The package touches neither the RabbitMQ service of the machine nor a broker that somebody else
+// started. No shipped package imports it.
 package testenv
 
 import (
@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// ErrMissing is returned if a required program is not installed. The error that wraps it names the
-// command to install the program.
+// ErrMissing means that a required program is not installed. The error that wraps it names the
+// command that installs the program.
 var ErrMissing = errors.New("not installed")
 
 // Main runs the tests of a package and then stops their shared broker and browser. It returns the
@@ -30,7 +30,8 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// long skips the test in short mode, because it starts something large.
+// long skips the test in short mode. The parameter what names the large thing that the test would
+// start.
 func long(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
@@ -38,8 +39,8 @@ func long(t testing.TB, what string) {
 	}
 }
 
-// Unavailable ends t because of err. It skips the test if a program is not installed, and fails it
-// for any other reason. With DLO_TEST_REQUIRE=1, as in `make test`, it always fails the test.
+// Unavailable ends the test because of an error. If a program is not installed, it skips the test.
+// For any other error, and with DLO_TEST_REQUIRE=1 as in `make test`, it fails the test.
 func Unavailable(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, ErrMissing) && os.Getenv("DLO_TEST_REQUIRE") != "1" {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// User creates a user with the given tags and without rights. It returns the user's name and an
-// AMQP URL of the vhost with this user and the password "secret". The user is deleted at the end of
-// the test.
+// User creates a RabbitMQ user with the given tags and without rights. It returns the name of the
+// user, and the AMQP URL of the vhost with this name and the password "secret". The user is deleted
+// at the end of the test.
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost
@@ -31,7 +31,8 @@ func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	return name, u.String()
 }
 
-// Grant grants a user rights in a vhost.
+// Grant gives a user rights in a vhost. The parameters configure, write and read are regular
+// expressions.
 func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 	t.Helper()
 	rights := map[string]string{"configure": configure, "write": write, "read": read}
@@ -42,7 +43,7 @@ func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 
 var shellWord = regexp.MustCompile(`'([^']*)'|\S+`)
 
-// Cure runs the rabbitmqctl command that a text ends with.
+// Cure runs the rabbitmqctl command at the end of a text.
 func (n *Node) Cure(t testing.TB, text string) {
 	t.Helper()
 	_, command, found := strings.Cut(text, "rabbitmqctl ")
